@@ -1,0 +1,44 @@
+//! Why a command ended without doing what it was asked, and the exit status that says so.
+//!
+//! Wrong arguments never get here: clap reports those itself, with status 2 as well.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use cosmonaut_options::OptionErrors;
+
+/// The end of a command that did not succeed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What was asked for, or the configuration, cannot be used: status 2.
+    Usage(String),
+    /// The output could not be written: status 1.
+    Output(io::Error),
+}
+
+impl Failure {
+    /// Tells the user, and the shell.
+    pub(crate) fn report(self) -> ExitCode {
+        let (message, status) = match self {
+            Self::Usage(message) => (message, 2),
+            // Whoever read the output has seen enough; `cosmonaut … | head` is not a mistake.
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Self::Output(error) => (format!("cannot write the output: {error}"), 1),
+        };
+        // If even this cannot be written there is nobody left to tell; the status still says it.
+        let _ = message.lines().try_for_each(|line| writeln!(io::stderr(), "error: {line}"));
+        ExitCode::from(status)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<OptionErrors> for Failure {
+    fn from(errors: OptionErrors) -> Self {
+        Self::Usage(errors.to_string())
+    }
+}

@@ -1,0 +1,40 @@
+//! The `cosmonaut` command line: reads the arguments and hands over to one file per command.
+//!
+//! It exits with 0 if all went well, 1 if the work failed, 2 if the arguments or the configuration cannot be
+//! used.
+
+mod failure;
+mod options;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// A Cosmos DB stack for Rust that keeps working while regions fail.
+#[derive(Parser)]
+#[command(name = "cosmonaut", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List every option: where it can be set, its variable, default, value, and where that value came from
+    Options(options::Arguments),
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
+    }
+}

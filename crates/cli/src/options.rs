@@ -1,0 +1,134 @@
+//! `cosmonaut options`: every option with its group, layers, variables, default, value and whose value it is.
+//!
+//! It shows what holds in this environment as long as code sets nothing; what code sets, only that program
+//! knows.
+
+use std::io::Write;
+
+use cosmonaut_options::{EnvironmentOptions, Explanation, GroupReport, Layer, ProcessEnvironment};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+
+/// The arguments of `cosmonaut options`.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+
+    /// Only this group, such as RequestOptions or just request
+    group: Option<String>,
+}
+
+/// Lists the options.
+pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), Failure> {
+    let groups = EnvironmentOptions::read(&ProcessEnvironment)?.explain();
+    let groups = match &arguments.group {
+        Some(name) => vec![find(groups, name)?],
+        None => groups,
+    };
+    let text = if arguments.json { format!("{:#}\n", json(&groups)) } else { table(&groups) };
+    output.write_all(text.as_bytes())?;
+    output.flush()?;
+    Ok(())
+}
+
+/// The group called `name`, whatever its case and with or without `Options` at its end.
+fn find(groups: Vec<GroupReport>, name: &str) -> Result<GroupReport, Failure> {
+    let known = groups.iter().map(|group| group.name).collect::<Vec<_>>().join(", ");
+    let matches = |group: &GroupReport| {
+        let short = group.name.strip_suffix("Options").unwrap_or(group.name);
+        name.eq_ignore_ascii_case(group.name) || name.eq_ignore_ascii_case(short)
+    };
+    groups
+        .into_iter()
+        .find(matches)
+        .ok_or_else(|| Failure::Usage(format!("there is no option group {name:?} (try one of: {known})")))
+}
+
+fn json(groups: &[GroupReport]) -> Value {
+    let option = |group: &GroupReport, explanation: &Explanation| {
+        let info = explanation.option.info;
+        let variable = info.variable;
+        json!({
+            "group": group.name,
+            "option": explanation.option.path,
+            "layers": names(group.layers),
+            "variable": variable.map(|variable| variable.name),
+            "aliases": variable.map(|variable| variable.aliases).unwrap_or_default(),
+            "overrideVariable": variable.and_then(|variable| variable.override_name),
+            "default": info.default.map(|render| render()),
+            "value": explanation.value,
+            "sources": names(&explanation.sources),
+            "description": info.doc,
+        })
+    };
+    groups
+        .iter()
+        .flat_map(|group| group.options.iter().map(|explanation| option(group, explanation)))
+        .collect()
+}
+
+const HEADER: [&str; COLUMNS] = ["OPTION", "VALUE", "FROM", "DEFAULT", "VARIABLE"];
+const COLUMNS: usize = 5;
+
+type Row = [String; COLUMNS];
+
+/// A heading per group, and under it a row per option; a further row for each further variable.
+fn table(groups: &[GroupReport]) -> String {
+    let header = HEADER.map(str::to_owned);
+    let rows = groups
+        .iter()
+        .map(|group| group.options.iter().flat_map(rows).collect::<Vec<_>>())
+        .collect::<Vec<_>>();
+    let widths = widths(rows.iter().flatten().chain([&header]));
+    let sections = groups.iter().zip(&rows).map(|(group, rows)| {
+        let heading = format!("{} (layers: {})\n", group.name, names(group.layers).join(", "));
+        heading + &std::iter::once(&header).chain(rows).map(|row| line(row, &widths)).collect::<String>()
+    });
+    sections.collect::<Vec<_>>().join("\n")
+}
+
+fn widths<'a>(rows: impl Iterator<Item = &'a Row>) -> [usize; COLUMNS] {
+    let mut widths = [0; COLUMNS];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    widths
+}
+
+fn line(row: &Row, widths: &[usize; COLUMNS]) -> String {
+    let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect::<Vec<_>>();
+    format!("  {}\n", cells.join("  ").trim_end())
+}
+
+fn rows(explanation: &Explanation) -> Vec<Row> {
+    let info = explanation.option.info;
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let sources = if explanation.sources.is_empty() {
+        "unset".to_owned()
+    } else {
+        names(&explanation.sources).join("+")
+    };
+    let first = [
+        explanation.option.path.clone(),
+        or_dash(explanation.value.clone()),
+        sources,
+        or_dash(info.default.map(|render| render())),
+        or_dash(info.variable.map(|variable| variable.name.to_owned())),
+    ];
+    let further = info
+        .variable
+        .into_iter()
+        .flat_map(|variable| variable.aliases.iter().copied().chain(variable.override_name));
+    let further =
+        further.map(|name| [String::new(), String::new(), String::new(), String::new(), name.to_owned()]);
+    std::iter::once(first).chain(further).collect()
+}
+
+fn names(layers: &[Layer]) -> Vec<String> {
+    layers.iter().map(Layer::to_string).collect()
+}

@@ -1,0 +1,17 @@
+//! The `cosmonaut` binary as a shell sees it, a file per command.
+
+mod options;
+
+use std::process::Command;
+
+/// The binary in an environment without any option's variable.
+fn cosmonaut(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cosmonaut"));
+    command.args(arguments);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("AZURE_COSMOS_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}

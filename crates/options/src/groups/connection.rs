@@ -1,0 +1,70 @@
+//! Connections: timeouts, protocol, proxy, and the pool of HTTP/1.1 connections.
+//!
+//! How HTTP/2 load is spread over connections is in `sharding`.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::check::{at_least_one, some_time};
+use crate::{CosmosOptions, HttpProtocol, ProxyUri, ShardingOptions};
+
+/// How the driver connects. Layers: runtime, account.
+#[derive(Clone, Debug, PartialEq, CosmosOptions)]
+#[options(layers(runtime, account))]
+pub struct ConnectionOptions {
+    /// How long one attempt at a request may take.
+    #[option(env = "AZURE_COSMOS_REQUEST_TIMEOUT", default = Duration::from_secs(60), check = some_time)]
+    pub request_timeout: Option<Duration>,
+
+    /// How long establishing a connection may take, TLS included.
+    #[option(env = "AZURE_COSMOS_CONNECT_TIMEOUT", default = Duration::from_secs(5), check = some_time)]
+    pub connect_timeout: Option<Duration>,
+
+    /// How often TCP asks an idle peer whether it is still there, so that dead connections are found early.
+    #[option(env = "AZURE_COSMOS_TCP_KEEPALIVE", default = Duration::from_secs(30), check = some_time)]
+    pub tcp_keepalive: Option<Duration>,
+
+    /// Which HTTP version to speak.
+    #[option(env = "AZURE_COSMOS_HTTP_PROTOCOL", default = HttpProtocol::Negotiated, copy)]
+    pub http_protocol: Option<HttpProtocol>,
+
+    /// The proxy to connect through.
+    #[option(env = "AZURE_COSMOS_PROXY")]
+    pub proxy: Option<ProxyUri>,
+
+    /// The local address to connect from.
+    pub local_address: Option<IpAddr>,
+
+    /// Whether a server's certificate may be invalid. For local emulators only, so no variable turns it on.
+    #[option(default = false)]
+    pub accept_invalid_certs: Option<bool>,
+
+    /// Whether data-plane requests go to the account's thin-client endpoints, where it has them.
+    #[option(env = "AZURE_COSMOS_USE_THIN_CLIENT", default = false)]
+    pub use_thin_client: Option<bool>,
+
+    /// The pool of HTTP/1.1 connections.
+    #[option(nested)]
+    pub connection_pool: Option<ConnectionPoolOptions>,
+
+    /// How HTTP/2 requests are spread over connections.
+    #[option(nested)]
+    pub sharding: Option<ShardingOptions>,
+}
+
+/// The pool of HTTP/1.1 connections. Layers: runtime, account.
+#[derive(Clone, Debug, PartialEq, CosmosOptions)]
+#[options(layers(runtime, account))]
+pub struct ConnectionPoolOptions {
+    /// How long a connection may be idle before it is closed.
+    #[option(env = "AZURE_COSMOS_POOL_IDLE_TIMEOUT", default = Duration::from_secs(60), check = some_time)]
+    pub idle_timeout: Option<Duration>,
+
+    /// How many connections an endpoint may have.
+    #[option(env = "AZURE_COSMOS_POOL_MAX_CONNECTIONS", default = 1000, check = at_least_one)]
+    pub max_connections: Option<usize>,
+
+    /// How many of them may be kept idle.
+    #[option(default = 100)]
+    pub max_idle_per_host: Option<usize>,
+}

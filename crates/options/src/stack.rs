@@ -1,0 +1,156 @@
+//! The layers as a user builds them: each holds one instance of every group that it may set.
+//!
+//! The operation layer is not here: which groups a call takes depends on the call, and is the client's to
+//! say.
+
+use crate::__private::{EnvReader, Explainer};
+use crate::{
+    ConnectionOptions, CosmosAccountOptions, EnvLayer, EnvRef, Environment, Explanation, HedgingOptions,
+    ItemWriteOptions, Layer, LayeredGroup, Layers, OptionErrors, OptionGroup, RegionOptions, RequestOptions,
+    RetryOptions, describe,
+};
+
+/// The runtime layer: what holds for every client of an application.
+///
+/// It is open on purpose, so that `..Default::default()` works outside this crate; write that, and a group
+/// added later changes nothing for you.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CosmosRuntimeOptions {
+    /// Connections.
+    pub connection: ConnectionOptions,
+    /// Regions.
+    pub regions: RegionOptions,
+    /// Retries.
+    pub retry: RetryOptions,
+    /// Requests.
+    pub request: RequestOptions,
+    /// Hedging.
+    pub hedging: HedgingOptions,
+    /// The account.
+    pub account: CosmosAccountOptions,
+}
+
+impl CosmosRuntimeOptions {
+    /// Checks everything set on this layer.
+    ///
+    /// # Errors
+    /// Every option that is set to something that it does not allow.
+    pub fn validate(&self) -> Result<(), OptionErrors> {
+        let Self { connection, regions, retry, request, hedging, account } = self;
+        OptionErrors::gather([
+            connection.validate(),
+            regions.validate(),
+            retry.validate(),
+            request.validate(),
+            hedging.validate(),
+            account.validate(),
+        ])
+    }
+}
+
+/// The account layer: what one client was built with.
+///
+/// Open for the same reason as [`CosmosRuntimeOptions`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CosmosClientOptions {
+    /// Connections.
+    pub connection: ConnectionOptions,
+    /// Regions.
+    pub regions: RegionOptions,
+    /// Retries.
+    pub retry: RetryOptions,
+    /// Requests.
+    pub request: RequestOptions,
+    /// Hedging.
+    pub hedging: HedgingOptions,
+    /// The account.
+    pub account: CosmosAccountOptions,
+}
+
+impl CosmosClientOptions {
+    /// Checks everything set on this layer.
+    ///
+    /// # Errors
+    /// Every option that is set to something that it does not allow.
+    pub fn validate(&self) -> Result<(), OptionErrors> {
+        let Self { connection, regions, retry, request, hedging, account } = self;
+        OptionErrors::gather([
+            connection.validate(),
+            regions.validate(),
+            retry.validate(),
+            request.validate(),
+            hedging.validate(),
+            account.validate(),
+        ])
+    }
+}
+
+/// The environment layer: all groups that have variables, read once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EnvironmentOptions {
+    /// Connections.
+    pub connection: EnvLayer<ConnectionOptions>,
+    /// Retries.
+    pub retry: EnvLayer<RetryOptions>,
+    /// Requests.
+    pub request: EnvLayer<RequestOptions>,
+    /// Hedging.
+    pub hedging: EnvLayer<HedgingOptions>,
+}
+
+impl EnvironmentOptions {
+    /// Reads every variable of every group.
+    ///
+    /// # Errors
+    /// Every variable that is set to something that cannot be used.
+    pub fn read(environment: &impl Environment) -> Result<Self, OptionErrors> {
+        let mut reader = EnvReader::new(environment);
+        let options = Self {
+            connection: reader.layer(),
+            retry: reader.layer(),
+            request: reader.layer(),
+            hedging: reader.layer(),
+        };
+        reader.finish(options)
+    }
+
+    /// Every group there is, with what holds for each option as long as code sets nothing.
+    pub fn explain(&self) -> Vec<GroupReport> {
+        vec![
+            GroupReport::resolved(environment(&self.connection)),
+            GroupReport::resolved(Layers::<RegionOptions>::none()),
+            GroupReport::resolved(environment(&self.retry)),
+            GroupReport::resolved(environment(&self.request)),
+            GroupReport::resolved(environment(&self.hedging)),
+            GroupReport::resolved(Layers::<CosmosAccountOptions>::none()),
+            GroupReport::declared::<ItemWriteOptions>(),
+        ]
+    }
+}
+
+/// One group's options, with what they resolve to.
+#[derive(Clone, Debug)]
+pub struct GroupReport {
+    /// The group's name.
+    pub name: &'static str,
+    /// The explicit layers it can be set at, lowest first.
+    pub layers: &'static [Layer],
+    /// Its options.
+    pub options: Vec<Explanation>,
+}
+
+impl GroupReport {
+    fn resolved<G: LayeredGroup>(layers: Layers<'_, G>) -> Self {
+        Self { name: G::NAME, layers: G::LAYERS, options: Explainer::explain(layers) }
+    }
+
+    /// A group without a View, which nothing but a call can set.
+    fn declared<G: OptionGroup>() -> Self {
+        let options = describe::<G>().into_iter().map(|option| option.unset()).collect();
+        Self { name: G::NAME, layers: G::LAYERS, options }
+    }
+}
+
+fn environment<G: OptionGroup>(layer: &EnvLayer<G>) -> Layers<'_, G> {
+    Layers::none().with_environment(EnvRef::from(layer))
+}

@@ -1,0 +1,30 @@
+//! What both ends of a Cosmos DB connection agree on, as bytes.
+//!
+//! Headers, statuses, paths, signing, partition keys and their hash, session tokens, resource ids and JSON
+//! shapes. It holds no behaviour that one end alone has, and does no IO.
+
+mod auth;
+mod etag;
+pub mod headers;
+mod levels;
+pub mod model;
+pub mod partition_key;
+mod path;
+mod region;
+mod resource;
+mod rid;
+mod session_token;
+mod status;
+
+pub use auth::{Authorization, AuthorizationError, EMULATOR_KEY, MasterKey, MasterKeyError, SignedParts};
+pub use etag::Etag;
+pub use levels::{ConsistencyLevel, IndexingDirective, PriorityLevel, ReadConsistencyStrategy, UnknownName};
+pub use partition_key::{EffectivePartitionKey, EpkRange, PartitionKey, PartitionKeyValue};
+pub use path::{PathError, ResourcePath};
+pub use region::{EmptyRegionName, RegionName};
+pub use resource::ResourceType;
+pub use rid::{ResourceId, ResourceIdError};
+pub use session_token::{
+    Lsn, PartitionKeyRangeId, PartitionToken, RegionMismatch, SessionToken, SessionTokenError,
+};
+pub use status::CosmosStatus;

@@ -1,0 +1,245 @@
+//! From a `WHERE` condition to what an index can answer of it.
+//!
+//! `None` always means "no restriction": a part that cannot be expressed drops out of an `AND`, and takes the
+//! whole `OR` with it.
+
+use std::ops::Bound;
+
+use super::Aliases;
+use super::filter::IndexFilter;
+use super::path::DocPath;
+use crate::ast::{BinaryOp, Expr, ExprKind, Query, SelectSpec, UnaryOp};
+use crate::check::is_aggregate;
+use crate::constant::constant;
+use crate::parameters::Parameters;
+use crate::value::{Kind, Value};
+
+impl Aliases {
+    /// What must hold for a document if `expr` is true for one of its rows.
+    pub(super) fn condition(&self, expr: &Expr, parameters: &Parameters) -> Option<IndexFilter> {
+        if let Some(value) = constant(expr, parameters) {
+            return (value != Value::Bool(true)).then(IndexFilter::nothing);
+        }
+        let condition = |expr| self.condition(expr, parameters);
+        match &expr.kind {
+            ExprKind::Binary(BinaryOp::And, left, right) => match (condition(left), condition(right)) {
+                (Some(left), Some(right)) => Some(left.and(right)),
+                (one, other) => one.or(other),
+            },
+            ExprKind::Binary(BinaryOp::Or, left, right) => Some(condition(left)?.or(condition(right)?)),
+            ExprKind::Binary(op, left, right) => self.comparison(*op, left, right, parameters),
+            ExprKind::Unary(UnaryOp::Not, operand) => {
+                Some(IndexFilter::Equal(self.path(operand)?, Value::Bool(false)))
+            }
+            ExprKind::In { needle, haystack, negated } => {
+                let values =
+                    haystack.iter().map(|item| constant(item, parameters)).collect::<Option<Vec<_>>>();
+                match (values, negated) {
+                    (Some(values), false) => Some(any_of(self.path(needle)?, values)),
+                    _ => Some(IndexFilter::Defined(self.path(needle)?)),
+                }
+            }
+            ExprKind::Between { value, low, high, negated: false } => {
+                let low = self.comparison(BinaryOp::Ge, value, low, parameters)?;
+                let high = self.comparison(BinaryOp::Le, value, high, parameters)?;
+                Some(low.and(high))
+            }
+            ExprKind::Like { value, pattern, escape, negated: false } => {
+                let escape = match escape {
+                    Some(escape) => Some(constant(escape, parameters)?),
+                    None => None,
+                };
+                like(self.path(value)?, &constant(pattern, parameters)?, escape.as_ref())
+            }
+            ExprKind::Call(name, arguments) => self.call(name, arguments, parameters),
+            ExprKind::Exists(query) => self.exists(query, parameters),
+            ExprKind::Name(_) | ExprKind::Member(..) | ExprKind::Index(..) => {
+                Some(IndexFilter::Equal(self.path(expr)?, Value::Bool(true)))
+            }
+            _ => None,
+        }
+    }
+
+    fn comparison(
+        &self,
+        op: BinaryOp,
+        left: &Expr,
+        right: &Expr,
+        parameters: &Parameters,
+    ) -> Option<IndexFilter> {
+        let (path, op, value) = match (self.path(left), constant(right, parameters)) {
+            (Some(path), Some(value)) => (path, op, value),
+            _ => (self.path(right)?, mirrored(op), constant(left, parameters)?),
+        };
+        let comparable = matches!(value.kind(), Kind::Bool | Kind::Number | Kind::String);
+        let range = |low, high| Some(IndexFilter::half_range(path.clone(), low, high));
+        match op {
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
+                if value.is_undefined() =>
+            {
+                Some(IndexFilter::nothing())
+            }
+            BinaryOp::Eq => Some(equal(path, value)),
+            BinaryOp::Lt if comparable => range(Bound::Unbounded, Bound::Excluded(value)),
+            BinaryOp::Le if comparable => range(Bound::Unbounded, Bound::Included(value)),
+            BinaryOp::Gt if comparable => range(Bound::Excluded(value), Bound::Unbounded),
+            BinaryOp::Ge if comparable => range(Bound::Included(value), Bound::Unbounded),
+            BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => {
+                Some(IndexFilter::Defined(path))
+            }
+            _ => None,
+        }
+    }
+
+    /// The functions whose truth says something about a path.
+    fn call(&self, name: &str, arguments: &[Expr], parameters: &Parameters) -> Option<IndexFilter> {
+        let first = arguments.first()?;
+        let second = || arguments.get(1).and_then(|argument| constant(argument, parameters));
+        // The optional last argument: ignore case, or match in part.
+        let flag = match arguments.get(2) {
+            None => Some(false),
+            Some(argument) => constant(argument, parameters).map(|value| value == Value::Bool(true)),
+        };
+        let any_number = || Bound::Included(Value::Number(f64::NEG_INFINITY));
+        match name.to_ascii_uppercase().as_str() {
+            "IS_DEFINED" => Some(IndexFilter::Defined(self.path(first)?)),
+            "IS_NULL" => Some(IndexFilter::Equal(self.path(first)?, Value::Null)),
+            "IS_BOOL" => Some(any_of(self.path(first)?, vec![Value::Bool(false), Value::Bool(true)])),
+            "IS_NUMBER" => Some(IndexFilter::half_range(self.path(first)?, any_number(), Bound::Unbounded)),
+            "IS_STRING" => Some(IndexFilter::Prefix(self.path(first)?, "".into())),
+            "STARTSWITH" => match (second(), flag) {
+                (Some(Value::String(prefix)), Some(false)) => {
+                    Some(IndexFilter::Prefix(self.path(first)?, prefix))
+                }
+                _ => Some(IndexFilter::Prefix(self.path(first)?, "".into())),
+            },
+            "STRINGEQUALS" => match (second(), flag) {
+                (Some(value @ Value::String(_)), Some(false)) => {
+                    Some(IndexFilter::Equal(self.path(first)?, value))
+                }
+                _ => Some(IndexFilter::Prefix(self.path(first)?, "".into())),
+            },
+            "CONTAINS" | "ENDSWITH" | "REGEXMATCH" => Some(IndexFilter::Prefix(self.path(first)?, "".into())),
+            "ARRAY_CONTAINS" => self.array_contains(arguments, flag, parameters),
+            "ARRAY_CONTAINS_ANY" => {
+                Some(any_of(self.path(first)?.element(), self.listed(arguments, parameters)?))
+            }
+            "ARRAY_CONTAINS_ALL" => {
+                let path = self.path(first)?.element();
+                let each =
+                    self.listed(arguments, parameters)?.into_iter().map(|value| equal(path.clone(), value));
+                each.reduce(IndexFilter::and)
+            }
+            _ => None,
+        }
+    }
+
+    /// The arguments after the first, if all are constant and not undefined.
+    fn listed(&self, arguments: &[Expr], parameters: &Parameters) -> Option<Vec<Value>> {
+        let values = arguments[1..].iter().map(|argument| constant(argument, parameters));
+        let values = values.collect::<Option<Vec<_>>>()?;
+        // What an undefined one means is for evaluation to say.
+        (!values.is_empty() && !values.iter().any(Value::is_undefined)).then_some(values)
+    }
+
+    /// `ARRAY_CONTAINS(path, constant)` and `ARRAY_CONTAINS(constants, path)`.
+    fn array_contains(
+        &self,
+        arguments: &[Expr],
+        partial: Option<bool>,
+        parameters: &Parameters,
+    ) -> Option<IndexFilter> {
+        let [array, sought, ..] = arguments else { return None };
+        if let Some(path) = self.path(array) {
+            let element = path.element();
+            return Some(match (constant(sought, parameters)?, partial) {
+                (Value::Undefined, _) => IndexFilter::Defined(path),
+                (Value::Object(members), Some(true)) => members
+                    .into_iter()
+                    .map(|(name, value)| equal(element.member(name), value))
+                    .reduce(IndexFilter::and)
+                    .unwrap_or(IndexFilter::Defined(element)),
+                (Value::Object(_), None) => IndexFilter::Defined(element),
+                (value, _) => equal(element, value),
+            });
+        }
+        match (constant(array, parameters)?, partial) {
+            (Value::Array(values), Some(false)) => Some(any_of(self.path(sought)?, values)),
+            _ => None,
+        }
+    }
+
+    /// `EXISTS(SELECT … FROM x IN c.list WHERE …)`: some element fulfils the condition.
+    fn exists(&self, query: &Query, parameters: &Parameters) -> Option<IndexFilter> {
+        let selected: Vec<&Expr> = match &query.select.spec {
+            SelectSpec::Star => Vec::new(),
+            SelectSpec::Value(expr) => vec![expr],
+            SelectSpec::List(items) => items.iter().map(|item| &item.expr).collect(),
+        };
+        // An aggregate yields a row even where nothing matches.
+        if selected.iter().any(|expr| expr.any(&is_aggregate)) {
+            return None;
+        }
+        let mut inner = self.clone();
+        if let Some(from) = &query.from {
+            inner.join(std::slice::from_ref(&from.source));
+            inner.join(&from.joins);
+        }
+        inner.condition(query.filter.as_ref()?, parameters)
+    }
+}
+
+fn mirrored(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Lt => BinaryOp::Gt,
+        BinaryOp::Le => BinaryOp::Ge,
+        BinaryOp::Gt => BinaryOp::Lt,
+        BinaryOp::Ge => BinaryOp::Le,
+        other => other,
+    }
+}
+
+fn equal(path: DocPath, value: Value) -> IndexFilter {
+    match value.kind() {
+        Kind::Undefined => IndexFilter::nothing(),
+        Kind::Null | Kind::Bool | Kind::Number | Kind::String => IndexFilter::Equal(path, value),
+        // An index holds what is inside of arrays and objects, not these themselves.
+        Kind::Array | Kind::Object => IndexFilter::Defined(path),
+    }
+}
+
+fn any_of(path: DocPath, mut values: Vec<Value>) -> IndexFilter {
+    values.retain(|value| !value.is_undefined());
+    match values.as_slice() {
+        [] => IndexFilter::nothing(),
+        values if values.iter().any(|value| matches!(value.kind(), Kind::Array | Kind::Object)) => {
+            IndexFilter::Defined(path)
+        }
+        [_] => IndexFilter::Equal(path, values.remove(0)),
+        _ => IndexFilter::In(path, values),
+    }
+}
+
+/// The text before the first wildcard.
+fn like(path: DocPath, pattern: &Value, escape: Option<&Value>) -> Option<IndexFilter> {
+    let Value::String(pattern) = pattern else { return Some(IndexFilter::Prefix(path, "".into())) };
+    let escape = match escape {
+        None => None,
+        Some(Value::String(escape)) => escape.chars().next(),
+        Some(_) => return Some(IndexFilter::Prefix(path, "".into())),
+    };
+    let mut prefix = String::new();
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            c if Some(c) == escape => prefix.extend(chars.next()),
+            '%' | '_' | '[' => return Some(IndexFilter::Prefix(path, prefix.into())),
+            c => prefix.push(c),
+        }
+    }
+    // A pattern that ends in its escape character has no agreed meaning, so only the prefix is relied on.
+    Some(match escape {
+        None => IndexFilter::Equal(path, Value::String(prefix.into())),
+        Some(_) => IndexFilter::Prefix(path, prefix.into()),
+    })
+}

@@ -1,0 +1,226 @@
+//! Whether a parsed query means something: names, functions, and which clauses go together.
+//!
+//! It decides nothing about how the query runs, and accepts some queries that only one partition at a time
+//! can answer; those are for the planner to refuse.
+
+mod error;
+mod grouping;
+mod scope;
+#[cfg(test)]
+mod tests;
+
+pub use error::CheckError;
+pub(crate) use grouping::is_aggregate;
+
+use std::collections::HashSet;
+
+use crate::ast::{Collection, Expr, ExprKind, OrderBy, Query, SelectSpec, Source, Span};
+use crate::functions;
+use scope::Scope;
+
+/// How many `JOIN`s one query can have: the service's own limit.
+const MAX_JOINS: usize = 10;
+
+/// Checks a query against the text it was parsed from.
+pub fn check(query: &Query, text: &str) -> Result<(), CheckError> {
+    let checker = Checker { text };
+    checker.query(query, &Scope::outermost())
+}
+
+type Result<T, E = CheckError> = std::result::Result<T, E>;
+
+/// Where an expression stands, as far as aggregates are concerned.
+#[derive(Clone, Copy)]
+enum Aggregates {
+    /// In a `SELECT`, where they belong.
+    Allowed,
+    /// Inside another aggregate.
+    Nested,
+    /// In a clause that has none.
+    Outside(&'static str),
+}
+
+struct Checker<'t> {
+    text: &'t str,
+}
+
+impl Checker<'_> {
+    fn error<T>(&self, span: Span, message: impl Into<String>) -> Result<T> {
+        Err(CheckError::new(self.text, span, message.into()))
+    }
+
+    fn query(&self, query: &Query, outer: &Scope<'_>) -> Result<()> {
+        let scope = self.from(query, outer)?;
+        self.select(query, &scope)?;
+        if let Some(filter) = &query.filter {
+            self.expr(filter, &scope, Aggregates::Outside("WHERE"))?;
+        }
+        for key in &query.group_by {
+            self.expr(key, &scope, Aggregates::Outside("GROUP BY"))?;
+        }
+        if let Some(order_by) = &query.order_by {
+            self.order_by(query, order_by, &scope)?;
+        }
+        if let (Some(_), Some(_)) = (&query.select.top, &query.offset_limit) {
+            return self.error(query_span(query), "TOP cannot be combined with OFFSET and LIMIT");
+        }
+        self.grouping(query, &scope)
+    }
+
+    /// Checks the sources and brings their names into scope, each visible to those after it.
+    fn from<'q>(&self, query: &'q Query, outer: &Scope<'q>) -> Result<Scope<'q>> {
+        let mut scope = outer.nested();
+        let Some(from) = &query.from else { return Ok(scope) };
+        if let Some(join) = from.joins.get(MAX_JOINS) {
+            return self.error(join.span, format!("a query can have at most {MAX_JOINS} JOINs"));
+        }
+        self.source(&from.source, &mut scope, outer.has_container())?;
+        for join in &from.joins {
+            self.source(join, &mut scope, false)?;
+        }
+        Ok(scope)
+    }
+
+    fn source<'q>(&self, source: &'q Source, scope: &mut Scope<'q>, container: bool) -> Result<()> {
+        match &source.collection {
+            Collection::Subquery(query) => match container {
+                true => self.query(query, &scope.with_container())?,
+                false => self.query(query, scope)?,
+            },
+            Collection::Path { root, .. } if !container => self.name(root, source.span, scope)?,
+            Collection::Path { .. } => {}
+        }
+        let Some(binding) = source.binding() else {
+            return self.error(source.span, "this source needs a name: add `AS name`");
+        };
+        match scope.bind(binding) {
+            true => Ok(()),
+            false => self.error(source.span, format!("the alias `{binding}` is given to two sources")),
+        }
+    }
+
+    fn select(&self, query: &Query, scope: &Scope<'_>) -> Result<()> {
+        match &query.select.spec {
+            SelectSpec::Star => match &query.from {
+                None => self.error(query_span(query), "SELECT * needs a FROM clause"),
+                Some(from) if !from.joins.is_empty() => {
+                    let message =
+                        "SELECT * needs exactly one source: name what is selected, as in SELECT VALUE c";
+                    self.error(from.joins[0].span, message)
+                }
+                Some(_) => Ok(()),
+            },
+            SelectSpec::Value(expr) => self.expr(expr, scope, Aggregates::Allowed),
+            SelectSpec::List(items) => {
+                let mut names = HashSet::new();
+                for item in items {
+                    self.expr(&item.expr, scope, Aggregates::Allowed)?;
+                    let Some(name) = item.name() else { continue };
+                    if !names.insert(name) {
+                        return self.error(item.expr.span, format!("the name `{name}` is selected twice"));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn order_by(&self, query: &Query, order_by: &OrderBy, scope: &Scope<'_>) -> Result<()> {
+        let keys = match order_by {
+            OrderBy::Rank(expr) => {
+                return self.error(expr.span, "ORDER BY RANK is not supported yet");
+            }
+            OrderBy::Keys(keys) => keys,
+        };
+        for key in keys {
+            self.expr(&key.expr, scope, Aggregates::Outside("ORDER BY"))?;
+            if !scope.is_document_path(query, &key.expr) {
+                let message = "ORDER BY takes paths into the document, such as c.name";
+                return self.error(key.expr.span, message);
+            }
+        }
+        let first = keys.first().map_or_else(Span::default, |key| key.expr.span);
+        if !scope.is_top_level() {
+            return self.error(first, "ORDER BY is not supported in subqueries");
+        }
+        if !query.group_by.is_empty() {
+            return self.error(first, "ORDER BY cannot be combined with GROUP BY");
+        }
+        Ok(())
+    }
+
+    fn expr(&self, expr: &Expr, scope: &Scope<'_>, aggregates: Aggregates) -> Result<()> {
+        let mut inside = aggregates;
+        match &expr.kind {
+            ExprKind::Name(name) => self.name(name, expr.span, scope)?,
+            ExprKind::Call(name, arguments) => {
+                inside = self.call(name, arguments.len(), expr.span, aggregates)?;
+            }
+            ExprKind::Udf(name, _) => {
+                let message = format!("the user-defined function udf.{name} is not supported yet");
+                return self.error(expr.span, message);
+            }
+            _ => {}
+        }
+        if let Some(query) = expr.subquery() {
+            self.query(query, scope)?;
+        }
+        expr.children().into_iter().try_for_each(|child| self.expr(child, scope, inside))
+    }
+
+    fn name(&self, name: &str, span: Span, scope: &Scope<'_>) -> Result<()> {
+        if scope.contains(name) {
+            return Ok(());
+        }
+        let known = scope.names().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+        match known.is_empty() {
+            true => self.error(span, format!("`{name}` is not known here: there is no FROM clause")),
+            false => self.error(span, format!("`{name}` is not known here (known: {known})")),
+        }
+    }
+
+    /// Checks a call and tells where its arguments stand.
+    fn call(&self, name: &str, arguments: usize, span: Span, aggregates: Aggregates) -> Result<Aggregates> {
+        if functions::is_unsupported(name) {
+            return self.error(span, format!("the function {name} is not supported yet"));
+        }
+        let Some(function) = functions::lookup(name) else {
+            return self.error(span, format!("there is no function {name}"));
+        };
+        if !(function.min_args..=function.max_args).contains(&arguments) {
+            let expected = arity(function.min_args, function.max_args);
+            let message = format!("{} takes {expected}, not {arguments}", function.name);
+            return self.error(span, message);
+        }
+        match aggregates {
+            _ if !function.aggregate => Ok(aggregates),
+            Aggregates::Allowed => Ok(Aggregates::Nested),
+            Aggregates::Nested => {
+                self.error(span, format!("the aggregate {} stands inside another one", function.name))
+            }
+            Aggregates::Outside(clause) => {
+                self.error(span, format!("the aggregate {} cannot stand in {clause}", function.name))
+            }
+        }
+    }
+}
+
+fn arity(least: usize, most: usize) -> String {
+    match (least, most) {
+        (0, 0) => "no arguments".to_owned(),
+        (1, 1) => "1 argument".to_owned(),
+        (least, most) if least == most => format!("{least} arguments"),
+        (least, usize::MAX) => format!("at least {least} arguments"),
+        (least, most) => format!("{least} to {most} arguments"),
+    }
+}
+
+/// A place for what concerns the query as a whole: its first expression, or failing that its start.
+fn query_span(query: &Query) -> Span {
+    match (&query.select.spec, &query.from) {
+        (SelectSpec::Value(expr), _) => expr.span,
+        (SelectSpec::List(items), _) => items.first().map_or_else(Span::default, |item| item.expr.span),
+        (SelectSpec::Star, Some(from)) => from.source.span,
+        (SelectSpec::Star, None) => Span::default(),
+    }
+}

@@ -1,0 +1,154 @@
+//! `ORDER BY`: sorted streams become one.
+//!
+//! Rows that sort alike come by the order of their sources, and within a source as it gave them.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use cosmonaut_wire::model::SortOrder;
+use serde_json::value::RawValue;
+
+use super::MergeError;
+use super::resume::{Position, Resume};
+use super::row::OrderedRow;
+use super::source::{Pull, Source};
+use crate::value::Value;
+
+/// The heads of all sources, the next one to give on top.
+pub(super) struct Ordered {
+    directions: Arc<[SortOrder]>,
+    /// Whether each source is sorted; otherwise all rows are needed before the first can be given.
+    streaming: bool,
+    heap: BinaryHeap<Head>,
+    /// The sources that have to be looked at before the top is known, the next one last.
+    unfilled: Vec<usize>,
+    arrived: usize,
+    last: Option<(usize, Position)>,
+    resume: Option<Resume>,
+}
+
+/// A row whose turn can come.
+struct Head {
+    keys: Vec<Value>,
+    rid: String,
+    payload: Option<Box<RawValue>>,
+    source: usize,
+    arrived: usize,
+    directions: Arc<[SortOrder]>,
+}
+
+impl Ordered {
+    pub(super) fn new(directions: &[SortOrder], streaming: bool, sources: usize) -> Ordered {
+        Ordered {
+            directions: directions.into(),
+            streaming,
+            heap: BinaryHeap::new(),
+            unfilled: (0..sources).rev().collect(),
+            arrived: 0,
+            last: None,
+            resume: None,
+        }
+    }
+
+    /// Leaves out what was given before.
+    pub(super) fn resume(&mut self, target: usize, position: Position) {
+        self.last = Some((target, position.clone()));
+        self.resume = Some(Resume::new(target, position, Arc::clone(&self.directions)));
+    }
+
+    /// The source and position of the row given last.
+    pub(super) fn last(&self) -> Option<(usize, &Position)> {
+        self.last.as_ref().map(|(source, position)| (*source, position))
+    }
+
+    /// The payload of the next row. A row without one, whose selected value is undefined, is passed over.
+    pub(super) fn pull(&mut self, sources: &mut [Source]) -> Result<Pull<Box<RawValue>>, MergeError> {
+        loop {
+            while let Some(at) = self.unfilled.last().copied() {
+                if !self.fill(at, &mut sources[at])? {
+                    return Ok(Pull::NeedPage(at));
+                }
+                self.unfilled.pop();
+            }
+            let Some(head) = self.heap.pop() else { return Ok(Pull::Done) };
+            self.unfilled.push(head.source);
+            self.advance(head.source, head.keys, head.rid);
+            if let Some(payload) = head.payload {
+                return Ok(Pull::Row(payload));
+            }
+        }
+    }
+
+    /// Brings a source's rows into the heap as far as needed; `false` if that takes another page.
+    fn fill(&mut self, at: usize, source: &mut Source) -> Result<bool, MergeError> {
+        while let Some(row) = source.rows.pop_front() {
+            let head = self.head(at, &row)?;
+            if self.resume.as_mut().is_some_and(|resume| resume.was_given(at, &head.keys, &head.rid)) {
+                continue;
+            }
+            self.heap.push(head);
+            if self.streaming {
+                return Ok(true);
+            }
+        }
+        Ok(source.ended)
+    }
+
+    fn head(&mut self, source: usize, row: &RawValue) -> Result<Head, MergeError> {
+        let parsed = OrderedRow::read(row)?;
+        let keys = parsed.keys(row)?;
+        if keys.len() != self.directions.len() {
+            return Err(MergeError::row(row, "it has another number of orderByItems than the plan"));
+        }
+        self.arrived += 1;
+        Ok(Head {
+            keys,
+            rid: parsed.rid.into_owned(),
+            payload: parsed.payload.map(RawValue::to_owned),
+            source,
+            arrived: self.arrived,
+            directions: Arc::clone(&self.directions),
+        })
+    }
+
+    fn advance(&mut self, source: usize, order: Vec<Value>, rid: String) {
+        let given = match &self.last {
+            Some((at, last)) if *at == source && last.rid == rid && last.order == order => last.given + 1,
+            _ => 1,
+        };
+        self.last = Some((source, Position { order, rid, given }));
+    }
+}
+
+/// Compares the values that rows are sorted by.
+pub(super) fn compare(a: &[Value], b: &[Value], directions: &[SortOrder]) -> Ordering {
+    let keys = a.iter().zip(b).zip(directions).map(|((a, b), direction)| match direction {
+        SortOrder::Ascending => a.total_cmp(b),
+        SortOrder::Descending => b.total_cmp(a),
+    });
+    keys.fold(Ordering::Equal, Ordering::then)
+}
+
+impl Ord for Head {
+    /// Reversed, because the greatest is on top of the heap and the first row has to be.
+    fn cmp(&self, other: &Head) -> Ordering {
+        compare(&other.keys, &self.keys, &self.directions)
+            .then_with(|| other.source.cmp(&self.source))
+            .then_with(|| other.arrived.cmp(&self.arrived))
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Head) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Head {}

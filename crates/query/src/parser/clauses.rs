@@ -1,0 +1,218 @@
+//! The clauses of a query, in the order they are written.
+
+use super::{Parser, Result};
+use crate::ast::{
+    Collection, Count, Expr, From, OffsetLimit, OrderBy, OrderKey, PathSegment, Query, Select, SelectItem,
+    SelectSpec, Source,
+};
+use crate::lexer::TokenKind;
+
+/// What could have followed a query that was read to its end.
+pub(super) fn after(query: &Query) -> &'static str {
+    match query {
+        Query { offset_limit: Some(_), .. } => "the end of the query",
+        Query { order_by: Some(_), .. } => "`,`, OFFSET or the end of the query",
+        Query { group_by, .. } if !group_by.is_empty() => "`,`, ORDER BY, OFFSET or the end of the query",
+        Query { filter: Some(_), .. } => "an operator, GROUP BY, ORDER BY, OFFSET or the end of the query",
+        Query { from: Some(_), .. } => "JOIN, WHERE, GROUP BY, ORDER BY, OFFSET or the end of the query",
+        _ => "an operator, `,`, FROM or the end of the query",
+    }
+}
+
+impl Parser<'_> {
+    /// A whole query and its height.
+    pub(super) fn query(&mut self) -> Result<(Query, usize)> {
+        self.nested(|parser| {
+            parser.expect_keyword("SELECT")?;
+            let mut height = 0;
+            let select = parser.select(&mut height)?;
+            let from = parser.from(&mut height)?;
+            let filter = match parser.take_keyword("WHERE") {
+                true => Some(parser.tall_expression(&mut height)?),
+                false => None,
+            };
+            let group_by = match parser.take_keyword_by("GROUP")? {
+                true => parser.list(|p| p.tall_expression(&mut height))?,
+                false => Vec::new(),
+            };
+            let order_by = match parser.take_keyword_by("ORDER")? {
+                true => Some(parser.order_by(&mut height)?),
+                false => None,
+            };
+            let offset_limit = parser.offset_limit()?;
+            Ok((Query { select, from, filter, group_by, order_by, offset_limit }, height + 1))
+        })
+    }
+
+    /// `GROUP BY` or `ORDER BY`.
+    fn take_keyword_by(&mut self, keyword: &str) -> Result<bool> {
+        let found = self.take_keyword(keyword);
+        if found {
+            self.expect_keyword("BY")?;
+        }
+        Ok(found)
+    }
+
+    /// One or more of what `item` reads, separated by commas.
+    pub(super) fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T>) -> Result<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.take_symbol(",") {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    /// An expression, whose height raises `height`.
+    fn tall_expression(&mut self, height: &mut usize) -> Result<Expr> {
+        let tree = self.expression()?;
+        *height = tree.height.max(*height);
+        Ok(*tree.expr)
+    }
+
+    fn select(&mut self, height: &mut usize) -> Result<Select> {
+        let distinct = self.take_qualifier("DISTINCT");
+        let counted = matches!(self.ahead(1).kind, TokenKind::Number(_) | TokenKind::Parameter(_));
+        let top = match counted && self.take_keyword("TOP") {
+            true => Some(self.count()?),
+            false => None,
+        };
+        let spec = if self.take_symbol("*") {
+            SelectSpec::Star
+        } else if self.take_qualifier("VALUE") {
+            SelectSpec::Value(self.tall_expression(height)?)
+        } else {
+            SelectSpec::List(self.list(|p| p.select_item(height))?)
+        };
+        Ok(Select { distinct, top, spec })
+    }
+
+    /// A word before what is selected, unless it is itself what is selected.
+    fn take_qualifier(&mut self, keyword: &str) -> bool {
+        let star = matches!(self.ahead(1).kind, TokenKind::Symbol("*"));
+        let distinct_star = star && keyword == "DISTINCT";
+        (self.expression_follows() || distinct_star) && self.take_keyword(keyword)
+    }
+
+    fn select_item(&mut self, height: &mut usize) -> Result<SelectItem> {
+        let expr = self.tall_expression(height)?;
+        let alias = self.alias()?;
+        Ok(SelectItem { expr, alias })
+    }
+
+    /// `AS name`, or a name alone.
+    fn alias(&mut self) -> Result<Option<String>> {
+        if self.take_keyword("AS") {
+            return self.any_word("a name after AS").map(Some);
+        }
+        let name = self.peek_name().map(str::to_owned);
+        if name.is_some() {
+            self.advance();
+        }
+        Ok(name)
+    }
+
+    fn count(&mut self) -> Result<Count> {
+        let count = match &self.token().kind {
+            TokenKind::Number(number) => whole(*number).map(Count::Literal),
+            TokenKind::Parameter(name) => Some(Count::Parameter((*name).to_owned(), self.token().span)),
+            _ => None,
+        };
+        let count = count.ok_or_else(|| self.unexpected("a whole number or a parameter"))?;
+        self.advance();
+        Ok(count)
+    }
+
+    fn from(&mut self, height: &mut usize) -> Result<Option<From>> {
+        if !self.take_keyword("FROM") {
+            return Ok(None);
+        }
+        let source = self.source(height)?;
+        let mut joins = Vec::new();
+        while self.take_keyword("JOIN") {
+            joins.push(self.source(height)?);
+        }
+        Ok(Some(From { source, joins }))
+    }
+
+    fn source(&mut self, height: &mut usize) -> Result<Source> {
+        let start = self.start();
+        let iterate = self.peek_name().is_some() && self.is_keyword_ahead(1, "IN");
+        let mut alias = None;
+        if iterate {
+            alias = Some(self.any_word("a name")?);
+            self.expect_keyword("IN")?;
+        }
+        let collection = self.collection(height)?;
+        if !iterate {
+            alias = self.alias()?;
+        }
+        Ok(Source { collection, alias, iterate, span: self.span_from(start) })
+    }
+
+    fn collection(&mut self, height: &mut usize) -> Result<Collection> {
+        if self.take_symbol("(") {
+            let (query, query_height) = self.query()?;
+            self.expect_symbol(")")?;
+            *height = query_height.max(*height);
+            return Ok(Collection::Subquery(Box::new(query)));
+        }
+        if self.peek_name().is_none() {
+            return Err(self.unexpected("a container, an alias or `(SELECT …)`"));
+        }
+        let root = self.any_word("a container or an alias")?;
+        let mut segments = Vec::new();
+        loop {
+            if self.take_symbol(".") {
+                segments.push(PathSegment::Member(self.any_word("a member name")?));
+            } else if self.take_symbol("[") {
+                segments.push(self.bracketed_segment()?);
+                self.expect_symbol("]")?;
+            } else {
+                return Ok(Collection::Path { root, segments });
+            }
+        }
+    }
+
+    fn bracketed_segment(&mut self) -> Result<PathSegment> {
+        let segment = match &self.token().kind {
+            TokenKind::String(name) => Some(PathSegment::Member(name.clone())),
+            TokenKind::Number(number) => whole(*number).map(PathSegment::Index),
+            _ => None,
+        };
+        let segment = segment.ok_or_else(|| self.unexpected("a member name in quotes or an array index"))?;
+        self.advance();
+        Ok(segment)
+    }
+
+    fn order_by(&mut self, height: &mut usize) -> Result<OrderBy> {
+        if self.is_keyword("RANK") && self.expression_follows() {
+            self.advance();
+            return self.tall_expression(height).map(OrderBy::Rank);
+        }
+        let keys = self.list(|p| {
+            let expr = p.tall_expression(height)?;
+            let descending = p.take_keyword("DESC");
+            if !descending {
+                p.take_keyword("ASC");
+            }
+            Ok(OrderKey { expr, descending })
+        })?;
+        Ok(OrderBy::Keys(keys))
+    }
+
+    fn offset_limit(&mut self) -> Result<Option<OffsetLimit>> {
+        if !self.take_keyword("OFFSET") {
+            return Ok(None);
+        }
+        let offset = self.count()?;
+        self.expect_keyword("LIMIT")?;
+        let limit = self.count()?;
+        Ok(Some(OffsetLimit { offset, limit }))
+    }
+}
+
+/// A number as a count or an index, if it is whole and a double holds it exactly.
+fn whole(number: f64) -> Option<u64> {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    (number.fract() == 0.0 && (0.0..=LARGEST).contains(&number)).then_some(number as u64)
+}

@@ -1,0 +1,64 @@
+//! Why a query cannot be spread over partitions.
+
+use std::error::Error;
+use std::fmt;
+
+use cosmonaut_wire::model::InvalidPartitionKeyDefinition;
+
+/// A query that has no plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanError {
+    /// An aggregate that is part of a larger expression, which no client can put together from its parts.
+    Composition(String),
+    /// A subquery in `FROM` that looks at several documents at once.
+    Subquery,
+    /// `ORDER BY RANK`.
+    Rank,
+    /// `TOP`, `OFFSET` or `LIMIT` names a parameter that was not given.
+    MissingParameter(String),
+    /// `TOP`, `OFFSET` or `LIMIT` names a parameter that is not a whole number.
+    NotACount(String),
+    /// The container's partition key definition is not valid.
+    Key(InvalidPartitionKeyDefinition),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Composition(expression) => write!(
+                f,
+                "{expression} combines an aggregate with other expressions, which is not supported across \
+                 partitions (select the aggregate alone)"
+            ),
+            PlanError::Subquery => f.write_str(
+                "a FROM subquery with DISTINCT, TOP, aggregates, GROUP BY, ORDER BY or OFFSET is not supported \
+                 across partitions (other than to count distinct values)",
+            ),
+            PlanError::Rank => f.write_str("ORDER BY RANK is not supported yet"),
+            PlanError::MissingParameter(name) => write!(f, "the parameter {name} was not given"),
+            PlanError::NotACount(name) => {
+                write!(f, "the parameter {name} must be a whole number that is not negative")
+            }
+            PlanError::Key(error) => write!(f, "the container's partition key is not valid: {error}"),
+        }
+    }
+}
+
+impl Error for PlanError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            PlanError::Key(error) => Some(error),
+            PlanError::Composition(_)
+            | PlanError::Subquery
+            | PlanError::Rank
+            | PlanError::MissingParameter(_)
+            | PlanError::NotACount(_) => None,
+        }
+    }
+}
+
+impl From<InvalidPartitionKeyDefinition> for PlanError {
+    fn from(error: InvalidPartitionKeyDefinition) -> PlanError {
+        PlanError::Key(error)
+    }
+}

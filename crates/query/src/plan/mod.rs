@@ -1,0 +1,59 @@
+//! Spreading a query over partitions: what to send to each, where to send it, and how to merge the answers.
+//!
+//! The plan is the JSON that clients of the service understand. Following it is the work of
+//! [`merge`](crate::merge) and of whoever sends the requests.
+
+mod aggregate;
+mod build;
+mod error;
+mod ranges;
+mod rewrite;
+#[cfg(test)]
+mod tests;
+mod window;
+
+pub use error::PlanError;
+
+use cosmonaut_wire::model::{PartitionKeyDefinition, PartitionedQueryExecutionInfo};
+
+use crate::access::access;
+use crate::ast::{Collection, Query};
+use crate::parameters::Parameters;
+
+/// What stands in a rewritten `ORDER BY` query for the condition that resumes it; `true` to start from the
+/// beginning. See [`resume_filter`](crate::merge::resume_filter).
+pub const FILTER_PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
+
+/// Plans a query that was parsed and [checked](crate::check).
+///
+/// ```
+/// use cosmonaut_query::{Parameters, parse, plan};
+///
+/// let query = parse("SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'a'").unwrap();
+/// let plan = plan::plan(&query, &Parameters::new(), &"/pk".into()).unwrap();
+/// let info = plan.query_info.unwrap();
+/// assert_eq!(info.rewritten_query, r#"SELECT VALUE [{"item": COUNT(1)}] FROM c WHERE c.pk = "a""#);
+/// assert_eq!(plan.query_ranges.len(), 1);
+/// assert_eq!(plan.query_ranges[0].min, plan.query_ranges[0].max);
+/// ```
+pub fn plan(
+    query: &Query,
+    parameters: &Parameters,
+    key: &PartitionKeyDefinition,
+) -> Result<PartitionedQueryExecutionInfo, PlanError> {
+    let info = rewrite::query_info(query, parameters)?;
+    let innermost = over_container(query);
+    let ranges = match innermost.from {
+        Some(_) => ranges::ranges(access(innermost, parameters).filter.as_ref(), key)?,
+        None => vec![ranges::somewhere(key)],
+    };
+    Ok(PartitionedQueryExecutionInfo::new(info, ranges))
+}
+
+/// The query that ranges over the container itself; the others range over its rows.
+fn over_container(mut query: &Query) -> &Query {
+    while let Some(Collection::Subquery(inner)) = query.from.as_ref().map(|from| &from.source.collection) {
+        query = inner;
+    }
+    query
+}

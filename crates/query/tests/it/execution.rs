@@ -1,0 +1,245 @@
+//! Running a program document by document: streaming, resuming, budgets, and the parts an engine uses.
+
+use crate::harness::{compile, compile_in, query, run, texts};
+use cosmonaut_query::eval::{
+    ComputedProperty, ConditionError, Environment, EvalError, Limits, Program, Rows,
+};
+use cosmonaut_query::value::Value;
+use cosmonaut_query::{Parameters, parse};
+use proptest::prelude::*;
+
+#[test]
+fn a_program_says_what_it_needs() {
+    let shape = |text| {
+        let program = compile(text);
+        [
+            program.is_streaming(),
+            program.is_grouped(),
+            program.has_aggregates(),
+            program.is_ordered(),
+            program.is_distinct(),
+            program.reads_documents(),
+        ]
+        .map(u8::from)
+    };
+    for (text, expected) in [
+        ("SELECT * FROM c", [1, 0, 0, 0, 0, 1]),
+        ("SELECT TOP 5 * FROM c WHERE c.x = 1", [1, 0, 0, 0, 0, 1]),
+        ("SELECT VALUE COUNT(1) FROM c", [0, 1, 1, 0, 0, 1]),
+        ("SELECT c.a FROM c GROUP BY c.a", [0, 1, 0, 0, 0, 1]),
+        ("SELECT * FROM c ORDER BY c.x", [0, 0, 0, 1, 0, 1]),
+        ("SELECT DISTINCT c.x FROM c", [0, 0, 0, 0, 1, 1]),
+        ("SELECT VALUE (SELECT VALUE COUNT(1) FROM t IN c.l) FROM c", [1, 0, 0, 0, 0, 1]),
+        ("SELECT 1", [1, 0, 0, 0, 0, 0]),
+    ] {
+        assert_eq!(shape(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_run_can_stop_after_any_document_and_go_on() {
+    let program = compile("SELECT VALUE t FROM c JOIN t IN c.l OFFSET 2 LIMIT 4");
+    let documents = [r#"{"l":[1,2,3]}"#, r#"{"l":[4]}"#, r#"{"l":[5,6,7,8]}"#];
+    let mut rows = Rows::new();
+    let mut progress = program.start().progress();
+    for document in documents {
+        let mut execution = program.resume(progress);
+        execution.push(document.as_bytes(), 0, &mut rows).unwrap();
+        progress = execution.progress();
+    }
+    assert_eq!(texts(&rows).join(" "), "3 4 5 6");
+    assert!(program.resume(progress).is_done());
+}
+
+#[test]
+fn documents_in_order_stream_through_an_order_by() {
+    let program = compile("SELECT TOP 2 VALUE c.id FROM c ORDER BY c.k");
+    let mut execution = program.start_presorted();
+    let mut rows = Rows::new();
+    for document in [r#"{"id":0}"#, r#"{"id":1,"k":1}"#, r#"{"id":2,"k":2}"#, r#"{"id":3,"k":3}"#] {
+        execution.push(document.as_bytes(), 0, &mut rows).unwrap();
+    }
+    assert_eq!(texts(&rows), ["1", "2"]);
+    assert!(execution.is_done());
+}
+
+#[test]
+fn parts_of_a_program_work_on_single_documents() {
+    let program = compile("SELECT VALUE c.id FROM c WHERE c.k > 1 ORDER BY c.k, c.id");
+    let document = br#"{"id":"a","k":2}"#;
+    assert_eq!(program.matches(document), Ok(true));
+    assert_eq!(program.matches(b"{\"k\":1}"), Ok(false));
+    assert_eq!(program.order_keys(document), Ok(Some(vec![Value::Number(2.0), Value::from("a")])));
+    assert_eq!(program.order_keys(b"{}"), Ok(None));
+    let mut rows = Rows::new();
+    program.project(document, &mut rows).unwrap();
+    assert_eq!(texts(&rows), ["\"a\""]);
+    let mut keyed = Vec::new();
+    program.keyed_rows(document, &mut keyed).unwrap();
+    assert_eq!((keyed.len(), keyed[0].row.as_slice()), (1, b"\"a\"".as_slice()));
+}
+
+#[test]
+fn a_condition_alone_is_a_program_too() {
+    let environment = Environment { now_ticks: 0, random: &|| 0.0, limits: Limits::default(), computed: &[] };
+    let compile = |text: &str| Program::compile_condition(text, &environment);
+    let program = compile("from c where c.x = 1 and not is_defined(c.y)").unwrap();
+    assert_eq!(program.matches(b"{\"x\":1}"), Ok(true));
+    assert_eq!(program.matches(b"{\"x\":1,\"y\":null}"), Ok(false));
+    let ConditionError::Syntax(error) = compile("from c where c.x = ").unwrap_err() else { panic!() };
+    assert_eq!((error.line(), error.column()), (1, 20));
+    for text in ["where c.x = 1", "from c where d.x = 1", "from c order by c.x", "from c group by c.x", ""] {
+        assert!(compile(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn joins_and_nested_sources_are_bounded() {
+    let joins = |count: usize| {
+        format!("SELECT 1 FROM c {}", (0..count).map(|i| format!("JOIN t{i} IN c.l ")).collect::<String>())
+    };
+    assert!(compile_in(&joins(10), &Parameters::new(), &[], Limits::default()).is_ok());
+    let error = compile_in(&joins(11), &Parameters::new(), &[], Limits::default()).unwrap_err();
+    assert!(error.message.contains("at most 10"), "{error}");
+    // Each subquery adds ten variables to those around it.
+    let nested = (0..11).rev().fold("1".to_owned(), |inner, level| {
+        let joins = (0..10).map(|i| format!("JOIN t{level}_{i} IN c.l ")).collect::<String>();
+        format!("(SELECT VALUE {inner} FROM c {joins})")
+    });
+    let error =
+        compile_in(&format!("SELECT {nested} AS x FROM c"), &Parameters::new(), &[], Limits::default());
+    assert!(error.unwrap_err().message.contains("nested"));
+}
+
+#[test]
+fn budgets_end_runs_with_errors_that_say_so() {
+    let list: String = (0..200).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
+    let document = format!("{{\"l\":[{list}],\"s\":\"{}\"}}", "x".repeat(600));
+    let limits = Limits { steps_per_document: 10_000, value_bytes: 1000, held_bytes: 4000 };
+    let cross = "c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l";
+    for (text, expected) in [
+        (format!("SELECT VALUE 1 FROM {cross}"), Some(EvalError::TooManySteps { limit: 10_000 })),
+        (format!("SELECT VALUE COUNT(1) FROM {cross}"), Some(EvalError::TooManySteps { limit: 10_000 })),
+        (
+            "SELECT * FROM c WHERE EXISTS(SELECT 1 FROM a IN c.l JOIN b IN c.l JOIN d IN c.l WHERE d < 0)"
+                .into(),
+            Some(EvalError::TooManySteps { limit: 10_000 }),
+        ),
+        ("SELECT VALUE CONCAT(c.s, c.s) FROM c".into(), Some(EvalError::ValueTooLarge { limit: 1000 })),
+        ("SELECT c.s, c.s AS t FROM c".into(), Some(EvalError::ValueTooLarge { limit: 1000 })),
+        ("SELECT VALUE c.s || c.s FROM c".into(), Some(EvalError::ValueTooLarge { limit: 1000 })),
+        ("SELECT VALUE [c.s, c.s] FROM c".into(), Some(EvalError::ValueTooLarge { limit: 1000 })),
+        (
+            "SELECT VALUE REPLACE(c.s, 'x', 'yyyy') FROM c".into(),
+            Some(EvalError::ValueTooLarge { limit: 1000 }),
+        ),
+        ("SELECT VALUE StringSplit(c.s, 'x') FROM c".into(), Some(EvalError::ValueTooLarge { limit: 1000 })),
+        ("SELECT VALUE ARRAY_CONCAT(c.l, c.l) FROM c".into(), Some(EvalError::ValueTooLarge { limit: 1000 })),
+        (
+            "SELECT VALUE t FROM c JOIN t IN c.l ORDER BY c.s".into(),
+            Some(EvalError::TooMuchHeld { limit: 4000 }),
+        ),
+        ("SELECT DISTINCT VALUE t FROM c JOIN t IN c.l".into(), Some(EvalError::TooMuchHeld { limit: 4000 })),
+        ("SELECT t FROM c JOIN t IN c.l GROUP BY t".into(), Some(EvalError::TooMuchHeld { limit: 4000 })),
+        (
+            "SELECT VALUE MakeList(t) FROM c JOIN t IN c.l".into(),
+            Some(EvalError::TooMuchHeld { limit: 4000 }),
+        ),
+        ("SELECT VALUE COUNT(1) FROM c JOIN t IN c.l".into(), None),
+    ] {
+        let program = compile_in(&text, &Parameters::new(), &[], limits).unwrap();
+        assert_eq!(run(&program, &[&document]).err(), expected, "{text}");
+    }
+}
+
+#[test]
+fn computed_properties_are_read_by_name_and_not_by_star() {
+    let computed = [ComputedProperty {
+        name: "lower".into(),
+        query: parse("SELECT VALUE LOWER(d.name) FROM d").unwrap(),
+    }];
+    let documents = [r#"{"name":"AB"}"#, r#"{"name":"cd","lower":"own"}"#, "{}"];
+    for (text, expected) in [
+        ("SELECT VALUE c.lower FROM c", "\"ab\" \"cd\""),
+        ("SELECT VALUE c['lower'] FROM c WHERE c.lower = 'ab'", "\"ab\""),
+        ("SELECT * FROM c WHERE c.lower = 'ab'", r#"{"name":"AB"}"#),
+        ("SELECT VALUE x.lower FROM c AS x ORDER BY x.lower DESC", "\"cd\" \"ab\""),
+        ("SELECT VALUE c.lower FROM c GROUP BY c.lower", "\"ab\" \"cd\""),
+    ] {
+        let program = compile_in(text, &Parameters::new(), &computed, Limits::default()).unwrap();
+        assert_eq!(run(&program, &documents).unwrap().join(" "), expected, "{text}");
+    }
+    assert_eq!(
+        compile("SELECT VALUE LOWER(d.name) FROM d").value_of(documents[0].as_bytes()),
+        Ok("ab".into())
+    );
+}
+
+#[test]
+fn programs_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + Clone>() {}
+    shared::<Program>();
+}
+
+proptest! {
+    #[test]
+    fn a_condition_keeps_the_same_documents_alone_and_in_a_run(
+        values in prop::collection::vec(prop_oneof![Just("1"), Just("2"), Just("\"a\""), Just("null"), Just("[1]")], 0..8),
+        condition in prop::sample::select(vec!["c.v = 1", "c.v > 1", "NOT (c.v = 1)", "c.v != 1 OR IS_ARRAY(c.v)", "c.v IN (1, 'a')"]),
+    ) {
+        let documents: Vec<String> = values.iter().map(|value| format!("{{\"v\":{value}}}")).collect();
+        let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
+        let text = format!("SELECT * FROM c WHERE {condition}");
+        let program = compile(&text);
+        let kept: Vec<&str> =
+            documents.iter().copied().filter(|document| program.matches(document.as_bytes()).unwrap()).collect();
+        prop_assert_eq!(query(&text, &documents), kept);
+    }
+
+    #[test]
+    fn stored_bytes_of_any_kind_break_nothing(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        let program = compile("SELECT c.a.b[0], ARRAY(SELECT VALUE x.y FROM x IN c.l) FROM c WHERE c.a != 1 OR true");
+        let mut rows = Rows::new();
+        prop_assert!(program.project(&bytes, &mut rows).is_ok());
+    }
+}
+
+#[test]
+fn queries_as_deep_and_as_long_as_the_parser_allows_run_on_a_small_stack() {
+    let depth = cosmonaut_query::MAX_DEPTH;
+    let nest = |open: &str, core: &str, close: &str| {
+        // The deepest form that still parses.
+        (1..=depth)
+            .rev()
+            .map(|levels| {
+                format!("SELECT VALUE {}{core}{} FROM c", open.repeat(levels), close.repeat(levels))
+            })
+            .find(|text| parse(text).is_ok())
+            .unwrap()
+    };
+    for text in [
+        nest("ABS(", "1", ")"),
+        nest("ABS(", "c.x", ")"),
+        nest("[", "c.x", "]"),
+        nest("NOT ", "c.b", ""),
+        nest("(SELECT VALUE ", "c.x", ")"),
+        nest("ARRAY(SELECT VALUE ", "c.x", ")"),
+        nest("ARRAY(SELECT VALUE y FROM c JOIN y IN c.l WHERE y = 1 AND EXISTS ", "(SELECT 1)", ")"),
+        nest("1 + (", "c.x", ")"),
+    ] {
+        assert_eq!(query(&text, &[r#"{"x":1,"b":true,"l":[1]}"#]).len(), 1, "{text:.60}");
+    }
+    let path = ".a".repeat(20_000);
+    for text in
+        [format!("SELECT 1 FROM c JOIN t IN c.l JOIN u IN t{path}"), format!("SELECT 1 FROM x IN c{path}")]
+    {
+        assert!(compile_in(&text, &Parameters::new(), &[], Limits::default()).is_err());
+    }
+    let paths = (0..10_000).map(|i| format!("c.x{i}")).collect::<Vec<_>>().join(",");
+    assert_eq!(query(&format!("SELECT VALUE [{paths}] FROM c"), &[r#"{"x5":5,"x\u0038":8}"#]), ["[5,8]"]);
+    let many = (0..10_000).map(|i| format!("c.x = {i}")).collect::<Vec<_>>();
+    for (operator, kept) in [(" OR ", 1), (" AND ", 0)] {
+        let text = format!("SELECT * FROM c WHERE {}", many.join(operator));
+        assert_eq!(query(&text, &[r#"{"x":9999}"#]).len(), kept);
+    }
+}

@@ -12,6 +12,8 @@ use cosmonaut_options::OptionErrors;
 pub(crate) enum Failure {
     /// What was asked for, or the configuration, cannot be used: status 2.
     Usage(String),
+    /// The command could not do its work: status 1.
+    Work(String),
     /// The output could not be written: status 1.
     Output(io::Error),
 }
@@ -21,6 +23,7 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         let (message, status) = match self {
             Self::Usage(message) => (message, 2),
+            Self::Work(message) => (message, 1),
             // Whoever read the output has seen enough; `cosmonaut … | head` is not a mistake.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
             Self::Output(error) => (format!("cannot write the output: {error}"), 1),

@@ -5,6 +5,7 @@
 
 mod failure;
 mod options;
+mod up;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Start a Cosmos DB account on this machine that any SDK can use, until it is stopped
+    Up(up::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
     Options(options::Arguments),
 }
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Up(arguments) => up::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
     }
 }

@@ -48,33 +48,16 @@ impl ResourcePath {
     /// The feed of all resources of a kind in this one.
     pub fn feed(&self, kind: ResourceType) -> Result<Self, PathError> {
         check_parent(self, kind)?;
-        let join = |parent: &str| {
-            if parent.len() <= 1 {
-                format!("/{}", kind.segment())
-            } else {
-                format!("{parent}/{}", kind.segment())
-            }
-        };
-        let plain = self.plain.as_ref().map(|plain| format!("{plain}/{}", kind.segment()));
-        Ok(Self { escaped: join(&self.escaped), plain, kind, is_feed: true })
+        let mut path = self.clone();
+        path.push_kind(kind);
+        Ok(path)
     }
 
     /// A resource in this one, by name or resource id.
     pub fn child(&self, kind: ResourceType, name: &str) -> Result<Self, PathError> {
         check_name(kind, name)?;
         let mut path = self.feed(kind)?;
-        let parent_len = path.escaped.len() - 1;
-        path.escaped.push('/');
-        let escaped_any = escape(name, &mut path.escaped);
-        match &mut path.plain {
-            Some(plain) => {
-                plain.push('/');
-                plain.push_str(name);
-            }
-            None if escaped_any => path.plain = Some(format!("{}/{name}", &path.escaped[1..=parent_len])),
-            None => {}
-        }
-        path.is_feed = false;
+        path.push_name(name);
         Ok(path)
     }
 
@@ -85,21 +68,51 @@ impl ResourcePath {
         if trimmed.is_empty() {
             return Ok(path);
         }
+        path.escaped.reserve(trimmed.len());
+        let invalid = |error: PathError| PathError::new(text, error.reason);
         let mut segments = trimmed.split('/');
         while let Some(segment) = segments.next() {
             let kind = ResourceType::from_segment(segment)
                 .ok_or_else(|| PathError::new(text, Reason::UnknownKind(segment.to_owned())))?;
-            path = match segments.next() {
-                None => path.feed(kind),
-                Some(name) => {
-                    let name = unescape(name)
-                        .ok_or_else(|| PathError::new(text, Reason::BadEscape(name.to_owned())))?;
-                    path.child(kind, &name)
-                }
+            check_parent(&path, kind).map_err(invalid)?;
+            path.push_kind(kind);
+            if let Some(name) = segments.next() {
+                let name =
+                    unescape(name).ok_or_else(|| PathError::new(text, Reason::BadEscape(name.to_owned())))?;
+                check_name(kind, &name).map_err(invalid)?;
+                path.push_name(&name);
             }
-            .map_err(|error| PathError::new(text, error.reason))?;
         }
         Ok(path)
+    }
+
+    /// Goes on to the feed of a kind, which must fit here.
+    fn push_kind(&mut self, kind: ResourceType) {
+        if self.escaped.len() > 1 {
+            self.escaped.push('/');
+        }
+        self.escaped.push_str(kind.segment());
+        if let Some(plain) = &mut self.plain {
+            plain.push('/');
+            plain.push_str(kind.segment());
+        }
+        (self.kind, self.is_feed) = (kind, true);
+    }
+
+    /// Goes on from a feed to one of its resources; the name must be one.
+    fn push_name(&mut self, name: &str) {
+        let feed_end = self.escaped.len();
+        self.escaped.push('/');
+        let escaped_any = escape(name, &mut self.escaped);
+        match &mut self.plain {
+            Some(plain) => {
+                plain.push('/');
+                plain.push_str(name);
+            }
+            None if escaped_any => self.plain = Some(format!("{}/{name}", &self.escaped[1..feed_end])),
+            None => {}
+        }
+        self.is_feed = false;
     }
 
     /// The path as it travels: escaped, with a leading slash.

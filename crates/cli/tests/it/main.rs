@@ -1,6 +1,9 @@
 //! The `cosmonaut` binary as a shell sees it, a file per command.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod crash;
 mod options;
+mod up;
 
 use std::process::Command;
 

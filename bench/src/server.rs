@@ -1,0 +1,105 @@
+//! The servers under measurement, each in a process of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::Result;
+
+/// A running server; stopped when dropped.
+pub struct Server {
+    pub name: &'static str,
+    pub address: String,
+    /// From the start of the process to the line that says it is ready.
+    pub ready_after: Duration,
+    _process: Child,
+}
+
+impl Server {
+    pub async fn cosmonaut() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        build(&root).await?;
+        let mut command = Command::new(root.join("target/release/cosmonaut"));
+        command.args(["up", "--port", "0", "--json"]);
+        Self::start("cosmonaut", command, |line| {
+            let ready: serde_json::Value = serde_json::from_str(line).ok()?;
+            Some(ready["endpoints"][0]["url"].as_str()?.to_owned())
+        })
+        .await
+    }
+
+    pub async fn constant() -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("constant-server");
+        Self::start("hyper, constant answers", command, |line| line.starts_with("http").then(|| line.to_owned())).await
+    }
+
+    pub async fn vercel() -> Result<Self> {
+        let folder = install_vercel().await?;
+        let mut command = Command::new("node");
+        command
+            .arg(folder.join("node_modules/@vercel/cosmosdb-server/lib/cli.js"))
+            .args(["--no-ssl", "--host", "127.0.0.1", "--port", "0"]);
+        Self::start("@vercel/cosmosdb-server", command, |line| {
+            let port = line.strip_prefix("Ready")?.rsplit(':').next()?;
+            Some(format!("http://127.0.0.1:{}", port.trim()))
+        })
+        .await
+    }
+
+    async fn start(
+        name: &'static str,
+        mut command: Command,
+        address_of: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        let started = Instant::now();
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).spawn()?;
+        let output = process.stdout.take().ok_or("the server's output is not captured")?;
+        let mut lines = BufReader::new(output).lines();
+        while let Some(line) = lines.next_line().await? {
+            if let Some(url) = address_of(&line) {
+                let ready_after = started.elapsed();
+                let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+                return Ok(Self { name, address, ready_after, _process: process });
+            }
+        }
+        Err(format!("{name} stopped before it was ready").into())
+    }
+
+    /// The memory that the process holds, in MB.
+    pub fn resident_mb(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self._process.id()?)).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
+    }
+}
+
+async fn build(root: &Path) -> Result<()> {
+    let status = Command::new("cargo")
+        .args(["build", "--release", "--quiet", "-p", "cosmonaut-cli", "--target-dir", "target"])
+        .current_dir(root)
+        .status()
+        .await?;
+    if status.success() { Ok(()) } else { Err("the command line does not build".into()) }
+}
+
+async fn install_vercel() -> Result<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/vercel");
+    if !folder.join("node_modules/@vercel/cosmosdb-server").exists() {
+        std::fs::create_dir_all(&folder)?;
+        let status = Command::new("npm")
+            .args(["install", "--silent", "--no-save", "--prefix"])
+            .arg(&folder)
+            .arg("@vercel/cosmosdb-server@1.0.1")
+            .stdout(Stdio::null())
+            .status()
+            .await?;
+        if !status.success() {
+            return Err("npm could not install @vercel/cosmosdb-server (try --no-peer)".into());
+        }
+    }
+    Ok(folder)
+}

@@ -1,0 +1,119 @@
+// Account, databases, containers: made, found, changed, listed, queried, deleted.
+
+import { check, equal, fails, fresh, ok } from "./harness.mjs";
+
+check("the account lists its regions by the address used", async (account) => {
+  const { resource } = await account.client.getDatabaseAccount();
+  equal(resource.consistencyPolicy, "Session");
+  equal(resource.writableLocations.length, 1);
+  const strip = (url) => url.replace(/\/$/, "");
+  equal(strip(resource.writableLocations[0].databaseAccountEndpoint), strip(account.endpoint));
+});
+
+check("a wrong key is refused", async (account) => {
+  const key = Buffer.from("wrong key, wrong key").toString("base64");
+  const client = account.connect({ key });
+  await fails(401, () => client.databases.readAll().fetchAll());
+  client.dispose();
+});
+
+check("a database is created, read and deleted", async (account) => {
+  const id = fresh("db");
+  const { database, statusCode } = await account.client.databases.create({ id });
+  equal(statusCode, 201);
+  equal((await database.read()).resource.id, id);
+  await fails(409, () => account.client.databases.create({ id }));
+  equal((await account.client.databases.createIfNotExists({ id })).statusCode, 200);
+  await database.delete();
+  await fails(404, () => database.read());
+});
+
+check("databases are listed and queried", async (account) => {
+  const ids = [fresh("list"), fresh("list")];
+  for (const id of ids) await account.client.databases.create({ id });
+  const { resources } = await account.client.databases.readAll({ maxItemCount: 1 }).fetchAll();
+  for (const id of ids) ok(resources.some((database) => database.id === id));
+  const query = { query: "SELECT * FROM root r WHERE r.id = @id", parameters: [{ name: "@id", value: ids[0] }] };
+  const found = await account.client.databases.query(query).fetchAll();
+  equal(found.resources.map((database) => database.id), [ids[0]]);
+  for (const id of ids) await account.client.database(id).delete();
+});
+
+check("a container is created with defaults, replaced and deleted", async (account) => {
+  const container = await account.container();
+  const { resource } = await container.read();
+  equal(resource.partitionKey.paths, ["/pk"]);
+  equal(resource.indexingPolicy.indexingMode, "consistent");
+  ok(resource._rid && resource._self && resource._etag && resource._ts);
+  const replaced = await container.replace({ ...resource, defaultTtl: 60 });
+  equal(replaced.resource.defaultTtl, 60);
+  const other = { id: resource.id, partitionKey: { paths: ["/other"] } };
+  await fails(400, () => container.replace(other));
+  await container.delete();
+  await fails(404, () => container.read());
+});
+
+check("containers are listed and queried", async (account) => {
+  const container = await account.container();
+  const { resources } = await account.database.containers.readAll({ maxItemCount: 2 }).fetchAll();
+  ok(resources.some((found) => found.id === container.id));
+  const query = { query: "SELECT * FROM root r WHERE r.id = @id", parameters: [{ name: "@id", value: container.id }] };
+  const found = await account.database.containers.query(query).fetchAll();
+  equal(found.resources.map((found) => found.id), [container.id]);
+});
+
+check("a container that is there is found again", async (account) => {
+  const container = await account.container();
+  const again = await account.database.containers.createIfNotExists({
+    id: container.id,
+    partitionKey: { paths: ["/pk"] },
+  });
+  equal(again.statusCode, 200);
+});
+
+check("a partition key definition is read", async (account) => {
+  const container = await account.container({ partitionKey: { paths: ["/a/b"], version: 2 } });
+  equal((await container.getPartitionKeyDefinition()).resource.paths, ["/a/b"]);
+});
+
+check("partition ranges cover the key space without a gap", async (account) => {
+  for (const [throughput, count] of [[400, 1], [12000, 2], [30000, 5]]) {
+    const container = await account.container({ throughput });
+    const { resources } = await container.readPartitionKeyRanges().fetchAll();
+    const ranges = resources.sort((a, b) => (a.minInclusive < b.minInclusive ? -1 : 1));
+    equal(ranges.length, count);
+    equal(ranges[0].minInclusive, "");
+    equal(ranges.at(-1).maxExclusive, "FF");
+    for (let n = 1; n < count; n += 1) equal(ranges[n].minInclusive, ranges[n - 1].maxExclusive);
+    equal((await container.getFeedRanges()).length, count);
+  }
+});
+
+check("unique keys hold within a partition", async (account) => {
+  const container = await account.container({ uniqueKeyPolicy: { uniqueKeys: [{ paths: ["/email"] }] } });
+  await container.items.create({ id: "1", pk: "a", email: "x" });
+  await fails(409, () => container.items.create({ id: "2", pk: "a", email: "x" }));
+  await container.items.create({ id: "2", pk: "b", email: "x" });
+});
+
+check("bad definitions are refused", async (account) => {
+  await fails(400, () => account.container({ indexingPolicy: { includedPaths: [{ path: "no-slash" }] } }));
+  await fails(400, () => account.container({ defaultTtl: 0 }));
+});
+
+check("server-side code and users are refused, not pretended", async (account) => {
+  const container = await account.container();
+  equal((await container.scripts.storedProcedures.readAll().fetchAll()).resources, []);
+  equal((await container.conflicts.readAll().fetchAll()).resources, []);
+  await fails(501, () => container.scripts.storedProcedures.create({ id: "s", body: "function () {}" }));
+  await fails(501, () => container.scripts.userDefinedFunctions.create({ id: "u", body: "function () {}" }));
+  await fails(501, () => account.database.users.create({ id: "somebody" }));
+});
+
+check("computed properties are kept and queried", async (account) => {
+  const computedProperties = [{ name: "lowerName", query: "SELECT VALUE LOWER(c.name) FROM c" }];
+  const container = await account.container({ computedProperties });
+  await container.items.create({ id: "1", pk: "a", name: "ADA" });
+  const { resources } = await container.items.query("SELECT VALUE c.lowerName FROM c").fetchAll();
+  equal(resources, ["ada"]);
+});

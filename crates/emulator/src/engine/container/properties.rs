@@ -1,0 +1,149 @@
+//! What a container may look like, what the service fills in, and what may change afterwards.
+//!
+//! Acting on a policy is left to whoever it concerns.
+
+use cosmonaut_wire::model::{
+    ConflictResolutionPolicy, ContainerProperties, GeospatialConfig, GeospatialType, IndexedPath,
+    IndexingMode, IndexingPolicy, PartitionKeyKind,
+};
+use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
+
+use crate::engine::key::KeyReader;
+use crate::engine::replica::Retention;
+use crate::engine::unique::UniqueKeys;
+use crate::index::Index;
+use crate::{Failure, Timestamp};
+
+/// The most computed properties of a container.
+const MAX_COMPUTED: usize = 20;
+
+/// Checks the properties that a client sent for a new container or a replacement, and fills in the rest.
+pub(crate) fn complete(
+    mut properties: ContainerProperties,
+    rid: ResourceId,
+    etag: &Etag,
+    now: Timestamp,
+) -> Result<ContainerProperties, Failure> {
+    check_name(&properties.id)?;
+    KeyReader::new(&properties.partition_key)?;
+    UniqueKeys::new(properties.unique_key_policy.as_ref())?;
+    check_computed(&properties)?;
+    refuse_what_is_missing(&properties)?;
+    let policy = complete_indexing(properties.indexing_policy.take().unwrap_or_default());
+    Index::new(&policy)?;
+    properties.indexing_policy = Some(policy);
+    properties.partition_key.kind.get_or_insert(PartitionKeyKind::Hash);
+    properties.conflict_resolution_policy.get_or_insert_with(|| {
+        let mut policy = ConflictResolutionPolicy::last_writer_wins("/_ts");
+        policy.conflict_resolution_procedure = Some(String::new());
+        policy
+    });
+    properties
+        .geospatial_config
+        .get_or_insert(GeospatialConfig { kind: GeospatialType::Geography, extra: Default::default() });
+    let database = rid.parent().unwrap_or(rid);
+    properties.rid = Some(rid.to_string());
+    properties.self_link = Some(format!("dbs/{database}/colls/{rid}/"));
+    properties.etag = Some(etag.to_string());
+    properties.timestamp = Some(now.seconds());
+    properties.documents_link = Some("docs/".to_owned());
+    properties.stored_procedures_link = Some("sprocs/".to_owned());
+    properties.triggers_link = Some("triggers/".to_owned());
+    properties.user_defined_functions_link = Some("udfs/".to_owned());
+    properties.conflicts_link = Some("conflicts/".to_owned());
+    Ok(properties)
+}
+
+/// 400 if a replacement changes what a container keeps for life.
+pub(super) fn check_replacement(
+    current: &ContainerProperties,
+    new: &ContainerProperties,
+) -> Result<(), Failure> {
+    let keeps = |what: &str, same: bool| match same {
+        true => Ok(()),
+        false => Err(Failure::bad_request(format!(
+            "the {what} of container {:?} cannot be changed: make a new container and copy its items",
+            current.id
+        ))),
+    };
+    let (old_key, new_key) = (&current.partition_key, &new.partition_key);
+    keeps("id", current.id == new.id)?;
+    keeps("partition key", old_key.paths == new_key.paths && old_key.kind() == new_key.kind())?;
+    // A client that does not know about versions leaves it out.
+    keeps("partition key version", new_key.version.is_none() || old_key.version() == new_key.version())?;
+    let unique = |properties: &ContainerProperties| {
+        let keys = properties.unique_key_policy.iter().flat_map(|policy| &policy.unique_keys);
+        keys.map(|key| key.paths.clone()).collect::<Vec<_>>()
+    };
+    keeps("unique key policy", unique(current) == unique(new))
+}
+
+/// How much of the log these properties ask for.
+pub(crate) fn retention(properties: &ContainerProperties) -> Retention {
+    match properties.change_feed_policy.as_ref().and_then(|policy| policy.retention_duration) {
+        None | Some(0) => Retention::Tail,
+        Some(minutes) => Retention::Minutes(minutes),
+    }
+}
+
+fn check_name(id: &str) -> Result<(), Failure> {
+    let path = ResourcePath::database("d").and_then(|database| database.child(ResourceType::Container, id));
+    path.map(drop)
+        .map_err(|error| Failure::bad_request(format!("the container's id is not acceptable: {error}")))
+}
+
+fn check_computed(properties: &ContainerProperties) -> Result<(), Failure> {
+    let computed = properties.computed_properties.as_deref().unwrap_or_default();
+    if computed.len() > MAX_COMPUTED {
+        return Err(Failure::bad_request(format!(
+            "a container has at most {MAX_COMPUTED} computed properties, not {}",
+            computed.len()
+        )));
+    }
+    for (nth, property) in computed.iter().enumerate() {
+        let name = &property.name;
+        let refuse = |why: &dyn std::fmt::Display| {
+            Err(Failure::bad_request(format!("computed property {name:?} is not acceptable: {why}")))
+        };
+        if name.is_empty() || name == "id" || name.starts_with('_') {
+            return refuse(&"its name is empty or the service's own");
+        }
+        if computed[..nth].iter().any(|other| other.name == *name) {
+            return refuse(&"its name is taken");
+        }
+        if let Err(error) = cosmonaut_query::parse(&property.query) {
+            return refuse(&error);
+        }
+    }
+    Ok(())
+}
+
+/// 501 for policies that nothing here would honour.
+fn refuse_what_is_missing(properties: &ContainerProperties) -> Result<(), Failure> {
+    let vectors = properties
+        .vector_embedding_policy
+        .as_ref()
+        .is_some_and(|policy| !policy.vector_embeddings.is_empty());
+    let texts = properties.full_text_policy.as_ref().and_then(|policy| policy.full_text_paths.as_ref());
+    match (vectors, texts.is_some_and(|paths| !paths.is_empty())) {
+        (true, _) => Err(Failure::not_implemented("vector search (vectorEmbeddingPolicy)")),
+        (_, true) => Err(Failure::not_implemented("full-text search (fullTextPolicy)")),
+        (false, false) => Ok(()),
+    }
+}
+
+/// Adds what the service adds to a policy that leaves it out.
+fn complete_indexing(mut policy: IndexingPolicy) -> IndexingPolicy {
+    let automatic = *policy.automatic.get_or_insert(true);
+    let mode = policy.indexing_mode.get_or_insert(IndexingMode::Consistent);
+    if *mode == IndexingMode::None && !automatic {
+        return policy;
+    }
+    policy.included_paths.get_or_insert_with(|| vec![IndexedPath::new("/*")]);
+    let excluded = policy.excluded_paths.get_or_insert_default();
+    const ETAG: &str = "/\"_etag\"/?";
+    if !excluded.iter().any(|path| path.path == ETAG) {
+        excluded.push(IndexedPath::new(ETAG));
+    }
+    policy
+}

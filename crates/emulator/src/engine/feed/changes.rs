@@ -1,0 +1,192 @@
+//! A page of a container's change feed, over one partition or several.
+//!
+//! What the changes of one partition look like is in `incremental` and `versions`.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cosmonaut_wire::{EpkRange, PartitionKey, SessionToken};
+
+use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, incremental, versions};
+use crate::engine::container::Container;
+use crate::engine::key::KeyReader;
+use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState, charge};
+use crate::storage::Commit;
+use crate::{Failure, Timestamp};
+
+/// Which changes a feed shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeedMode {
+    /// The latest version of each item that changed.
+    Incremental,
+    /// Every version and every delete, for as long as the container keeps them.
+    FullFidelity,
+}
+
+/// Where a feed starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FeedStart {
+    /// With the first change.
+    Beginning,
+    /// With the next change.
+    Now,
+    /// With the first change at or after a time, in seconds since 1970.
+    Time(u64),
+    /// Where an earlier page ended.
+    After(FeedPosition),
+}
+
+/// What a page of changes is asked with.
+#[derive(Clone, Debug)]
+pub struct ChangeRequest<'a> {
+    /// What part of the container.
+    pub scope: FeedScope,
+    /// Which changes.
+    pub mode: FeedMode,
+    /// From where.
+    pub start: FeedStart,
+    /// How many at most; a commit that alone has more comes whole.
+    pub max_items: Option<usize>,
+    /// What the session has seen.
+    pub session: Option<&'a SessionToken>,
+}
+
+/// A page of changes.
+#[derive(Clone, Debug)]
+pub struct ChangePage {
+    /// The changes as JSON text. None of them if there is nothing new.
+    pub items: Vec<Bytes>,
+    /// Where the next page starts; the entity tag of the reply.
+    pub next: FeedPosition,
+    /// What it cost.
+    pub charge: f64,
+    /// The latest commit of the partition, the highest if there are several.
+    pub lsn: i64,
+    /// What the session has seen now.
+    pub session: SessionToken,
+    /// The partition, if all changes are from one.
+    pub range: Option<Arc<PartitionRange>>,
+    /// Resolve when the reply may be sent.
+    pub commits: Vec<Commit>,
+}
+
+/// What is left of a page.
+pub(super) struct Room {
+    items: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn new(max_items: Option<usize>) -> Self {
+        Self { items: max_items.unwrap_or(DEFAULT_PAGE).max(1), bytes: PAGE_BYTES }
+    }
+
+    /// Takes the changes of one commit; false, and none taken, if they do not fit and the page has others.
+    pub(super) fn take(&mut self, commit: &[Bytes], is_first: bool) -> bool {
+        let bytes = commit.iter().map(Bytes::len).sum();
+        if !is_first && (commit.len() > self.items || bytes > self.bytes) {
+            return false;
+        }
+        self.items = self.items.saturating_sub(commit.len());
+        self.bytes = self.bytes.saturating_sub(bytes);
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        self.items == 0 || self.bytes == 0
+    }
+}
+
+/// The part of one partition that a page reads.
+pub(super) struct Part<'a> {
+    pub(super) keys: &'a EpkRange,
+    /// The only partition key, or hierarchical prefix, to show.
+    pub(super) key: Option<&'a PartitionKey>,
+    pub(super) reader: &'a KeyReader,
+    pub(super) after: i64,
+    pub(super) now: Timestamp,
+}
+
+impl Part<'_> {
+    pub(super) fn shows(&self, document: &Document) -> bool {
+        self.keys.contains(&document.epk) && self.key.is_none_or(|key| self.reader.covers(key, &document.key))
+    }
+}
+
+impl Container {
+    /// Reads a page of changes.
+    pub fn change_feed(&self, region: RegionId, request: &ChangeRequest<'_>) -> Result<ChangePage, Failure> {
+        if request.mode == FeedMode::FullFidelity {
+            versions::check(&self.properties(), &request.start)?;
+        }
+        let parts = request.scope.resolve(&self.layout(), self.definition())?;
+        let single = if let [(range, _)] = &parts[..] { Some(Arc::clone(range)) } else { None };
+        let mut page = ChangePage {
+            items: Vec::new(),
+            next: FeedPosition::PerRange(Vec::new()),
+            charge: 0.0,
+            lsn: 0,
+            session: SessionToken::default(),
+            range: single,
+            commits: Vec::new(),
+        };
+        let mut room = Room::new(request.max_items);
+        let mut reached = Vec::with_capacity(parts.len());
+        for (range, keys) in &parts {
+            let lsn = self.read_part(region, request, range, keys, &mut room, &mut page)?;
+            reached.push((range.id.clone(), lsn));
+        }
+        page.next = match &reached[..] {
+            [] => FeedPosition::Lsn(0),
+            [(_, lsn)] => FeedPosition::Lsn(*lsn),
+            _ => FeedPosition::PerRange(reached),
+        };
+        page.charge = charge::feed(page.items.iter().map(Bytes::len).sum());
+        Ok(page)
+    }
+
+    /// Adds the changes of one partition to a page; says how far the reader has come in it.
+    fn read_part(
+        &self,
+        region: RegionId,
+        request: &ChangeRequest<'_>,
+        range: &Arc<PartitionRange>,
+        keys: &EpkRange,
+        room: &mut Room,
+        page: &mut ChangePage,
+    ) -> Result<i64, Failure> {
+        let replica = range.replica(region);
+        let now = self.now();
+        replica.admit(now)?;
+        let reached = replica.read(|state| {
+            self.check_alive(state)?;
+            range.check_session(request.session, state.lsn())?;
+            page.lsn = page.lsn.max(state.lsn());
+            page.commits.push(state.commit());
+            let seen = range.session(state.lsn());
+            page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
+            let after = begin(&request.start, range, state);
+            if room.is_full() {
+                return Ok(after);
+            }
+            let key = if let FeedScope::Key(key) = &request.scope { Some(key) } else { None };
+            let part = Part { keys, key, reader: self.keys(), after, now };
+            match request.mode {
+                FeedMode::Incremental => Ok(incremental::read(state, &part, room, &mut page.items)),
+                FeedMode::FullFidelity => versions::read(state, &part, room, &mut page.items),
+            }
+        });
+        replica.spend(charge::feed(0));
+        reached
+    }
+}
+
+/// The commit after which a reader begins.
+fn begin(start: &FeedStart, range: &PartitionRange, state: &ReplicaState) -> i64 {
+    match start {
+        FeedStart::Beginning => 0,
+        FeedStart::Now => state.lsn(),
+        FeedStart::Time(seconds) => state.lsn_before(*seconds),
+        FeedStart::After(position) => position.of(range).unwrap_or(0),
+    }
+}

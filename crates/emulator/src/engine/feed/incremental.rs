@@ -1,0 +1,43 @@
+//! The feed of latest versions: each live item once, where its latest version was written.
+//!
+//! Deletes and earlier versions are not in it; those are in `versions`.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use super::changes::{Part, Room};
+use crate::engine::{Document, ReplicaState};
+
+/// Adds what changed after a commit; returns the commit up to which everything is in the page.
+pub(super) fn read(state: &ReplicaState, part: &Part<'_>, room: &mut Room, items: &mut Vec<Bytes>) -> i64 {
+    let mut reached = part.after;
+    let mut commit: Vec<Bytes> = Vec::new();
+    let mut commit_lsn = part.after;
+    let shown = |document: &&Document| part.shows(document) && state.is_live(document, part.now);
+    for document in state.changed_after(part.after).filter(shown) {
+        if document.lsn != commit_lsn && !commit.is_empty() {
+            if !room.take(&commit, items.is_empty()) {
+                return reached;
+            }
+            items.append(&mut commit);
+            reached = commit_lsn;
+        }
+        commit_lsn = document.lsn;
+        commit.push(with_lsn(document));
+    }
+    if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
+        return reached;
+    }
+    items.append(&mut commit);
+    // Everything up to the latest commit was looked at, and need not be again.
+    state.lsn()
+}
+
+/// The item with the commit that wrote it, as `_lsn`.
+fn with_lsn(document: &Document) -> Bytes {
+    let open = document.body.strip_suffix(b"}").unwrap_or(&document.body);
+    let tail = format!(",\"_lsn\":{}}}", document.lsn);
+    let mut text = BytesMut::with_capacity(open.len() + tail.len());
+    text.put_slice(open);
+    text.put_slice(tail.as_bytes());
+    text.freeze()
+}

@@ -1,0 +1,18 @@
+//! Feeds: items in a stable order, and changes in the order in which they happened.
+//!
+//! Queries have their own way through the partitions.
+
+mod changes;
+mod incremental;
+mod position;
+mod read_feed;
+mod versions;
+
+pub use changes::{ChangePage, ChangeRequest, FeedMode, FeedStart};
+pub use position::FeedPosition;
+pub use read_feed::FeedPage;
+
+/// How many items a page has if the request does not say.
+const DEFAULT_PAGE: usize = 100;
+/// How many bytes of items a page has at most, one item at least.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;

@@ -1,0 +1,116 @@
+//! The feed of all versions and deletes, read from the log.
+//!
+//! It reaches back only as far as the container keeps its log.
+
+use bytes::Bytes;
+use cosmonaut_wire::PartitionKeyValue;
+use cosmonaut_wire::model::{ChangeMetadata, ChangeOperationType, ContainerProperties, FullFidelityChange};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::changes::{FeedStart, Part, Room};
+use crate::Failure;
+use crate::engine::container::retention;
+use crate::engine::key::KeyReader;
+use crate::engine::replica::Retention;
+use crate::engine::{Change, Document, LogEntry, ReplicaState};
+
+/// 400 if the container keeps no versions, or the feed cannot start there.
+pub(super) fn check(properties: &ContainerProperties, start: &FeedStart) -> Result<(), Failure> {
+    if retention(properties) == Retention::Tail {
+        return Err(Failure::bad_request(format!(
+            "container {:?} keeps no earlier versions: set changeFeedPolicy.retentionDuration (minutes) before \
+             reading all versions and deletes",
+            properties.id
+        )));
+    }
+    match start {
+        FeedStart::Now | FeedStart::After(_) => Ok(()),
+        FeedStart::Beginning | FeedStart::Time(_) => Err(Failure::bad_request(
+            "the feed of all versions and deletes starts now (If-None-Match: *) or at a continuation, not at the \
+             beginning or at a point in time",
+        )),
+    }
+}
+
+/// Adds what was committed after a commit; returns the commit up to which everything is in the page.
+pub(super) fn read(
+    state: &ReplicaState,
+    part: &Part<'_>,
+    room: &mut Room,
+    items: &mut Vec<Bytes>,
+) -> Result<i64, Failure> {
+    let log = state.log_after(part.after).ok_or_else(|| {
+        Failure::bad_request(format!(
+            "the changes after {} are not all kept any more: start again from now, and read more often than the \
+             retention of the container",
+            part.after
+        ))
+    })?;
+    let mut reached = part.after;
+    for entry in log {
+        let shown = entry.changes.iter().filter(|change| part.shows(change.document()));
+        let commit =
+            shown.map(|change| describe(entry, change, part.reader)).collect::<Result<Vec<_>, _>>()?;
+        if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
+            return Ok(reached);
+        }
+        items.extend(commit);
+        reached = entry.lsn;
+    }
+    Ok(state.lsn())
+}
+
+fn describe(entry: &LogEntry, change: &Change, keys: &KeyReader) -> Result<Bytes, Failure> {
+    let (operation_type, expired) = match change {
+        Change::Create { .. } => (ChangeOperationType::Create, None),
+        Change::Replace { .. } => (ChangeOperationType::Replace, None),
+        Change::Delete { expired, .. } => (ChangeOperationType::Delete, Some(*expired)),
+    };
+    let deleted = change.current().is_none().then(|| change.document());
+    let empty = RawValue::from_string("{}".to_owned()).map_err(unreadable)?;
+    let current = change.current().map(|current| raw(current)).transpose()?;
+    let described = FullFidelityChange {
+        current: Some(current.unwrap_or(&empty)),
+        previous: change.previous().map(|previous| raw(previous)).transpose()?,
+        metadata: ChangeMetadata {
+            lsn: entry.lsn,
+            crts: entry.timestamp.seconds() as i64,
+            operation_type,
+            previous_image_lsn: Some(change.previous().map_or(0, |previous| previous.lsn)),
+            time_to_live_expired: expired,
+            id: deleted.map(|document| document.id.to_string()),
+            partition_key: deleted.map(|document| named_key(document, keys)),
+        },
+    };
+    serde_json::to_vec(&described).map(Bytes::from).map_err(unreadable)
+}
+
+fn raw(document: &Document) -> Result<&RawValue, Failure> {
+    serde_json::from_slice(&document.body).map_err(unreadable)
+}
+
+/// Stored text was checked when it was written, so this is a fault of the emulator and not of the request.
+fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::new(
+        cosmonaut_wire::CosmosStatus::INTERNAL_SERVER_ERROR,
+        format!("a stored item is not readable: {error}"),
+    )
+}
+
+/// The key as an object from the last name of each path to its value.
+fn named_key(document: &Document, keys: &KeyReader) -> Value {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().trim_matches('"').to_owned();
+    let value = |value: &PartitionKeyValue| match value {
+        PartitionKeyValue::Undefined => None,
+        PartitionKeyValue::Null => Some(Value::Null),
+        PartitionKeyValue::Bool(value) => Some(Value::from(*value)),
+        PartitionKeyValue::Number(value) if value.fract() == 0.0 && value.abs() < 9e15 => {
+            Some(Value::from(*value as i64))
+        }
+        PartitionKeyValue::Number(value) => Some(Value::from(*value)),
+        PartitionKeyValue::String(value) => Some(Value::from(&**value)),
+    };
+    let paths = keys.definition().paths.iter().zip(document.key.components());
+    Value::Object(paths.filter_map(|(path, component)| Some((name(path), value(component)?))).collect())
+}

@@ -1,0 +1,186 @@
+//! Transactional batches: several operations on one partition key, all or none.
+//!
+//! What each operation does is in its own file; reading the request and writing the reply is the gateway's.
+
+use std::sync::Arc;
+
+use cosmonaut_wire::model::{
+    BatchOperation, BatchOperationType, BatchResult, MAX_BATCH_BYTES, MAX_BATCH_OPERATIONS,
+};
+use cosmonaut_wire::{CosmosStatus, IndexingDirective, PartitionKey, SessionToken};
+use serde_json::value::RawValue;
+
+use super::delete::Delete;
+use super::patch::Patch;
+use super::put::{Put, PutMode};
+use super::read::Read;
+use super::{Conditions, ItemRequest, Outcome, Site};
+use crate::Failure;
+use crate::engine::replica::Transaction;
+use crate::engine::{Container, PartitionRange, RegionId};
+use crate::storage::Commit;
+
+/// What a batch or bulk request came to.
+#[derive(Debug)]
+pub struct BatchReply {
+    /// 200 if every operation succeeded, else 207.
+    pub status: CosmosStatus,
+    /// A result for each operation, in order.
+    pub results: Vec<BatchResult>,
+    /// The latest commit of the partition.
+    pub lsn: i64,
+    /// What it cost.
+    pub charge: f64,
+    /// The partition.
+    pub range: Arc<PartitionRange>,
+    /// Resolves when the reply may be sent.
+    pub commit: Commit,
+}
+
+impl BatchReply {
+    /// The session token of the reply.
+    pub fn session(&self) -> SessionToken {
+        self.range.session(self.lsn)
+    }
+}
+
+/// One operation of a batch, ready to be applied.
+pub(super) enum Prepared<'a> {
+    Put(Put<'a>),
+    Read(Read<'a>),
+    Delete(Delete<'a>),
+    Patch(Patch<'a>),
+}
+
+impl Prepared<'_> {
+    pub(super) fn apply(&self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
+        match self {
+            Self::Put(put) => put.apply(site, tx),
+            Self::Read(read) => read.apply(site.container, tx.state(), tx.now()),
+            Self::Delete(delete) => delete.apply(site, tx),
+            Self::Patch(patch) => patch.apply(site, tx),
+        }
+    }
+}
+
+impl Container {
+    /// Runs operations on one partition key in one commit. If one fails, none has happened: it has its own status, the
+    /// others 424.
+    pub fn batch(
+        &self,
+        region: RegionId,
+        key: &PartitionKey,
+        operations: &[BatchOperation],
+    ) -> Result<BatchReply, Failure> {
+        check_limits(operations)?;
+        let epk = self.keys().place(key)?;
+        // A malformed operation fails as the operation it is, at its place.
+        let prepared: Vec<_> = operations.iter().map(|operation| self.prepare(operation, key)).collect();
+        let mut tried = None;
+        let done = self.transact(region, &epk, |site, tx| {
+            let apply = |(nth, operation): (usize, &Result<Prepared<'_>, Failure>)| {
+                tried = Some(nth);
+                operation.as_ref().map_err(Clone::clone)?.apply(site, tx)
+            };
+            prepared.iter().enumerate().map(apply).collect::<Result<Vec<Outcome>, Failure>>()
+        });
+        let (results, lsn, range, commit) = match (done, tried) {
+            (Ok(done), _) => {
+                (done.value.into_iter().map(result).collect(), done.lsn, done.range, done.commit)
+            }
+            // The batch was not let in at all.
+            (Err(failure), None) => return Err(failure),
+            (Err(failure), Some(nth)) => {
+                let range = Arc::clone(self.layout().range_of(&epk));
+                let (lsn, commit) = range.replica(region).read(|state| (state.lsn(), state.commit()));
+                (failed_results(operations.len(), nth, &failure), lsn, range, commit)
+            }
+        };
+        let charge = results.iter().map(|result| result.request_charge).sum();
+        range.replica(region).spend(charge);
+        Ok(BatchReply { status: overall(&results), results, lsn, charge, range, commit })
+    }
+
+    /// Checks all of an operation that can be checked without looking at the container.
+    pub(super) fn prepare<'a>(
+        &self,
+        operation: &'a BatchOperation,
+        key: &'a PartitionKey,
+    ) -> Result<Prepared<'a>, Failure> {
+        operation.validate().map_err(|error| Failure::bad_request(error.to_string()))?;
+        let id = operation.id.as_deref().unwrap_or_default();
+        let body = operation.resource_body.as_ref().map_or("", |body| body.get());
+        let conditions = Conditions {
+            if_match: operation.if_match.as_deref(),
+            if_none_match: operation.if_none_match.as_deref(),
+        };
+        let request = || ItemRequest {
+            key: Some(key.clone()),
+            id,
+            body: body.to_owned().into(),
+            conditions,
+            session: None,
+            indexing: IndexingDirective::Default,
+        };
+        Ok(match operation.operation_type {
+            BatchOperationType::Create => Prepared::Put(self.prepare_put(PutMode::Create, &request())?),
+            BatchOperationType::Upsert => Prepared::Put(self.prepare_put(PutMode::Upsert, &request())?),
+            BatchOperationType::Replace => Prepared::Put(self.prepare_put(PutMode::Replace, &request())?),
+            BatchOperationType::Read => Prepared::Read(Read { key, id, conditions }),
+            BatchOperationType::Delete => Prepared::Delete(Delete { key, id, conditions }),
+            BatchOperationType::Patch => Prepared::Patch(self.prepare_patch(key.clone(), &request())?),
+        })
+    }
+}
+
+/// 400 or 413 unless a request has as many operations, and as many bytes, as it may.
+pub(super) fn check_limits(operations: &[BatchOperation]) -> Result<(), Failure> {
+    let count = operations.len();
+    if !(1..=MAX_BATCH_OPERATIONS).contains(&count) {
+        return Err(Failure::bad_request(format!(
+            "a batch has 1 to {MAX_BATCH_OPERATIONS} operations, not {count}: divide it"
+        )));
+    }
+    let bytes: usize =
+        operations.iter().filter_map(|one| Some(one.resource_body.as_ref()?.get().len())).sum();
+    if bytes > MAX_BATCH_BYTES {
+        return Err(Failure::new(
+            CosmosStatus::REQUEST_ENTITY_TOO_LARGE,
+            format!(
+                "Request size is too large: a batch has at most {MAX_BATCH_BYTES} bytes, not {bytes}: divide it"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+pub(super) fn overall(results: &[BatchResult]) -> CosmosStatus {
+    let is_success =
+        |result: &BatchResult| (200..300).contains(&result.status_code) || result.status_code == 304;
+    if results.iter().all(is_success) { CosmosStatus::OK } else { CosmosStatus::MULTI_STATUS }
+}
+
+pub(super) fn result(outcome: Outcome) -> BatchResult {
+    let body = String::from_utf8(outcome.body.into()).ok().filter(|body| !body.is_empty());
+    BatchResult {
+        e_tag: outcome.etag.map(|etag| etag.to_string()),
+        resource_body: body.and_then(|body| RawValue::from_string(body).ok()),
+        ..BatchResult::new(outcome.status.code().as_u16(), outcome.charge)
+    }
+}
+
+pub(super) fn failure_result(failure: &Failure) -> BatchResult {
+    let status = failure.status;
+    BatchResult {
+        sub_status_code: Some(status.sub_status()).filter(|sub_status| *sub_status != 0),
+        retry_after_milliseconds: failure.retry_after_ms,
+        message: Some(failure.message.clone()),
+        ..BatchResult::new(status.code().as_u16(), failure.charge)
+    }
+}
+
+fn failed_results(count: usize, nth: usize, failure: &Failure) -> Vec<BatchResult> {
+    let undone = CosmosStatus::FAILED_DEPENDENCY.code().as_u16();
+    let one = |at| if at == nth { failure_result(failure) } else { BatchResult::new(undone, 0.0) };
+    (0..count).map(one).collect()
+}

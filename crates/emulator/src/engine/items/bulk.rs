@@ -1,0 +1,88 @@
+//! Bulk requests: operations on items of one physical partition, each by itself.
+//!
+//! Nothing holds them together but the request: what all-or-none needs is in `batch`.
+
+use std::sync::Arc;
+
+use cosmonaut_wire::model::{BatchOperation, BatchResult};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyRangeId};
+
+use super::BatchReply;
+use super::batch::{check_limits, failure_result, overall, result};
+use crate::Failure;
+use crate::engine::layout::gone;
+use crate::engine::{Container, PartitionRange, RegionId};
+use crate::storage::Commit;
+
+impl Container {
+    /// Runs operations one by one; each names its partition key. 410/1002 if the partition is gone.
+    ///
+    /// Without `continue_on_error` the operations after the first failure are not tried and carry 424.
+    pub fn bulk(
+        &self,
+        region: RegionId,
+        range: &PartitionKeyRangeId,
+        operations: &[BatchOperation],
+        continue_on_error: bool,
+    ) -> Result<BatchReply, Failure> {
+        check_limits(operations)?;
+        let range = Arc::clone(self.layout().range(range)?);
+        let mut results: Vec<BatchResult> = Vec::with_capacity(operations.len());
+        let (mut lsn, mut commit) = range.replica(region).read(|state| (state.lsn(), state.commit()));
+        let mut stopped = false;
+        for operation in operations {
+            if stopped {
+                results.push(BatchResult::new(CosmosStatus::FAILED_DEPENDENCY.code().as_u16(), 0.0));
+                continue;
+            }
+            match self.one_of_bulk(region, &range, operation) {
+                Ok((done, at, committed)) => {
+                    // Commits resolve in order, so the last one stands for all.
+                    (lsn, commit) = (lsn.max(at), committed);
+                    results.push(done);
+                }
+                Err(failure) => {
+                    stopped = !continue_on_error;
+                    results.push(failure_result(&failure));
+                }
+            }
+        }
+        let charge = results.iter().map(|result| result.request_charge).sum();
+        range.replica(region).spend(charge);
+        Ok(BatchReply { status: overall(&results), results, lsn, charge, range, commit })
+    }
+
+    fn one_of_bulk(
+        &self,
+        region: RegionId,
+        range: &PartitionRange,
+        operation: &BatchOperation,
+    ) -> Result<(BatchResult, i64, Commit), Failure> {
+        let key = self.key_of_operation(operation)?;
+        let epk = self.keys().place(&key)?;
+        let prepared = self.prepare(operation, &key)?;
+        let done = self.transact(region, &epk, |site, tx| {
+            // The client chose the partition by its own map, which may be out of date.
+            if site.range.id != range.id {
+                return Err(gone(&range.id));
+            }
+            prepared.apply(site, tx)
+        })?;
+        Ok((result(done.value), done.lsn, done.commit))
+    }
+
+    /// The key that an operation names or, if it does not, that of the item it carries.
+    fn key_of_operation(&self, operation: &BatchOperation) -> Result<PartitionKey, Failure> {
+        match (&operation.partition_key, &operation.resource_body) {
+            (Some(key), _) => {
+                key.parse().map_err(|error: cosmonaut_wire::partition_key::PartitionKeyError| {
+                    Failure::bad_request(error.to_string())
+                })
+            }
+            (None, Some(body)) => self.key_of(body.get().as_bytes()),
+            (None, None) => {
+                Err(Failure::bad_request("an operation of a bulk request needs its partitionKey"))
+            }
+        }
+    }
+}

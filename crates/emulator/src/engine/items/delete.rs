@@ -1,0 +1,85 @@
+//! Deleting an item, and all items of a partition key.
+//!
+//! Items whose time has ended are deleted by the sweep, not here.
+
+use bytes::Bytes;
+use cosmonaut_wire::{CosmosStatus, EpkRange, PartitionKey};
+
+use super::{Conditions, ItemReply, ItemRequest, Outcome, Site, find_live, not_found, required_key};
+use crate::Failure;
+use crate::engine::replica::Transaction;
+use crate::engine::scope::keys_of;
+use crate::engine::{Container, Document, RegionId, charge};
+use crate::storage::Commit;
+
+/// A delete, ready to be applied.
+pub(super) struct Delete<'a> {
+    pub(super) key: &'a PartitionKey,
+    pub(super) id: &'a str,
+    pub(super) conditions: Conditions<'a>,
+}
+
+/// What a delete by partition key came to.
+#[derive(Clone, Debug)]
+pub struct KeyDeleted {
+    /// How many items there were.
+    pub items: usize,
+    /// What it cost.
+    pub charge: f64,
+    /// Resolves when the reply may be sent.
+    pub commits: Vec<Commit>,
+}
+
+impl Container {
+    /// Deletes an item.
+    pub fn delete_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
+        let key = required_key(request.key.as_ref())?;
+        let delete = Delete { key, id: request.id, conditions: request.conditions };
+        self.transact_one(region, &self.keys().place(key)?, |site, tx| delete.apply(site, tx))
+    }
+
+    /// Deletes all items of a partition key, or of a hierarchical prefix.
+    ///
+    /// The service does this in the background; here it is done when it is answered, one commit per partition.
+    pub fn delete_partition_key(&self, region: RegionId, key: &PartitionKey) -> Result<KeyDeleted, Failure> {
+        if key.components().is_empty() && self.definition().system_key != Some(true) {
+            return Err(Failure::bad_request("an empty partition key names no items to delete"));
+        }
+        let keys = keys_of(key, self.definition())?;
+        let mut done = KeyDeleted { items: 0, charge: 0.0, commits: Vec::new() };
+        let mut next = keys.min;
+        while next < keys.max {
+            let deleted = self.transact(region, &next, |site, tx| {
+                let named = |document: &&Document| self.keys().covers(key, &document.key);
+                let part = EpkRange { min: next.clone(), max: keys.max.clone() };
+                let numbers: Vec<u64> =
+                    tx.state().in_epk(&part).filter(named).map(|found| found.number).collect();
+                let terms: usize = numbers.iter().map(|number| tx.delete(*number, false)).sum();
+                Ok((numbers.len(), charge::write(0, terms), site.range.range.max.clone()))
+            })?;
+            let (items, charge, reached) = deleted.value;
+            done.items += items;
+            done.charge += charge;
+            done.commits.push(deleted.commit);
+            next = reached;
+        }
+        Ok(done)
+    }
+}
+
+impl Delete<'_> {
+    pub(super) fn apply(&self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
+        let document = find_live(tx.state(), site.container.rid(), self.key, self.id, tx.now())
+            .ok_or_else(|| not_found(self.id))?;
+        self.conditions.check_write(Some(&document.etag))?;
+        let (number, bytes) = (document.number, document.body.len());
+        let terms = tx.delete(number, false);
+        Ok(Outcome {
+            status: CosmosStatus::NO_CONTENT,
+            body: Bytes::new(),
+            etag: None,
+            item_lsn: tx.lsn(),
+            charge: charge::write(bytes, terms),
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Create, upsert and replace: writing a whole item.
+//!
+//! Whether the item itself is acceptable was decided before, in `incoming`.
+
+use bytes::Bytes;
+use cosmonaut_wire::{CosmosStatus, IndexingDirective};
+
+use super::incoming::Incoming;
+use super::{Conditions, ItemReply, ItemRequest, Outcome, find_live, not_found};
+use crate::Failure;
+use crate::engine::replica::Transaction;
+use crate::engine::{Container, Document, PartitionRange, RegionId, charge};
+
+/// What a write does about an item that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PutMode {
+    /// It must not be there.
+    Create,
+    /// Either way.
+    Upsert,
+    /// It must be there.
+    Replace,
+}
+
+/// A write of a whole item, ready to be applied.
+#[derive(Clone, Debug)]
+pub(crate) struct Put<'a> {
+    pub(super) mode: PutMode,
+    /// The id that the path names, for a replace.
+    pub(super) target: &'a str,
+    pub(super) incoming: Incoming,
+    pub(super) conditions: Conditions<'a>,
+    pub(super) indexed: bool,
+}
+
+/// Where in the container a transaction is at work.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) container: &'a Container,
+    pub(crate) range: &'a PartitionRange,
+    pub(crate) region: RegionId,
+}
+
+impl Container {
+    /// Creates an item; 409 if there is one of that id.
+    pub fn create_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
+        self.put_item(region, PutMode::Create, request)
+    }
+
+    /// Creates or replaces an item.
+    pub fn upsert_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
+        self.put_item(region, PutMode::Upsert, request)
+    }
+
+    /// Replaces an item; 404 if there is none of that id.
+    pub fn replace_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
+        self.put_item(region, PutMode::Replace, request)
+    }
+
+    fn put_item(
+        &self,
+        region: RegionId,
+        mode: PutMode,
+        request: ItemRequest<'_>,
+    ) -> Result<ItemReply, Failure> {
+        let put = self.prepare_put(mode, &request)?;
+        self.transact_one(region, &put.incoming.epk, |site, tx| put.apply(site, tx))
+    }
+
+    /// Checks all of a write that can be checked without looking at the container.
+    pub(super) fn prepare_put<'a>(
+        &self,
+        mode: PutMode,
+        request: &ItemRequest<'a>,
+    ) -> Result<Put<'a>, Failure> {
+        Ok(Put {
+            mode,
+            target: request.id,
+            incoming: Incoming::read(&request.body, self.keys(), request.key.as_ref())?,
+            conditions: request.conditions,
+            indexed: self.indexes(request.indexing),
+        })
+    }
+
+    /// Whether a write with this directive is indexed.
+    pub(super) fn indexes(&self, directive: IndexingDirective) -> bool {
+        match directive {
+            IndexingDirective::Include => true,
+            IndexingDirective::Exclude => false,
+            IndexingDirective::Default => self
+                .properties()
+                .indexing_policy
+                .as_ref()
+                .is_none_or(|policy| policy.automatic != Some(false)),
+        }
+    }
+}
+
+impl Put<'_> {
+    pub(super) fn apply(&self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
+        let Incoming { id, key, .. } = &self.incoming;
+        let named = if self.mode == PutMode::Replace { self.target } else { id };
+        let current = find_live(tx.state(), site.container.rid(), key, named, tx.now());
+        match (self.mode, current) {
+            (PutMode::Create, Some(_)) => return Err(exists(id)),
+            (PutMode::Replace, None) => return Err(not_found(self.target)),
+            // A replace must not rename an item, neither to a free id nor to a taken one.
+            (PutMode::Replace, Some(current)) if current.id != *id => {
+                return Err(Failure::bad_request(format!(
+                    "the id in the body, {id:?}, is not the id of the item to replace, {:?}",
+                    current.id
+                )));
+            }
+            // An upsert that creates has nothing to compare with, and the service lets it pass.
+            (PutMode::Create | PutMode::Upsert, None) => {}
+            (PutMode::Upsert | PutMode::Replace, Some(current)) => {
+                self.conditions.check_write(Some(&current.etag))?
+            }
+        }
+        let number = current.map(|current| current.number);
+        let status = if number.is_some() { CosmosStatus::OK } else { CosmosStatus::CREATED };
+        let (document, terms) = write(site, tx, number, &self.incoming, self.indexed)?;
+        Ok(outcome(status, document, terms))
+    }
+}
+
+/// What a write that left this document came to.
+pub(super) fn outcome(status: CosmosStatus, document: Document, terms: usize) -> Outcome {
+    let charge = charge::write(document.body.len(), terms);
+    Outcome { status, body: document.body, etag: Some(document.etag), item_lsn: document.lsn, charge }
+}
+
+/// Writes a version of an item; `number` is the item's, if there is one.
+pub(super) fn write(
+    site: Site<'_>,
+    tx: &mut Transaction<'_>,
+    number: Option<u64>,
+    incoming: &Incoming,
+    indexed: bool,
+) -> Result<(Document, usize), Failure> {
+    if number.is_none() {
+        purge_expired(tx, tx.state().find(&incoming.key, &incoming.id).map(|document| document.number));
+    }
+    claim_unique_keys(tx, number, incoming)?;
+    let number = number.unwrap_or_else(|| site.container.next_number());
+    let stamp = site.stamp(tx, number);
+    let etag = stamp.etag();
+    let body: Bytes = stamp.complete(&incoming.open, &etag);
+    let document = Document {
+        number,
+        id: incoming.id.clone(),
+        key: incoming.key.clone(),
+        epk: incoming.epk.clone(),
+        body,
+        etag,
+        ts: tx.now().seconds(),
+        lsn: tx.lsn(),
+        nth: tx.nth(),
+        ttl: incoming.ttl,
+        indexed,
+    };
+    let terms = tx.put(document.clone());
+    Ok((document, terms))
+}
+
+/// 409 if another item of the logical partition has the same unique values. Expired holders give way.
+fn claim_unique_keys(
+    tx: &mut Transaction<'_>,
+    number: Option<u64>,
+    incoming: &Incoming,
+) -> Result<(), Failure> {
+    let mut body = None;
+    while let Some(holder) = tx.state().unique_holder(
+        &incoming.key,
+        number.unwrap_or(0),
+        body.get_or_insert_with(|| [&incoming.open[..], b"}"].concat()),
+    ) {
+        let taken =
+            tx.state().document(holder).is_some_and(|document| tx.state().is_live(document, tx.now()));
+        if taken {
+            return Err(Failure::conflict(
+                "Unique index constraint violation: another item of this partition key has the same unique values",
+            )
+            .with_charge(charge::NOTHING));
+        }
+        purge_expired(tx, Some(holder));
+    }
+    Ok(())
+}
+
+/// Deletes an item whose time has ended, to make room in the same commit.
+fn purge_expired(tx: &mut Transaction<'_>, number: Option<u64>) {
+    if let Some(number) = number {
+        tx.delete(number, true);
+    }
+}
+
+fn exists(id: &str) -> Failure {
+    Failure::conflict(format!("Entity with the specified id already exists in the system: {id:?}"))
+        .with_charge(charge::NOTHING)
+}

@@ -1,0 +1,63 @@
+//! Reading one item.
+//!
+//! Feeds and queries read many, and have their own way in.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cosmonaut_wire::{CosmosStatus, PartitionKey};
+
+use super::{Conditions, ItemReply, ItemRequest, Outcome, find_live, not_found, required_key};
+use crate::engine::replica::ReplicaState;
+use crate::engine::{Container, RegionId, charge};
+use crate::{Failure, Timestamp};
+
+/// A read, ready to be applied.
+pub(super) struct Read<'a> {
+    pub(super) key: &'a PartitionKey,
+    pub(super) id: &'a str,
+    pub(super) conditions: Conditions<'a>,
+}
+
+impl Container {
+    /// Reads an item; 304 if the reader has it already.
+    pub fn read_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
+        let key = required_key(request.key.as_ref())?;
+        let epk = self.keys().place(key)?;
+        let read = Read { key, id: request.id, conditions: request.conditions };
+        let layout = self.layout();
+        let range = layout.range_of(&epk);
+        let replica = range.replica(region);
+        let now = self.now();
+        replica.admit(now)?;
+        let reply = replica.read(|state| {
+            self.check_alive(state)?;
+            range.check_session(request.session, state.lsn())?;
+            let outcome = read.apply(self, state, now)?;
+            let commit = state.commit_of(outcome.item_lsn);
+            Ok(outcome.reply(Arc::clone(range), state.lsn(), commit))
+        });
+        replica.spend(reply.as_ref().map_or_else(|failure: &Failure| failure.charge, |reply| reply.charge));
+        reply
+    }
+}
+
+impl Read<'_> {
+    pub(super) fn apply(
+        &self,
+        container: &Container,
+        state: &ReplicaState,
+        now: Timestamp,
+    ) -> Result<Outcome, Failure> {
+        let document =
+            find_live(state, container.rid(), self.key, self.id, now).ok_or_else(|| not_found(self.id))?;
+        let unmodified = self.conditions.is_unmodified(&document.etag);
+        Ok(Outcome {
+            status: if unmodified { CosmosStatus::NOT_MODIFIED } else { CosmosStatus::OK },
+            body: if unmodified { Bytes::new() } else { document.body.clone() },
+            etag: Some(document.etag.clone()),
+            item_lsn: document.lsn,
+            charge: if unmodified { charge::NOTHING } else { charge::read(document.body.len()) },
+        })
+    }
+}

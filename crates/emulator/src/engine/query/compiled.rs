@@ -1,0 +1,118 @@
+//! A query made ready: parsed, checked, compiled, and what an index could do for it.
+
+use cosmonaut_query::ast::{OrderBy, Query};
+use cosmonaut_query::eval::{ComputedProperty, Environment, Limits, Program};
+use cosmonaut_query::value::Value;
+use cosmonaut_query::{Parameters, SyntaxError, access, check, parse, plan};
+use cosmonaut_wire::model::{
+    ContainerProperties, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QuerySpec,
+};
+
+use super::filter;
+use super::token::{Key, Token};
+use crate::index::{Filter, OrderPart};
+use crate::{Failure, World};
+
+/// A query ready to run.
+pub(super) struct Compiled {
+    pub(super) query: Query,
+    pub(super) parameters: Parameters,
+    pub(super) program: Program,
+    /// What every document with a row fulfils; `None` if nothing is known.
+    pub(super) filter: Option<Filter>,
+    /// What `ORDER BY` sorts by, where these are paths of stored documents.
+    pub(super) order: Option<Vec<OrderPart>>,
+}
+
+impl Compiled {
+    pub(super) fn new(
+        spec: &QuerySpec,
+        properties: &ContainerProperties,
+        world: &dyn World,
+    ) -> Result<Compiled, Failure> {
+        let computed = computed_properties(properties)?;
+        Compiled::with_computed(spec, &computed, world)
+    }
+
+    /// A query over documents that have these computed properties.
+    pub(super) fn with_computed(
+        spec: &QuerySpec,
+        computed: &[ComputedProperty],
+        world: &dyn World,
+    ) -> Result<Compiled, Failure> {
+        let query = parse(&spec.query).map_err(syntax_error)?;
+        check(&query, &spec.query).map_err(|error| Failure::bad_request(error.to_string()))?;
+        let parameters = parameters(spec)?;
+        let environment = Environment {
+            now_ticks: i64::try_from(world.now().0).unwrap_or(i64::MAX).saturating_mul(10),
+            random: &|| (world.random() >> 11) as f64 / (1u64 << 53) as f64,
+            limits: Limits::default(),
+            computed,
+        };
+        let program = Program::compile(&query, &parameters, &environment)
+            .map_err(|error| Failure::bad_request(error.to_string()))?;
+        let names: Vec<&str> = computed.iter().map(|property| property.name.as_str()).collect();
+        let access = access::access(&query, &parameters);
+        Ok(Compiled {
+            program,
+            filter: access.filter.as_ref().and_then(|found| filter::from_access(found, &names)),
+            order: access.order.as_deref().and_then(|found| filter::order_from_access(found, &names)),
+            query,
+            parameters,
+        })
+    }
+
+    /// Whether a token can be one that a page of this query ended with.
+    pub(super) fn accepts(&self, token: &Token) -> bool {
+        let keys = match &self.query.order_by {
+            Some(OrderBy::Keys(keys)) => keys.len(),
+            Some(OrderBy::Rank(_)) | None => 0,
+        };
+        let positions = token.segments.iter().filter_map(|segment| segment.position.as_ref());
+        if self.computes_whole() {
+            return token.segments.is_empty();
+        }
+        positions.map(|position| &position.key).all(|key| match key {
+            Key::Values(values) => keys > 0 && values.len() == keys,
+            Key::Number | Key::Term(_) => keys == 0,
+            Key::Composite(_) => false,
+        })
+    }
+
+    /// Whether each page has to compute the whole result.
+    pub(super) fn computes_whole(&self) -> bool {
+        self.program.is_grouped() || self.program.is_distinct() || !self.program.reads_documents()
+    }
+
+    /// How a client would run this over many partitions, or why none could.
+    pub(super) fn plan(
+        &self,
+        key: &PartitionKeyDefinition,
+    ) -> Result<PartitionedQueryExecutionInfo, Failure> {
+        plan(&self.query, &self.parameters, key).map_err(|error| Failure::bad_request(error.to_string()))
+    }
+}
+
+fn computed_properties(properties: &ContainerProperties) -> Result<Vec<ComputedProperty>, Failure> {
+    let defined = properties.computed_properties.as_deref().unwrap_or_default();
+    let parsed = defined.iter().map(|property| match parse(&property.query) {
+        Ok(query) => Ok(ComputedProperty { name: property.name.clone(), query }),
+        Err(error) => Err(Failure::bad_request(format!("computed property {:?}: {error}", property.name))),
+    });
+    parsed.collect()
+}
+
+fn parameters(spec: &QuerySpec) -> Result<Parameters, Failure> {
+    let mut parameters = Parameters::new();
+    for parameter in &spec.parameters {
+        let value = Value::from_json(parameter.value.get().as_bytes()).map_err(|error| {
+            Failure::bad_request(format!("the value of the query parameter {:?}: {error}", parameter.name))
+        })?;
+        parameters.insert(&parameter.name, value);
+    }
+    Ok(parameters)
+}
+
+fn syntax_error(error: SyntaxError) -> Failure {
+    Failure::bad_request(format!("Syntax error: {error}"))
+}

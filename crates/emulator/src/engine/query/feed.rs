@@ -1,0 +1,71 @@
+//! Queries over the small lists that an account keeps in memory: databases, containers, offers.
+//!
+//! They have no partitions and no index; every page reads the whole list.
+
+use bytes::Bytes;
+use cosmonaut_query::eval::Rows;
+use cosmonaut_wire::model::QuerySpec;
+
+use super::compiled::Compiled;
+use super::output::Output;
+use super::page::eval_error;
+use super::request::PageSize;
+use super::token::Token;
+use crate::engine::charge::{self, QueryCost};
+use crate::{Failure, World};
+
+/// One page of a query over a list.
+#[derive(Clone, Debug)]
+pub struct FeedQuery {
+    /// The text and its parameters.
+    pub spec: QuerySpec,
+    /// How many rows at most.
+    pub page_size: PageSize,
+    /// Where the last page ended.
+    pub continuation: Option<String>,
+}
+
+/// The rows of such a page.
+#[derive(Debug)]
+pub struct FeedQueryPage {
+    /// The rows, each the JSON text of one value.
+    pub rows: Rows,
+    /// Where the next page starts; none if this is the last.
+    pub continuation: Option<String>,
+    /// What it cost, in request units.
+    pub charge: f64,
+}
+
+/// Answers one page of a query over `documents`, each a JSON text.
+pub fn run_over(
+    documents: impl IntoIterator<Item = Bytes>,
+    query: &FeedQuery,
+    world: &dyn World,
+) -> Result<FeedQueryPage, Failure> {
+    let compiled = Compiled::with_computed(&query.spec, &[], world)?;
+    let given = match &query.continuation {
+        Some(text) => Token::read(text)?.given,
+        None => 0,
+    };
+    let mut cost = QueryCost::default();
+    let mut execution = compiled.program.start();
+    let mut rows = Rows::new();
+    for (place, document) in (0..).zip(documents) {
+        cost.documents += 1;
+        cost.loaded_bytes += document.len() as u64;
+        execution.push(&document, place, &mut rows).map_err(eval_error)?;
+    }
+    execution.finish(&mut rows).map_err(eval_error)?;
+
+    let mut output = Output::new(&compiled.program, query.page_size, Default::default());
+    output.pass_through();
+    let mut continuation = None;
+    for (nth, row) in (0..).zip(rows.iter()).skip(usize::try_from(given).unwrap_or(usize::MAX)) {
+        if !output.take(row) {
+            continuation = Some(Token { given: nth, ..Token::default() }.write());
+            break;
+        }
+    }
+    cost.sent_bytes = output.rows.byte_len() as u64;
+    Ok(FeedQueryPage { rows: output.rows, continuation, charge: charge::query(&cost) })
+}

@@ -1,0 +1,64 @@
+//! What a page says about how it was made: the query metrics and the index utilisation headers.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cosmonaut_query::eval::Rows;
+use serde_json::{Value, json};
+
+use super::page::Tally;
+use crate::index::IndexPath;
+
+/// How long a page took, in microseconds.
+#[derive(Clone, Copy)]
+pub(super) struct Times {
+    pub(super) compile: u64,
+    pub(super) total: u64,
+}
+
+/// The value of `x-ms-documentdb-query-metrics`.
+///
+/// Times that are not measured apart are part of the execution time and given as 0.
+pub(super) fn header(tally: &Tally, rows: &Rows, times: Times) -> String {
+    let ms = |micros: u64| micros as f64 / 1000.0;
+    let retrieved = tally.cost.documents;
+    let ratio = if retrieved == 0 { 1.0 } else { tally.matched as f64 / retrieved as f64 };
+    let execution = ms(times.total.saturating_sub(times.compile));
+    format!(
+        "totalExecutionTimeInMs={:.2};queryCompileTimeInMs={:.2};queryLogicalPlanBuildTimeInMs=0.00;\
+         queryPhysicalPlanBuildTimeInMs=0.00;queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs={execution:.2};\
+         indexLookupTimeInMs=0.00;documentLoadTimeInMs=0.00;systemFunctionExecuteTimeInMs=0.00;\
+         userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount={retrieved};retrievedDocumentSize={};\
+         outputDocumentCount={};outputDocumentSize={};writeOutputTimeInMs=0.00;indexUtilizationRatio={ratio:.2}",
+        ms(times.total),
+        ms(times.compile),
+        tally.cost.loaded_bytes,
+        rows.len(),
+        rows.byte_len(),
+    )
+}
+
+/// The value of `x-ms-cosmos-index-utilization`: JSON in Base64.
+pub(super) fn index_utilization(tally: &Tally) -> String {
+    let single = |paths: &[IndexPath]| paths.iter().map(single_index).collect::<Vec<_>>();
+    let composite = tally
+        .composite
+        .iter()
+        .map(|specs| json!({"IndexSpecs": specs, "IndexPreciseSet": true, "IndexImpactScore": "High"}));
+    let report = json!({
+        "UtilizedSingleIndexes": single(&tally.used.paths),
+        "PotentialSingleIndexes": single(&tally.used.missed),
+        "UtilizedCompositeIndexes": composite.collect::<Vec<_>>(),
+        "PotentialCompositeIndexes": [],
+    });
+    STANDARD.encode(report.to_string())
+}
+
+fn single_index(path: &IndexPath) -> Value {
+    json!({
+        "FilterExpression": "",
+        "IndexSpec": format!("{path}/?"),
+        "FilterPreciseSet": true,
+        "IndexPreciseSet": true,
+        "IndexImpactScore": "High",
+    })
+}

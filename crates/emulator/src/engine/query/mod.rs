@@ -1,0 +1,75 @@
+//! Running queries over the replicas of a container, a page at a time.
+//!
+//! A query is compiled, its documents are found through the index where that is worth it, and every document is tested
+//! by the compiled query, so the index decides about cost and never about results. Queries that need results of several
+//! partitions put together are left to the client, with a plan; only `GROUP BY` is answered here.
+
+mod compiled;
+mod feed;
+mod feeder;
+mod filter;
+mod gather;
+mod metrics;
+mod ordered;
+mod output;
+mod page;
+mod parts;
+mod plan;
+mod request;
+mod sorted;
+mod source;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod token;
+mod walk;
+
+pub use feed::{FeedQuery, FeedQueryPage, run_over};
+pub use plan::{QueryFeatures, plan};
+pub use request::{PageSize, QueryPage, QueryRequest};
+
+use cosmonaut_wire::model::ContainerProperties;
+
+use super::{Container, Layout, RegionId};
+use crate::{Failure, World};
+use compiled::Compiled;
+use page::PageRun;
+use parts::Parts;
+use token::Token;
+
+/// Answers one page of a query.
+pub fn run(
+    container: &Container,
+    region: RegionId,
+    request: &QueryRequest,
+    world: &dyn World,
+) -> Result<QueryPage, Failure> {
+    run_within(&container.properties(), &container.layout(), region, request, world)
+}
+
+/// The same, with what is needed of the container.
+fn run_within(
+    properties: &ContainerProperties,
+    layout: &Layout,
+    region: RegionId,
+    request: &QueryRequest,
+    world: &dyn World,
+) -> Result<QueryPage, Failure> {
+    let started = world.now();
+    let compiled = Compiled::new(&request.spec, properties, world)?;
+    let token = request.continuation.as_deref().map(|text| token_of(text, &compiled)).transpose()?;
+    let resolved = request.scope.resolve(layout, &properties.partition_key)?;
+    let plan = compiled.plan(&properties.partition_key);
+    let together = compiled.program.is_ordered();
+    let parts = Parts::new(resolved, plan.as_ref().ok(), token.as_ref(), together);
+    plan::check_servable(request, &compiled, &parts, plan)?;
+
+    let mut page = PageRun::new(&compiled, request, token.as_ref(), &properties.partition_key, world.now());
+    page.run(parts, region)?;
+    Ok(page.finish(started, world.now()))
+}
+
+fn token_of(text: &str, compiled: &Compiled) -> Result<Token, Failure> {
+    let token = Token::read(text)?;
+    if compiled.accepts(&token) { Ok(token) } else { Err(token::refused(text)) }
+}

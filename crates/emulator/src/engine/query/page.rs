@@ -1,0 +1,276 @@
+//! One page of one query: which way it is run, and what is kept of the run.
+
+use cosmonaut_query::eval::{EvalError, Program, Rows};
+use cosmonaut_wire::model::PartitionKeyDefinition;
+use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
+
+use super::compiled::Compiled;
+use super::feeder::{Candidate, Flow, PartEnd, View};
+use super::metrics::{self, Times};
+use super::output::Output;
+use super::parts::{Part, Parts};
+use super::request::{QueryPage, QueryRequest};
+use super::token::{Key, Position, Token};
+use super::{gather, ordered, source, stream};
+use crate::engine::charge::{self, QueryCost};
+use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState};
+use crate::index::Used;
+use crate::storage::Commit;
+use crate::{Failure, Timestamp};
+
+/// A page in the making.
+pub(super) struct PageRun<'q> {
+    pub(super) compiled: &'q Compiled,
+    pub(super) request: &'q QueryRequest,
+    pub(super) token: Option<&'q Token>,
+    definition: &'q PartitionKeyDefinition,
+    pub(super) now: Timestamp,
+    pub(super) output: Output,
+    pub(super) continuation: Option<Token>,
+    pub(super) tally: Tally,
+    /// Where the page became full.
+    mark: Option<Position>,
+    scratch: Rows,
+    seen: Seen,
+}
+
+/// What a page has read.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) cost: QueryCost,
+    /// How many of the documents had a row.
+    pub(super) matched: u64,
+    pub(super) used: Used,
+    /// The composite index that gave the order, as policies write its paths.
+    pub(super) composite: Option<Vec<String>>,
+}
+
+/// What is to be said about the partitions that were read.
+#[derive(Default)]
+struct Seen {
+    session: SessionToken,
+    range_id: Option<PartitionKeyRangeId>,
+    lsn: i64,
+    commits: Vec<Commit>,
+}
+
+impl<'q> PageRun<'q> {
+    pub(super) fn new(
+        compiled: &'q Compiled,
+        request: &'q QueryRequest,
+        token: Option<&'q Token>,
+        definition: &'q PartitionKeyDefinition,
+        now: Timestamp,
+    ) -> PageRun<'q> {
+        let progress = token.map(|token| token.progress).unwrap_or_default();
+        PageRun {
+            compiled,
+            request,
+            token,
+            definition,
+            now,
+            output: Output::new(&compiled.program, request.page_size, progress),
+            continuation: None,
+            tally: Tally::default(),
+            mark: None,
+            scratch: Rows::new(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// Fills the page.
+    pub(super) fn run(&mut self, parts: Parts, region: RegionId) -> Result<(), Failure> {
+        if self.compiled.computes_whole() {
+            return gather::run(self, &parts, region);
+        }
+        if self.compiled.program.is_ordered() {
+            return ordered::run(self, parts, region);
+        }
+        stream::run(self, parts, region)
+    }
+
+    /// Looks at a replica, if the session may and, before the first look, throughput is left.
+    pub(super) fn look<T>(
+        &mut self,
+        part: &Part,
+        region: RegionId,
+        look: impl FnOnce(&mut Self, View<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let replica = part.range.replica(region);
+        if self.seen.range_id.is_none() {
+            replica.admit(self.now)?;
+        }
+        let before = self.charge();
+        let found = replica.read(|state| {
+            part.range.check_session(self.request.session.as_ref(), state.lsn())?;
+            self.seen.note(&part.range, state);
+            let key = match &self.request.scope {
+                FeedScope::Key(key) => Some((key, self.definition)),
+                FeedScope::Container
+                | FeedScope::Range(_)
+                | FeedScope::Epk(_)
+                | FeedScope::RangePart { .. } => None,
+            };
+            look(self, View { state, part, key, now: self.now })
+        });
+        replica.spend(self.charge() - before);
+        found
+    }
+
+    /// Adds the rows of a candidate to the page.
+    pub(super) fn take(&mut self, candidate: Candidate<'_>) -> Result<Flow, Failure> {
+        if self.output.is_done() {
+            return Ok(Flow::Done);
+        }
+        if self.output.is_full() {
+            return Ok(Flow::Full);
+        }
+        self.tally.load(candidate.document);
+        let mut rows = std::mem::take(&mut self.scratch);
+        rows.clear();
+        self.compiled.program.project(&candidate.document.body, &mut rows).map_err(eval_error)?;
+        let flow = self.take_rows(&rows, candidate);
+        self.scratch = rows;
+        flow
+    }
+
+    fn take_rows(&mut self, rows: &Rows, candidate: Candidate<'_>) -> Result<Flow, Failure> {
+        let Candidate { document, rows: given, key } = candidate;
+        self.tally.matched += u64::from(!rows.is_empty());
+        for (nth, row) in (0u64..).zip(rows.iter()).skip(usize::try_from(given).unwrap_or(usize::MAX)) {
+            if !self.output.take(row) {
+                self.mark = Some(self.position(document, key, Some(nth))?);
+                return Ok(Flow::Full);
+            }
+        }
+        if self.output.is_full() && self.mark.is_none() {
+            self.mark = Some(self.position(document, key, None)?);
+        }
+        Ok(Flow::Next)
+    }
+
+    fn position(&self, document: &Document, key: Key, rows: Option<u64>) -> Result<Position, Failure> {
+        let program = &self.compiled.program;
+        let key = if program.is_ordered() { order_key(program, document)? } else { key };
+        Ok(Position { key, number: document.number, rows })
+    }
+
+    /// Hands every candidate of a part to `visit`, in no particular order, until it has enough.
+    pub(super) fn each_candidate(
+        &mut self,
+        part: &Part,
+        region: RegionId,
+        visit: &mut dyn FnMut(&mut Tally, &Document) -> Result<Flow, Failure>,
+    ) -> Result<(), Failure> {
+        let mut position = None;
+        loop {
+            let end = self.look(part, region, |page, view| {
+                let mut used = std::mem::take(&mut page.tally.used);
+                let (tally, compiled) = (&mut page.tally, page.compiled);
+                let end = source::read(view, compiled, position.as_ref(), &mut used, &mut |candidate| {
+                    visit(tally, candidate.document)
+                });
+                page.tally.used = used;
+                end
+            })?;
+            match end {
+                PartEnd::Paused(at) => position = Some(at),
+                PartEnd::Exhausted | PartEnd::Full => return Ok(()),
+            }
+        }
+    }
+
+    /// Reads the parts one after the other until the page is full.
+    pub(super) fn each_part(
+        &mut self,
+        mut parts: Parts,
+        region: RegionId,
+        mut read: impl FnMut(&mut Self, View<'_>, Option<&Position>) -> Result<PartEnd, Failure>,
+    ) -> Result<(), Failure> {
+        while let Some(part) = parts.left.front() {
+            self.mark = None;
+            let mut position = part.position.clone();
+            let full = loop {
+                match self.look(part, region, |page, view| read(page, view, position.as_ref()))? {
+                    PartEnd::Paused(at) => position = Some(at),
+                    PartEnd::Exhausted => break false,
+                    PartEnd::Full => break true,
+                }
+            };
+            if full {
+                let position = self.mark.take().or(part.position.clone());
+                let segments = parts.segments(position);
+                self.continuation = Some(Token { segments, progress: self.output.progress, given: 0 });
+                return Ok(());
+            }
+            if self.output.is_done() {
+                return Ok(());
+            }
+            parts.left.pop_front();
+        }
+        Ok(())
+    }
+
+    fn charge(&self) -> f64 {
+        charge::query(&self.cost())
+    }
+
+    fn cost(&self) -> QueryCost {
+        QueryCost {
+            lookups: self.tally.used.lookups as u64,
+            sent_bytes: self.output.rows.byte_len() as u64,
+            ..self.tally.cost
+        }
+    }
+
+    /// The page, with what is to be said about it.
+    pub(super) fn finish(self, started: Timestamp, ended: Timestamp) -> QueryPage {
+        let times = Times { compile: self.now.micros_since(started), total: ended.micros_since(started) };
+        let metrics =
+            self.request.populate_metrics.then(|| metrics::header(&self.tally, &self.output.rows, times));
+        let index_utilization =
+            self.request.populate_index_metrics.then(|| metrics::index_utilization(&self.tally));
+        QueryPage {
+            charge: self.charge(),
+            metrics,
+            index_utilization,
+            continuation: self.continuation.as_ref().map(Token::write),
+            rows: self.output.rows,
+            session: self.seen.session,
+            range_id: self.seen.range_id,
+            lsn: self.seen.lsn,
+            commits: self.seen.commits,
+        }
+    }
+}
+
+impl Tally {
+    /// Counts a document that was loaded.
+    pub(super) fn load(&mut self, document: &Document) {
+        self.cost.documents += 1;
+        self.cost.loaded_bytes += document.body.len() as u64;
+    }
+}
+
+impl Seen {
+    fn note(&mut self, range: &PartitionRange, state: &ReplicaState) {
+        if self.range_id.as_ref() == Some(&range.id) {
+            // Looked at again: the later promise includes the earlier.
+            self.commits.pop();
+        }
+        self.commits.push(state.commit());
+        self.range_id = Some(range.id.clone());
+        self.lsn = state.lsn();
+        // Tokens of partitions of one account name the same regions.
+        let _ = self.session.merge(&range.session(state.lsn()));
+    }
+}
+
+/// The values that a document is sorted by.
+pub(super) fn order_key(program: &Program, document: &Document) -> Result<Key, Failure> {
+    Ok(Key::Values(program.order_keys(&document.body).map_err(eval_error)?.unwrap_or_default()))
+}
+
+pub(super) fn eval_error(error: EvalError) -> Failure {
+    Failure::bad_request(error.to_string())
+}

@@ -1,0 +1,139 @@
+//! `ORDER BY` over candidates that are few, or over expressions that no index holds: they are sorted for each page.
+//!
+//! No more rows are held than the page can have, where it has a size.
+
+use std::cmp::Ordering;
+
+use cosmonaut_query::ast::OrderBy;
+use cosmonaut_query::eval::KeyedRow;
+use cosmonaut_query::value::Value;
+
+use super::feeder::{Flow, mismatched};
+use super::page::{PageRun, eval_error};
+use super::parts::Parts;
+use super::token::{Key, Position, Token};
+use crate::Failure;
+use crate::engine::RegionId;
+
+/// The most bytes of rows that are held.
+const HELD_LIMIT: usize = 256 << 20;
+
+/// A row with what decides its place.
+struct Placed {
+    keyed: KeyedRow,
+    number: u64,
+    nth: u64,
+}
+
+/// The rows that come first after a position.
+struct Sorter {
+    descending: Vec<bool>,
+    after: Option<Position>,
+    wanted: usize,
+    rows: Vec<Placed>,
+    held: usize,
+}
+
+/// Fills the page from the one partition that the query concerns.
+pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Result<(), Failure> {
+    let Some(part) = parts.left.front() else { return Ok(()) };
+    let mut sorter = Sorter::new(page, part.position.clone())?;
+    let program = &page.compiled.program;
+    page.each_candidate(part, region, &mut |tally, document| {
+        tally.load(document);
+        let mut rows = Vec::new();
+        program.keyed_rows(&document.body, &mut rows).map_err(eval_error)?;
+        tally.matched += u64::from(!rows.is_empty());
+        sorter.add(document.number, rows)?;
+        Ok(Flow::Next)
+    })?;
+    for placed in sorter.finish() {
+        if !page.output.take(&placed.keyed.row) {
+            let position = Position {
+                key: Key::Values(placed.keyed.keys),
+                number: placed.number,
+                rows: Some(placed.nth),
+            };
+            let segments = parts.segments(Some(position));
+            page.continuation = Some(Token { segments, progress: page.output.progress, given: 0 });
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Sorter {
+    fn new(page: &PageRun<'_>, after: Option<Position>) -> Result<Sorter, Failure> {
+        let descending: Vec<bool> = match &page.compiled.query.order_by {
+            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| key.descending).collect(),
+            Some(OrderBy::Rank(_)) | None => Vec::new(),
+        };
+        if let Some(position) = &after {
+            match &position.key {
+                Key::Values(values) if values.len() == descending.len() => {}
+                Key::Values(_) | Key::Number | Key::Term(_) | Key::Composite(_) => return Err(mismatched()),
+            }
+        }
+        Ok(Sorter { descending, after, wanted: page.output.wanted(), rows: Vec::new(), held: 0 })
+    }
+
+    fn add(&mut self, number: u64, rows: Vec<KeyedRow>) -> Result<(), Failure> {
+        for (nth, keyed) in (0..).zip(rows) {
+            let placed = Placed { keyed, number, nth };
+            if self.is_given(&placed) {
+                continue;
+            }
+            self.held += placed.keyed.row.len() + size_of::<Placed>();
+            self.rows.push(placed);
+        }
+        if self.rows.len() >= self.wanted.saturating_mul(2).max(1024) {
+            self.prune();
+        }
+        if self.held > HELD_LIMIT {
+            return Err(Failure::bad_request(format!(
+                "sorting holds more than {HELD_LIMIT} bytes: filter more, select fewer members, or ask for a page size"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether the row was on an earlier page.
+    fn is_given(&self, placed: &Placed) -> bool {
+        let Some(after) = &self.after else { return false };
+        let Key::Values(values) = &after.key else { return false };
+        match self.compare((&placed.keyed.keys, placed.number), (values, after.number)) {
+            Ordering::Less => true,
+            Ordering::Equal => after.rows.is_none_or(|given| placed.nth < given),
+            Ordering::Greater => false,
+        }
+    }
+
+    /// Keys first, each in its direction; then the documents' numbers in the direction of the first key.
+    fn compare(&self, a: (&[Value], u64), b: (&[Value], u64)) -> Ordering {
+        let turned = |order: Ordering, descending: bool| if descending { order.reverse() } else { order };
+        let keys = a.0.iter().zip(b.0).zip(&self.descending);
+        let by_keys =
+            keys.map(|((x, y), descending)| turned(x.total_cmp(y), *descending)).find(|order| order.is_ne());
+        by_keys.unwrap_or_else(|| turned(a.1.cmp(&b.1), self.descending.first() == Some(&true)))
+    }
+
+    fn sort(&mut self) {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.sort_by(|a, b| {
+            let order = self.compare((&a.keyed.keys, a.number), (&b.keyed.keys, b.number));
+            order.then(a.nth.cmp(&b.nth))
+        });
+        self.rows = rows;
+    }
+
+    fn prune(&mut self) {
+        self.sort();
+        self.rows.truncate(self.wanted);
+        self.held = self.rows.iter().map(|placed| placed.keyed.row.len() + size_of::<Placed>()).sum();
+    }
+
+    fn finish(mut self) -> Vec<Placed> {
+        self.sort();
+        self.rows
+    }
+}

@@ -1,0 +1,148 @@
+//! Where the candidates of an unordered read come from: an index lookup, a stretch of an index, a key, or everything.
+//!
+//! Candidates come in an order that can be resumed from a [`Position`]. Whether a candidate has rows is for the
+//! compiled query to say.
+
+use cosmonaut_wire::EpkRange;
+
+use super::compiled::Compiled;
+use super::feeder::{Feeder, PartEnd, View, Visit, mismatched};
+use super::token::{Key, Position};
+use crate::Failure;
+use crate::engine::ReplicaState;
+use crate::index::{Numbers, PathTerms, Span, Used, numbers_of, span_of};
+
+/// The most documents of a range of keys that are listed by number.
+const LIST_LIMIT: usize = 10_000;
+
+/// The most documents of a stretch that are counted to compare it with other ways.
+const COUNT_LIMIT: usize = 50_000;
+
+enum Source<'s> {
+    Numbers(Numbers<'s>),
+    Walk(Option<&'s PathTerms>, Span),
+    Scan,
+}
+
+/// Visits the candidates of a part from a position on.
+pub(super) fn read(
+    view: View<'_>,
+    compiled: &Compiled,
+    from: Option<&Position>,
+    used: &mut Used,
+    visit: &mut Visit<'_>,
+) -> Result<PartEnd, Failure> {
+    let mut feeder = Feeder::new(view, visit);
+    match choose(view, compiled, from, used)? {
+        Source::Numbers(numbers) => feeder.by_number(from, &|number| numbers.at_or_after(number)),
+        Source::Scan => feeder.by_number(from, &|number| next_number(view.state, number)),
+        Source::Walk(None, _) => Ok(PartEnd::Exhausted),
+        Source::Walk(Some(terms), span) => feeder.by_term(terms, span, from),
+    }
+}
+
+fn choose<'s>(
+    view: View<'s>,
+    compiled: &Compiled,
+    from: Option<&Position>,
+    used: &mut Used,
+) -> Result<Source<'s>, Failure> {
+    let index = view.state.index();
+    let filter = compiled.filter.as_ref();
+    let walk = || {
+        let (path, span) = span_of(index, filter?)?;
+        Some((Source::Walk(index.at(&path.0), span), path))
+    };
+    match from.map(|position| &position.key) {
+        // A walk that was begun goes on as one: its candidates are not in the order of their numbers.
+        Some(Key::Term(_)) => return walk().map(|(source, _)| source).ok_or_else(mismatched),
+        Some(Key::Values(_) | Key::Composite(_)) => return Err(mismatched()),
+        Some(Key::Number) | None => {}
+    }
+    // A sequence that was begun by number goes on by number.
+    let walk = if from.is_none() { walk() } else { None };
+    // How many documents a key has matters only where there is another way.
+    let numbers = candidates(view, compiled, if walk.is_some() { LIST_LIMIT } else { 0 }, used);
+    Ok(match (numbers, walk) {
+        (Some(numbers), Some((source, _))) if !source.is_much_shorter(numbers.estimate()) => {
+            Source::Numbers(numbers)
+        }
+        (_, Some((source, path))) => {
+            if !used.paths.contains(&path) {
+                used.paths.push(path);
+            }
+            source
+        }
+        (Some(numbers), None) => Source::Numbers(numbers),
+        (None, None) => Source::Scan,
+    })
+}
+
+impl Source<'_> {
+    /// Whether this is a walk past far fewer documents than `candidates`.
+    fn is_much_shorter(&self, candidates: usize) -> bool {
+        let enough = (candidates / 4).min(COUNT_LIMIT);
+        match self {
+            Source::Walk(Some(terms), span) => terms.count(span, enough) < enough,
+            Source::Walk(None, _) => true,
+            Source::Numbers(_) | Source::Scan => false,
+        }
+    }
+}
+
+/// The documents that the filter and the keys leave, if they are few enough to be worth finding.
+///
+/// The documents of one key are counted up to `most` only.
+pub(super) fn candidates<'s>(
+    view: View<'s>,
+    compiled: &Compiled,
+    most: usize,
+    used: &mut Used,
+) -> Option<Numbers<'s>> {
+    let keys = &view.part.keys;
+    if keys.is_empty() {
+        return Some(Numbers::List(Vec::new()));
+    }
+    let index = view.state.index();
+    let mut sets: Vec<_> =
+        compiled.filter.iter().filter_map(|filter| numbers_of(index, filter, used)).collect();
+    if *keys != view.part.range.range {
+        let smallest = sets.iter().map(Numbers::estimate).min();
+        sets.extend(of_keys(view.state, keys, smallest, most));
+    }
+    Numbers::every(sets)
+}
+
+/// The documents whose keys are in a range, unless they are many keys and many more documents than `smallest`.
+fn of_keys<'s>(
+    state: &'s ReplicaState,
+    keys: &EpkRange,
+    smallest: Option<usize>,
+    most: usize,
+) -> Option<Numbers<'s>> {
+    let mut documents = state.in_epk(keys);
+    let Some(first) = documents.next() else { return Some(Numbers::List(Vec::new())) };
+    let last = documents.next_back().unwrap_or(first);
+    let within = |limit: usize| state.in_epk(keys).take(limit.saturating_add(1));
+    if first.epk == last.epk {
+        let limit = smallest.unwrap_or(0).max(most);
+        let estimate = Some(within(limit).count()).filter(|count| *count <= limit).unwrap_or(usize::MAX);
+        let seek = Box::new(|number| state.next_of_key(&first.epk, number));
+        return Some(Numbers::Sought { estimate, seek });
+    }
+    let limit = smallest.unwrap_or(LIST_LIMIT);
+    let mut numbers: Vec<u64> = within(limit).map(|document| document.number).collect();
+    if numbers.len() > limit {
+        return None;
+    }
+    numbers.sort_unstable();
+    Some(Numbers::List(numbers))
+}
+
+fn next_number(state: &ReplicaState, number: u64) -> Option<u64> {
+    let next = match number.checked_sub(1) {
+        Some(before) => state.documents_after(before).next(),
+        None => state.documents().next(),
+    };
+    next.map(|document| document.number)
+}

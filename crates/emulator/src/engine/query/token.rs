@@ -1,0 +1,244 @@
+//! Continuation tokens: where a page ended, so that the next one goes on exactly there.
+//!
+//! A token holds positions by document number and by value, and parts by their keys. None of these changes when a
+//! partition is split or documents are written, so a token outlives both. To clients it is an opaque text.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cosmonaut_query::eval::Progress;
+use cosmonaut_query::value::Value;
+use cosmonaut_wire::{EffectivePartitionKey, EpkRange};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::Failure;
+use crate::index::Term;
+
+const VERSION: u32 = 1;
+
+/// Where a page ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Token {
+    /// Parts that are begun, in the order of their keys. What lies before the first is done; after the last, to do.
+    pub(super) segments: Vec<Segment>,
+    /// `OFFSET`, `LIMIT` and `TOP` so far.
+    pub(super) progress: Progress,
+    /// For queries that are computed as a whole for each page: how many rows were given.
+    pub(super) given: u64,
+}
+
+/// A part of the key space that is begun.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Segment {
+    pub(super) keys: EpkRange,
+    /// `None` if nothing of it was read.
+    pub(super) position: Option<Position>,
+}
+
+/// A place in a sequence of documents.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Position {
+    pub(super) key: Key,
+    /// The document.
+    pub(super) number: u64,
+    /// How many of its rows are given; `None` if it is done.
+    pub(super) rows: Option<u64>,
+}
+
+/// What a sequence of documents is sorted by, before their numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Key {
+    /// Nothing.
+    Number,
+    /// A term of the index.
+    Term(Term),
+    /// The values of `ORDER BY`.
+    Values(Vec<Value>),
+    /// An entry of a composite index. Only within a page.
+    Composite(Box<[u8]>),
+}
+
+#[derive(Serialize, Deserialize)]
+struct TokenText {
+    v: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<SegmentText>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    skipped: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    emitted: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    given: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SegmentText {
+    min: EffectivePartitionKey,
+    max: EffectivePartitionKey,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<PositionText>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PositionText {
+    /// In a list of its own, because a bare `null` would read as no term.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    term: Option<[Box<RawValue>; 1]>,
+    /// Each value in a list of its own, which is empty for undefined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keys: Option<Vec<Vec<Box<RawValue>>>>,
+    number: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Token {
+    /// Reads a token; 400 if it is none.
+    pub(super) fn read(text: &str) -> Result<Token, Failure> {
+        let invalid = || refused(text);
+        let json = URL_SAFE_NO_PAD.decode(text.trim()).map_err(|_| invalid())?;
+        let read: TokenText = serde_json::from_slice(&json).map_err(|_| invalid())?;
+        if read.v != VERSION {
+            return Err(invalid());
+        }
+        let segments = read.parts.into_iter().map(SegmentText::read).collect::<Option<Vec<_>>>();
+        let sorted =
+            |segments: &Vec<Segment>| segments.windows(2).all(|pair| pair[0].keys.max <= pair[1].keys.min);
+        Ok(Token {
+            segments: segments.filter(sorted).ok_or_else(invalid)?,
+            progress: Progress { skipped: read.skipped, emitted: read.emitted },
+            given: read.given,
+        })
+    }
+
+    /// The text that [`Token::read`] reads.
+    pub(super) fn write(&self) -> String {
+        let text = TokenText {
+            v: VERSION,
+            parts: self.segments.iter().map(SegmentText::write).collect(),
+            skipped: self.progress.skipped,
+            emitted: self.progress.emitted,
+            given: self.given,
+        };
+        let json = serde_json::to_vec(&text).expect("numbers, strings and JSON texts can always be written");
+        URL_SAFE_NO_PAD.encode(json)
+    }
+}
+
+/// What a text that is no token of the query is answered with.
+pub(super) fn refused(text: &str) -> Failure {
+    Failure::bad_request(format!(
+        "the continuation token {text:?} is not one of this query (send it back exactly as it was received, or start \
+         without one)"
+    ))
+}
+
+impl SegmentText {
+    fn read(self) -> Option<Segment> {
+        let position = match self.at {
+            Some(at) => Some(at.read()?),
+            None => None,
+        };
+        Some(Segment { keys: EpkRange { min: self.min, max: self.max }, position })
+    }
+
+    fn write(segment: &Segment) -> SegmentText {
+        let keys = segment.keys.clone();
+        SegmentText { min: keys.min, max: keys.max, at: segment.position.as_ref().map(PositionText::write) }
+    }
+}
+
+impl PositionText {
+    fn read(self) -> Option<Position> {
+        let value = |text: &RawValue| Value::from_json(text.get().as_bytes()).ok();
+        let key = match (self.term, self.keys) {
+            (Some([term]), None) => Key::Term(Term::of(&value(&term)?)?),
+            (None, Some(keys)) => {
+                let each = keys.iter().map(|key| match &key[..] {
+                    [] => Some(Value::Undefined),
+                    [one] => value(one),
+                    _ => None,
+                });
+                Key::Values(each.collect::<Option<Vec<_>>>()?)
+            }
+            (None, None) => Key::Number,
+            (Some(_), Some(_)) => return None,
+        };
+        Some(Position { key, number: self.number, rows: self.rows })
+    }
+
+    fn write(position: &Position) -> PositionText {
+        let (term, keys) = match &position.key {
+            Key::Number | Key::Composite(_) => (None, None),
+            Key::Term(term) => (raw(&term.to_value()).map(|term| [term]), None),
+            Key::Values(values) => {
+                (None, Some(values.iter().map(|value| raw(value).into_iter().collect()).collect()))
+            }
+        };
+        PositionText { term, keys, number: position.number, rows: position.rows }
+    }
+}
+
+/// The JSON text of a value; none for undefined.
+fn raw(value: &Value) -> Option<Box<RawValue>> {
+    let text = String::from_utf8(value.to_json()?).ok()?;
+    RawValue::from_string(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::index::tests::any_value;
+
+    fn any_position() -> impl Strategy<Value = Position> {
+        let key = prop_oneof![
+            Just(Key::Number),
+            any_value().prop_filter_map("a term", |value| Term::of(&value).map(Key::Term)),
+            prop::collection::vec(any_value(), 1..4).prop_map(Key::Values),
+        ];
+        (key, any::<u64>(), any::<Option<u64>>()).prop_map(|(key, number, rows)| Position {
+            key,
+            number,
+            rows,
+        })
+    }
+
+    #[test]
+    fn null_is_a_term_and_a_key_like_any_other() {
+        for key in [Key::Term(Term::Null), Key::Values(vec![Value::Null, Value::Undefined])] {
+            let position = Some(Position { key, number: 1, rows: None });
+            let token =
+                Token { segments: vec![Segment { keys: EpkRange::FULL, position }], ..Token::default() };
+            assert_eq!(Token::read(&token.write()).unwrap(), token);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn tokens_are_ascii_and_survive_the_trip(
+            positions in prop::collection::vec(prop::option::of(any_position()), 0..3),
+            skipped: u64, emitted: u64, given: u64,
+        ) {
+            let keys = |nth: usize| EffectivePartitionKey::from_bytes(&[nth as u8 * 16]);
+            let segments = positions.into_iter().enumerate().map(|(nth, position)| {
+                Segment { keys: EpkRange { min: keys(nth), max: keys(nth + 1) }, position }
+            });
+            let token = Token { segments: segments.collect(), progress: Progress { skipped, emitted }, given };
+            let text = token.write();
+            prop_assert!(text.is_ascii());
+            prop_assert_eq!(Token::read(&text).unwrap(), token);
+        }
+
+        #[test]
+        fn what_is_no_token_is_refused_by_name(text in "\\PC{0,40}") {
+            let failure = Token::read(&text).unwrap_err();
+            prop_assert!(failure.message.contains(&format!("{text:?}")), "{}", failure);
+        }
+    }
+}

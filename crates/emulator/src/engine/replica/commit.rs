@@ -1,0 +1,161 @@
+//! A commit: one or more changes to a replica that take effect together or not at all.
+//!
+//! Whether a change is allowed is decided by the operations; here it is made, undone, and written to the log.
+
+use std::sync::Arc;
+
+use cosmonaut_wire::EpkRange;
+
+use super::{ReplicaState, Retention};
+use crate::Timestamp;
+use crate::engine::Document;
+
+/// One commit in a partition's log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogEntry {
+    /// Its place in the log.
+    pub lsn: i64,
+    /// When it was made.
+    pub timestamp: Timestamp,
+    /// What it changed, in order.
+    pub changes: Vec<Change>,
+}
+
+impl LogEntry {
+    /// The same commit, with the changes to keys of a range only.
+    pub(crate) fn within(&self, keys: &EpkRange) -> Self {
+        let changes = self.changes.iter().filter(|change| keys.contains(&change.document().epk)).cloned();
+        Self { lsn: self.lsn, timestamp: self.timestamp, changes: changes.collect() }
+    }
+}
+
+/// What happened to one item.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// It came to be.
+    Create {
+        /// The item.
+        current: Arc<Document>,
+    },
+    /// It was replaced.
+    Replace {
+        /// The item.
+        current: Arc<Document>,
+        /// What it was.
+        previous: Arc<Document>,
+    },
+    /// It was deleted.
+    Delete {
+        /// What it was.
+        previous: Arc<Document>,
+        /// Whether its time to live had ended.
+        expired: bool,
+    },
+}
+
+impl Change {
+    /// The item, as far as the change leaves one.
+    pub fn current(&self) -> Option<&Arc<Document>> {
+        match self {
+            Self::Create { current } | Self::Replace { current, .. } => Some(current),
+            Self::Delete { .. } => None,
+        }
+    }
+
+    /// What the item was before.
+    pub fn previous(&self) -> Option<&Arc<Document>> {
+        match self {
+            Self::Create { .. } => None,
+            Self::Replace { previous, .. } | Self::Delete { previous, .. } => Some(previous),
+        }
+    }
+
+    /// The item after the change or, if it was deleted, before it.
+    pub fn document(&self) -> &Arc<Document> {
+        match self {
+            Self::Create { current } | Self::Replace { current, .. } => current,
+            Self::Delete { previous, .. } => previous,
+        }
+    }
+}
+
+/// Changes being made to a replica whose lock is held. Dropped without a commit, they are undone.
+pub(crate) struct Transaction<'s> {
+    state: &'s mut ReplicaState,
+    changes: Vec<Change>,
+    now: Timestamp,
+}
+
+impl<'s> Transaction<'s> {
+    pub(crate) fn new(state: &'s mut ReplicaState, now: Timestamp) -> Self {
+        Self { state, changes: Vec::new(), now }
+    }
+
+    /// The replica with the changes so far.
+    pub(crate) fn state(&self) -> &ReplicaState {
+        self.state
+    }
+
+    /// The time of the commit.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The number that the commit will have.
+    pub(crate) fn lsn(&self) -> i64 {
+        self.state.lsn + 1
+    }
+
+    /// The place of the next change in the commit.
+    pub(crate) fn nth(&self) -> u32 {
+        self.changes.len() as u32
+    }
+
+    /// Puts a version in the place of the one that the item has, if any; says how many index terms changed.
+    pub(crate) fn put(&mut self, document: Document) -> usize {
+        let current = Arc::new(document);
+        let replaced = self.state.remove(current.number);
+        let terms = self.state.insert(Arc::clone(&current));
+        let (change, removed) = match replaced {
+            None => (Change::Create { current }, 0),
+            Some((previous, terms)) => (Change::Replace { current, previous }, terms),
+        };
+        self.changes.push(change);
+        terms + removed
+    }
+
+    /// Deletes an item; says how many index terms it had.
+    pub(crate) fn delete(&mut self, number: u64, expired: bool) -> usize {
+        let Some((previous, terms)) = self.state.remove(number) else { return 0 };
+        self.changes.push(Change::Delete { previous, expired });
+        terms
+    }
+
+    /// Makes the changes last. `None` if there were none.
+    pub(crate) fn commit(mut self) -> Option<Arc<LogEntry>> {
+        let changes = std::mem::take(&mut self.changes);
+        if changes.is_empty() {
+            return None;
+        }
+        self.state.lsn += 1;
+        let entry = Arc::new(LogEntry { lsn: self.state.lsn, timestamp: self.now, changes });
+        self.state.log.push_back(Arc::clone(&entry));
+        if self.state.retention == Retention::Tail {
+            self.state.truncate(self.now);
+        }
+        Some(entry)
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        for change in std::mem::take(&mut self.changes).into_iter().rev() {
+            if let Some(current) = change.current() {
+                self.state.remove(current.number);
+            }
+            if let Some(previous) = change.previous() {
+                self.state.insert(Arc::clone(previous));
+            }
+        }
+    }
+}

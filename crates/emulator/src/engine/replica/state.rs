@@ -1,0 +1,329 @@
+//! What a replica holds: documents, the ways to find them, the index, and the log.
+//!
+//! Reading only, but for the steps that a [`Transaction`](super::Transaction) is made of; who may read what is
+//! decided by the callers.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use cosmonaut_wire::model::TimeToLive;
+use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
+
+use super::LogEntry;
+use crate::Timestamp;
+use crate::engine::Document;
+use crate::engine::unique::UniqueKeys;
+use crate::index::Index;
+use crate::storage::Commit;
+
+/// What a replica holds at one moment.
+#[derive(Debug)]
+pub struct ReplicaState {
+    pub(super) lsn: i64,
+    pub(super) log: VecDeque<Arc<LogEntry>>,
+    /// The last commit that the log does not hold any more.
+    pub(super) truncated: i64,
+    pub(super) retention: Retention,
+    pub(super) default_ttl: Option<TimeToLive>,
+    pub(super) phase: Phase,
+    /// The latest commits with their promises, but for those that are long safe.
+    unsafe_commits: VecDeque<(i64, Commit)>,
+    documents: BTreeMap<u64, Arc<Document>>,
+    by_item: HashMap<Box<str>, u64>,
+    by_epk: BTreeSet<(EffectivePartitionKey, u64)>,
+    by_lsn: BTreeMap<(i64, u32), u64>,
+    expiries: BTreeSet<(u64, u64)>,
+    unique_keys: UniqueKeys,
+    unique: HashMap<Box<[u8]>, u64>,
+    index: Index,
+    bytes: u64,
+}
+
+/// Whether a replica takes writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It does.
+    Live,
+    /// Its partition was split: writes go to the children.
+    Split,
+    /// Its container was deleted.
+    Deleted,
+}
+
+/// How much of the log is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retention {
+    /// Only the latest commits, for whoever follows closely.
+    Tail,
+    /// Everything of the last minutes, for the feed of all versions.
+    Minutes(u32),
+}
+
+impl Retention {
+    /// How many commits a log without a retention time keeps.
+    pub(super) const TAIL: usize = 256;
+}
+
+/// What the lookup of items is keyed by: the key's header form, which ends in `]`, and the id.
+pub(crate) fn item_name(key: &PartitionKey, id: &str) -> String {
+    let mut name = String::with_capacity(id.len() + 48);
+    key.write_header(&mut name);
+    name.push_str(id);
+    name
+}
+
+impl ReplicaState {
+    /// An empty replica whose log goes on after `lsn`.
+    pub(crate) fn new(lsn: i64, index: Index, unique_keys: UniqueKeys) -> Self {
+        Self {
+            lsn,
+            log: VecDeque::new(),
+            truncated: lsn,
+            retention: Retention::Tail,
+            default_ttl: None,
+            phase: Phase::Live,
+            unsafe_commits: VecDeque::new(),
+            documents: BTreeMap::new(),
+            by_item: HashMap::new(),
+            by_epk: BTreeSet::new(),
+            by_lsn: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            unique_keys,
+            unique: HashMap::new(),
+            index,
+            bytes: 0,
+        }
+    }
+
+    /// The number of the latest commit.
+    pub fn lsn(&self) -> i64 {
+        self.lsn
+    }
+
+    /// Resolves once all that is in the replica is safe.
+    pub fn commit(&self) -> Commit {
+        self.unsafe_commits.back().map_or(Commit::done(), |(_, commit)| commit.clone())
+    }
+
+    /// Resolves once a commit of this replica is safe: what is read should not be lost after it was seen.
+    pub fn commit_of(&self, lsn: i64) -> Commit {
+        let after = self.unsafe_commits.partition_point(|(at, _)| *at <= lsn);
+        after.checked_sub(1).map_or(Commit::done(), |nth| self.unsafe_commits[nth].1.clone())
+    }
+
+    /// Keeps the promise of the latest commit.
+    pub(crate) fn promise(&mut self, commit: &Commit) {
+        while self.unsafe_commits.front().is_some_and(|(_, commit)| commit.is_done()) {
+            self.unsafe_commits.pop_front();
+        }
+        if !commit.is_done() {
+            self.unsafe_commits.push_back((self.lsn, commit.clone()));
+        }
+    }
+
+    /// The document of that number, expired or not.
+    pub fn document(&self, number: u64) -> Option<&Document> {
+        self.documents.get(&number).map(|document| &**document)
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn share(&self, number: u64) -> Option<&Arc<Document>> {
+        self.documents.get(&number)
+    }
+
+    /// All documents after a number, expired or not, by number.
+    pub fn documents_after(&self, number: u64) -> impl DoubleEndedIterator<Item = &Document> {
+        let after = (Bound::Excluded(number), Bound::Unbounded);
+        self.documents.range(after).map(|(_, document)| &**document)
+    }
+
+    /// All documents, expired or not, by number.
+    pub fn documents(&self) -> impl DoubleEndedIterator<Item = &Document> {
+        self.documents.values().map(|document| &**document)
+    }
+
+    /// How many documents there are, expired or not.
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// How many bytes the documents have.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The document with a key and id, expired or not.
+    pub fn find(&self, key: &PartitionKey, id: &str) -> Option<&Arc<Document>> {
+        self.documents.get(self.by_item.get(item_name(key, id).as_str())?)
+    }
+
+    /// The documents whose keys are in a range, expired or not, by key and then by number.
+    pub fn in_epk<'s>(&'s self, keys: &EpkRange) -> impl DoubleEndedIterator<Item = &'s Document> + use<'s> {
+        let bounds = (keys.min.clone(), 0)..(keys.max.clone().max(keys.min.clone()), 0);
+        self.by_epk.range(bounds).filter_map(|(_, number)| self.document(*number))
+    }
+
+    /// The least number, not less than `number`, of a document whose key has this place.
+    pub fn next_of_key(&self, epk: &EffectivePartitionKey, number: u64) -> Option<u64> {
+        let (found, number) = self.by_epk.range((epk.clone(), number)..).next()?;
+        (found == epk).then_some(*number)
+    }
+
+    /// The documents whose current version was written after a commit, in the order of writing.
+    pub fn changed_after(&self, lsn: i64) -> impl Iterator<Item = &Document> {
+        let after = (Bound::Excluded((lsn, u32::MAX)), Bound::Unbounded);
+        self.by_lsn.range(after).filter_map(|(_, number)| self.document(*number))
+    }
+
+    /// The last commit before the first change that is still to be seen from a time on, in seconds since 1970.
+    pub(crate) fn lsn_before(&self, seconds: u64) -> i64 {
+        let first = self.changed_after(0).find(|document| document.ts >= seconds);
+        first.map_or(self.lsn, |document| document.lsn - 1)
+    }
+
+    /// Whether a document has not expired.
+    pub fn is_live(&self, document: &Document, now: Timestamp) -> bool {
+        document.expires(self.default_ttl).is_none_or(|expires| now.seconds() < expires)
+    }
+
+    /// Whether nothing here can expire, so that [`ReplicaState::is_live`] need not be asked.
+    pub fn all_live(&self, now: Timestamp) -> bool {
+        self.expiries.first().is_none_or(|(expires, _)| now.seconds() < *expires)
+    }
+
+    /// The index over the documents.
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The commits that the log still holds after a commit, oldest first; `None` if some of them are gone.
+    pub fn log_after(&self, lsn: i64) -> Option<impl Iterator<Item = &LogEntry>> {
+        if lsn < self.truncated {
+            return None;
+        }
+        let first = self.log.partition_point(|entry| entry.lsn <= lsn);
+        Some(self.log.range(first..).map(|entry| &**entry))
+    }
+
+    pub(crate) fn retention(&self) -> Retention {
+        self.retention
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    pub(crate) fn retire(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    /// Items that have expired by now, soonest first.
+    pub(crate) fn expired(&self, now: Timestamp) -> impl Iterator<Item = u64> {
+        self.expiries.range(..(now.seconds() + 1, 0)).map(|(_, number)| *number)
+    }
+
+    /// The document that a new version would share a unique key with, other than itself.
+    pub(crate) fn unique_holder(&self, key: &PartitionKey, number: u64, body: &[u8]) -> Option<u64> {
+        let names = self.unique_keys.names(key, body);
+        names.iter().find_map(|name| self.unique.get(name).copied().filter(|holder| *holder != number))
+    }
+
+    /// Puts a document in every place where it is looked for; says how many index terms it has.
+    pub(crate) fn insert(&mut self, document: Arc<Document>) -> usize {
+        let number = document.number;
+        self.by_item.insert(item_name(&document.key, &document.id).into(), number);
+        self.by_epk.insert((document.epk.clone(), number));
+        self.by_lsn.insert((document.lsn, document.nth), number);
+        self.expiries.extend(document.expires(self.default_ttl).map(|expires| (expires, number)));
+        let names = self.unique_keys.names(&document.key, &document.body);
+        self.unique.extend(names.into_iter().map(|name| (name, number)));
+        self.bytes += document.body.len() as u64;
+        let terms = if document.indexed { self.index.insert(number, &document.body) } else { 0 };
+        self.documents.insert(number, document);
+        terms
+    }
+
+    /// Takes a document from all of these places; says how many index terms it had.
+    pub(crate) fn remove(&mut self, number: u64) -> Option<(Arc<Document>, usize)> {
+        let document = self.documents.remove(&number)?;
+        self.by_item.remove(item_name(&document.key, &document.id).as_str());
+        self.by_epk.remove(&(document.epk.clone(), number));
+        self.by_lsn.remove(&(document.lsn, document.nth));
+        if let Some(expires) = document.expires(self.default_ttl) {
+            self.expiries.remove(&(expires, number));
+        }
+        for name in self.unique_keys.names(&document.key, &document.body) {
+            self.unique.remove(&name);
+        }
+        self.bytes -= document.body.len() as u64;
+        let terms = if document.indexed { self.index.remove(number, &document.body) } else { 0 };
+        Some((document, terms))
+    }
+
+    /// Follows the container's properties: how long items live and how much of the log is kept.
+    pub(crate) fn follow(&mut self, default_ttl: Option<TimeToLive>, retention: Retention) {
+        if retention != self.retention && matches!(retention, Retention::Minutes(_)) {
+            // What was written before is not promised to the feed of all versions, and may be gone in part.
+            self.log.clear();
+            self.truncated = self.lsn;
+        }
+        self.retention = retention;
+        self.default_ttl = default_ttl;
+        let expiry =
+            |(number, document): (&u64, &Arc<Document>)| Some((document.expires(default_ttl)?, *number));
+        self.expiries = self.documents.iter().filter_map(expiry).collect();
+    }
+
+    /// Indexes everything anew.
+    pub(crate) fn reindex(&mut self, mut index: Index) {
+        for document in self.documents.values().filter(|document| document.indexed) {
+            index.insert(document.number, &document.body);
+        }
+        self.index = index;
+    }
+
+    /// What a child partition starts with: the documents and the log of its keys.
+    pub(crate) fn child(&self, keys: &EpkRange, index: Index) -> Self {
+        let mut child = Self::new(self.lsn, index, self.unique_keys.clone());
+        child.follow(self.default_ttl, self.retention);
+        child.unsafe_commits = self.unsafe_commits.clone();
+        child.truncated = self.truncated;
+        child.log = self.log.iter().map(|entry| Arc::new(entry.within(keys))).collect();
+        for document in self.documents.values().filter(|document| keys.contains(&document.epk)) {
+            child.insert(Arc::clone(document));
+        }
+        child
+    }
+
+    /// Takes over a log read from disk.
+    pub(crate) fn restore_log(&mut self, lsn: i64, log: Vec<LogEntry>) {
+        self.lsn = lsn;
+        self.truncated = log.first().map_or(lsn, |entry| entry.lsn - 1);
+        self.log = log.into_iter().map(Arc::new).collect();
+    }
+
+    /// Forgets the commits that need not be kept; says up to which.
+    pub(crate) fn truncate(&mut self, now: Timestamp) -> Option<i64> {
+        let before = self.truncated;
+        while let Some(entry) = self.log.front() {
+            let kept = match self.retention {
+                Retention::Tail => self.log.len() <= Retention::TAIL,
+                Retention::Minutes(minutes) => {
+                    now.micros_since(entry.timestamp) < u64::from(minutes) * 60_000_000
+                }
+            };
+            if kept {
+                break;
+            }
+            self.truncated = entry.lsn;
+            self.log.pop_front();
+        }
+        (self.truncated > before).then_some(self.truncated)
+    }
+}

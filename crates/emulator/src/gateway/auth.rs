@@ -1,0 +1,151 @@
+//! Who may ask: requests are signed with the account's key, unless the account asks for no signature.
+
+use std::borrow::Cow;
+
+use cosmonaut_wire::{Authorization, CosmosStatus, MasterKey, ResourcePath, SignedParts, headers};
+use http::{HeaderMap, Method, header};
+
+use crate::Failure;
+
+/// What a request must show.
+pub(crate) enum Access {
+    /// A signature by this key.
+    Key(MasterKey),
+    /// Nothing: whatever the request shows is ignored.
+    Open,
+}
+
+impl Access {
+    /// Passes a request or fails it with 401.
+    pub(super) fn check(
+        &self,
+        method: &Method,
+        path: &ResourcePath,
+        headers: &HeaderMap,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::Open => Ok(()),
+            Self::Key(key) => check_signature(key, method, path, headers),
+        }
+    }
+}
+
+fn check_signature(
+    key: &MasterKey,
+    method: &Method,
+    path: &ResourcePath,
+    headers: &HeaderMap,
+) -> Result<(), Failure> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let value = text(&header::AUTHORIZATION).ok_or_else(|| {
+        refused("the request has no authorization header (sign it with the account's key, or start the emulator without authentication)")
+    })?;
+    let signature = match Authorization::parse(value).map_err(|error| refused(error.to_string()))? {
+        Authorization::Master { signature } => signature,
+        Authorization::Entra { .. } => {
+            return Err(refused(
+                "an Entra token cannot be checked here (use the account's key, or start the emulator without authentication)",
+            ));
+        }
+        Authorization::Resource { .. } => {
+            return Err(refused(
+                "resource tokens are not available in this emulator (use the account's key)",
+            ));
+        }
+    };
+    let date = text(&headers::DATE)
+        .ok_or_else(|| refused("the request has no x-ms-date header, which the signature must cover"))?;
+    let by_name = path.signed_by_name();
+    if key.verify(method, by_name, date, &signature) {
+        return Ok(());
+    }
+    // Clients that were given a resource's `_self` link sign its resource id alone.
+    if path.resource_ids().is_some() && key.verify(method, path.signed_by_rid(), date, &signature) {
+        return Ok(());
+    }
+    Err(refused(mismatch(method, by_name, date)))
+}
+
+/// What the service says too: with the text that was to be signed, a wrong key and a wrong text can be told apart.
+fn mismatch(method: &Method, parts: SignedParts<'_>, date: &str) -> String {
+    let link = if parts.is_rid { Cow::Owned(parts.link.to_lowercase()) } else { Cow::Borrowed(parts.link) };
+    let signed =
+        format!("{}\n{}\n{link}\n{}\n\n", method.as_str().to_lowercase(), parts.kind, date.to_lowercase());
+    format!(
+        "The input authorization token can't serve the request. Check the key, and that the text that was signed \
+         is the one expected here: {signed:?}"
+    )
+}
+
+fn refused(message: impl Into<String>) -> Failure {
+    Failure::new(CosmosStatus::UNAUTHORIZED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmonaut_wire::EMULATOR_KEY;
+    use http::HeaderValue;
+
+    use super::*;
+
+    const DATE: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
+
+    fn signed(path: &str, by_rid: bool) -> HeaderMap {
+        let path = ResourcePath::parse(path).unwrap();
+        let parts = if by_rid { path.signed_by_rid() } else { path.signed_by_name() };
+        let key = MasterKey::from_base64(EMULATOR_KEY).unwrap();
+        HeaderMap::from_iter([
+            (header::AUTHORIZATION, key.sign(&Method::GET, parts, DATE)),
+            (headers::DATE, HeaderValue::from_static(DATE)),
+        ])
+    }
+
+    fn status(headers: &HeaderMap, path: &str) -> u16 {
+        let access = Access::Key(MasterKey::from_base64(EMULATOR_KEY).unwrap());
+        match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers) {
+            Ok(()) => 200,
+            Err(failure) => failure.status.code().as_u16(),
+        }
+    }
+
+    #[test]
+    fn a_signature_by_name_or_by_resource_id_passes() {
+        let rid = "/dbs/1AZDAA==/colls/1AZDALB1Xbw=/docs/";
+        for (path, by_rid) in [("/", false), ("/dbs", false), ("/dbs/a/colls/b/docs/c", false), (rid, true)] {
+            assert_eq!(status(&signed(path, by_rid), path), 200, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_signed_for_this_request_is_401() {
+        assert_eq!(status(&HeaderMap::new(), "/dbs"), 401);
+        assert_eq!(status(&signed("/dbs/a", false), "/dbs/b"), 401);
+        // A name that only looks like the end of another path must not pass as a resource id.
+        assert_eq!(status(&signed("/dbs/b", true), "/dbs/b"), 401);
+        let mut without_date = signed("/dbs", false);
+        without_date.remove(headers::DATE);
+        assert_eq!(status(&without_date, "/dbs"), 401);
+        for value in ["", "x", "type=aad&ver=1.0&sig=ey", "type=resource&ver=1.0&sig=x"] {
+            let mut other = signed("/dbs", false);
+            other.insert(header::AUTHORIZATION, HeaderValue::from_static(value));
+            assert_eq!(status(&other, "/dbs"), 401, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_refusal_shows_what_was_to_be_signed_and_no_secret() {
+        let path = ResourcePath::parse("/dbs/Shop/colls/b").unwrap();
+        let message = mismatch(&Method::GET, path.signed_by_name(), DATE);
+        assert!(
+            message.contains(r"get\ncolls\ndbs/Shop/colls/b\nthu, 27 apr 2017 00:51:12 gmt\n\n"),
+            "{message}"
+        );
+        assert!(!message.contains("C2y6"));
+    }
+
+    #[test]
+    fn an_open_account_asks_for_nothing() {
+        let path = ResourcePath::parse("/dbs").unwrap();
+        assert!(Access::Open.check(&Method::GET, &path, &HeaderMap::new()).is_ok());
+    }
+}

@@ -1,0 +1,65 @@
+//! Transactional batches and bulk requests: several operations in one request.
+
+use cosmonaut_wire::model::{BatchOperation, BatchOperationType, BatchResult, MAX_BATCH_BYTES};
+use cosmonaut_wire::{CosmosStatus, headers};
+
+use super::Gateway;
+use super::call::Call;
+use super::located::Located;
+use super::metadata::json_body;
+use super::reply::Reply;
+use crate::Failure;
+use crate::engine::{BatchReply, FeedScope};
+
+impl Gateway {
+    /// All or none, on one partition key; or each by itself, on one physical partition.
+    pub(super) fn run_batch(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container(call)?;
+        if call.body.len() > MAX_BATCH_BYTES {
+            return Err(Failure::new(
+                CosmosStatus::REQUEST_ENTITY_TOO_LARGE,
+                format!("a batch has at most {MAX_BATCH_BYTES} bytes, not {}: divide it", call.body.len()),
+            ));
+        }
+        let operations: Vec<BatchOperation> = call.json("batch")?;
+        let mut done = match (call.flag(&headers::BATCH_ATOMIC), call.scope()?) {
+            (true, FeedScope::Key(key)) => container.batch(self.region, &key, &operations)?,
+            (true, _) => {
+                return Err(Failure::bad_request(format!(
+                    "a transactional batch is for one partition key: send the header {}",
+                    headers::PARTITION_KEY
+                )));
+            }
+            (false, FeedScope::Range(id)) => {
+                let continue_on_error = call.flag(&headers::BATCH_CONTINUE_ON_ERROR);
+                container.bulk(self.region, &id, &operations, continue_on_error)?
+            }
+            (false, _) => {
+                return Err(Failure::bad_request(format!(
+                    "a batch that is not atomic is for one physical partition: send the header {}",
+                    headers::PARTITION_KEY_RANGE_ID
+                )));
+            }
+        };
+        if call.is_minimal() {
+            leave_out_what_was_written(&operations, &mut done.results);
+        }
+        Ok(batch_reply(&container, done))
+    }
+}
+
+/// What was read is an answer; what was written the client has already.
+fn leave_out_what_was_written(operations: &[BatchOperation], results: &mut [BatchResult]) {
+    for (operation, result) in operations.iter().zip(results) {
+        if operation.operation_type != BatchOperationType::Read {
+            result.resource_body = None;
+        }
+    }
+}
+
+fn batch_reply(container: &Located<'_>, done: BatchReply) -> Reply {
+    let mut reply = Reply::new(done.status, json_body(&done.results)).charged(done.charge).after(done.commit);
+    reply.number(headers::ITEM_COUNT, done.results.len() as u64);
+    reply.of_partition(container, &done.range, done.lsn);
+    reply
+}

@@ -1,0 +1,94 @@
+//! Single items: create, upsert, read, replace, patch, delete, and deletion of a whole partition key.
+
+use bytes::Bytes;
+use cosmonaut_wire::{CosmosStatus, IndexingDirective, ResourceType, headers};
+use http::{HeaderValue, header};
+
+use super::Gateway;
+use super::call::Call;
+use super::located::Located;
+use super::reply::Reply;
+use crate::Failure;
+use crate::engine::{Container, ItemReply, ItemRequest, RegionId};
+
+type Operation = fn(&Container, RegionId, ItemRequest<'_>) -> Result<ItemReply, Failure>;
+
+impl Gateway {
+    pub(super) fn create_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.write_item(call, Container::create_item)
+    }
+
+    pub(super) fn upsert_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.write_item(call, Container::upsert_item)
+    }
+
+    pub(super) fn replace_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.write_item(call, Container::replace_item)
+    }
+
+    pub(super) fn patch_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.write_item(call, Container::patch_item)
+    }
+
+    pub(super) fn delete_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.write_item(call, Container::delete_item)
+    }
+
+    pub(super) fn read_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container(call)?;
+        let session = call.session()?;
+        let request = ItemRequest { session: session.as_ref(), ..request(call)? };
+        let reply = container.read_item(self.region, request)?;
+        Ok(item_reply(&container, reply))
+    }
+
+    fn write_item(&self, call: &Call<'_>, operation: Operation) -> Result<Reply, Failure> {
+        refuse_triggers(call)?;
+        let container = self.container(call)?;
+        let indexing = call.parsed(&headers::INDEXING_DIRECTIVE)?.unwrap_or(IndexingDirective::Default);
+        let request = ItemRequest { body: call.body.clone(), indexing, ..request(call)? };
+        let reply = item_reply(&container, operation(&container, self.region, request)?);
+        Ok(if call.is_minimal() { reply.without_body() } else { reply })
+    }
+
+    /// Deletes all items of a partition key, or of a hierarchical prefix.
+    pub(super) fn delete_by_partition_key(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container(call)?;
+        let key = call.partition_key()?.ok_or_else(|| {
+            Failure::bad_request(format!("the request has no header {}", headers::PARTITION_KEY))
+        })?;
+        let deleted = container.delete_partition_key(self.region, &key)?;
+        let mut reply =
+            Reply::new(CosmosStatus::OK, Bytes::new()).charged(deleted.charge).after_all(deleted.commits);
+        reply.of_container(&container);
+        Ok(reply)
+    }
+}
+
+/// What every operation on an item is asked with.
+fn request<'a>(call: &'a Call<'_>) -> Result<ItemRequest<'a>, Failure> {
+    // An id has no slash in it, so the last segment of the plain path is all of it.
+    let id = call.path.plain().rsplit('/').next().unwrap_or_default();
+    let conditions = call.conditions()?;
+    Ok(ItemRequest { conditions, ..ItemRequest::new(call.partition_key()?, id, Bytes::new()) })
+}
+
+fn item_reply(container: &Located<'_>, item: ItemReply) -> Reply {
+    let mut reply = Reply::new(item.status, item.body).charged(item.charge).after(item.commit);
+    if let Some(etag) = &item.etag {
+        reply.text(header::ETAG, etag.as_str());
+    }
+    reply.set(headers::ITEM_LSN, HeaderValue::from(item.item_lsn));
+    reply.of_partition(container, &item.range, item.lsn);
+    reply
+}
+
+/// A write that is to run a trigger must not succeed without it.
+fn refuse_triggers(call: &Call<'_>) -> Result<(), Failure> {
+    for name in [headers::PRE_TRIGGER_INCLUDE, headers::POST_TRIGGER_INCLUDE] {
+        if call.text(&name)?.is_some_and(|triggers| !triggers.trim().is_empty()) {
+            return Err(super::unsupported::refuse(ResourceType::Trigger));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Finding the container of a request, and the headers that say where an answer came from.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use cosmonaut_wire::{CosmosStatus, ResourcePath, SessionToken, headers};
+use http::HeaderValue;
+
+use super::Gateway;
+use super::call::Call;
+use super::reply::Reply;
+use crate::Failure;
+use crate::engine::{Container, PartitionRange};
+
+/// The container of a request, and its link by names: `dbs/x/colls/y`.
+pub(super) struct Located<'a> {
+    container: Arc<Container>,
+    link: Cow<'a, str>,
+}
+
+impl Deref for Located<'_> {
+    type Target = Container;
+
+    fn deref(&self) -> &Container {
+        &self.container
+    }
+}
+
+impl Gateway {
+    /// The container that a request is for, or lies in; 400/1024 if the client means another of the same name.
+    pub(super) fn container<'c>(&self, call: &'c Call<'_>) -> Result<Located<'c>, Failure> {
+        let container = self.engine.container(&call.path)?;
+        if let Some(intended) = call.text(&headers::INTENDED_COLLECTION_RID)?
+            && intended.parse() != Ok(container.rid())
+        {
+            return Err(Failure::new(
+                CosmosStatus::COLLECTION_RID_MISMATCH,
+                format!(
+                    "the container has the resource id {}, not {intended}: it was made anew (read it again)",
+                    container.rid()
+                ),
+            ));
+        }
+        // Resource ids of databases and containers end in an equals sign, which hardly any name has.
+        let may_be_rid = call.path.plain().contains('=');
+        let link = if may_be_rid && call.path.resource_ids().is_some() {
+            let database = self.engine.database(&call.path)?;
+            let by_name = container_path(&database.id, &container.properties().id);
+            by_name.map_or(container_link(&call.path), |path| Cow::Owned(container_link(&path).into_owned()))
+        } else {
+            container_link(&call.path)
+        };
+        Ok(Located { container, link })
+    }
+}
+
+fn container_path(database: &str, container: &str) -> Option<ResourcePath> {
+    use cosmonaut_wire::ResourceType::Container;
+    ResourcePath::database(database).and_then(|path| path.child(Container, container)).ok()
+}
+
+/// The part of a path that leads to the container: plain where a header can hold that, else escaped.
+fn container_link(path: &ResourcePath) -> Cow<'_, str> {
+    let prefix = |text: &str| text.match_indices('/').nth(3).map_or(text.len(), |(end, _)| end);
+    let plain = &path.plain()[..prefix(path.plain())];
+    let escaped = &path.as_str()[1..];
+    let fits = plain.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+    Cow::Borrowed(if fits { plain } else { &escaped[..prefix(escaped)] })
+}
+
+impl Reply {
+    /// Says which container answered.
+    pub(super) fn of_container(&mut self, container: &Located<'_>) {
+        self.text(headers::ALT_CONTENT_PATH, &container.link);
+        self.owned(headers::CONTENT_PATH, container.rid().to_string());
+    }
+
+    /// Says which partition answered, and how far its log was.
+    pub(super) fn of_partition(&mut self, container: &Located<'_>, range: &PartitionRange, lsn: i64) {
+        self.of_container(container);
+        self.text(headers::PARTITION_KEY_RANGE_ID, range.id.as_str());
+        self.session(&range.session(lsn));
+        self.sequence_numbers(lsn);
+    }
+
+    pub(super) fn session(&mut self, token: &SessionToken) {
+        if !token.is_empty() {
+            let mut text = String::with_capacity(24);
+            // Writing to a string does not fail.
+            let _ = write!(text, "{token}");
+            self.owned(headers::SESSION_TOKEN, text);
+        }
+    }
+
+    /// One region has everything that there is, so all progress is the same.
+    pub(super) fn sequence_numbers(&mut self, lsn: i64) {
+        let lsn = HeaderValue::from(lsn);
+        for name in [headers::LSN, headers::LOCAL_LSN, headers::GLOBAL_COMMITTED_LSN] {
+            self.set(name, lsn.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_link_is_the_path_to_the_container() {
+        for (path, expected) in [
+            ("/dbs/a/colls/b", "dbs/a/colls/b"),
+            ("/dbs/a/colls/b/docs/c", "dbs/a/colls/b"),
+            ("/dbs/a%20b/colls/c%2Bd/docs/", "dbs/a b/colls/c+d"),
+            ("/dbs/a/colls/%C3%BC/docs", "dbs/a/colls/%C3%BC"),
+        ] {
+            assert_eq!(container_link(&ResourcePath::parse(path).unwrap()), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Queries over items, their plans, and the plain feed of all items.
+
+use cosmonaut_query::eval::Rows;
+use cosmonaut_wire::model::{FeedEnvelope, QuerySpec};
+use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
+
+use super::Gateway;
+use super::call::Call;
+use super::located::Located;
+use super::metadata::json_body;
+use super::reply::Reply;
+use crate::Failure;
+use crate::engine::charge;
+use crate::engine::query::{self, QueryFeatures, QueryPage, QueryRequest};
+
+impl Gateway {
+    /// A page of what a query finds.
+    pub(super) fn query_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container(call)?;
+        let request = QueryRequest {
+            page_size: call.page_size()?,
+            continuation: call.continuation()?.map(str::to_owned),
+            cross_partition: call.flag(&headers::ENABLE_CROSS_PARTITION_QUERY),
+            populate_metrics: call.flag(&headers::POPULATE_QUERY_METRICS),
+            populate_index_metrics: call.flag(&headers::POPULATE_INDEX_METRICS),
+            session: call.session()?,
+            ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
+        };
+        let page = query::run(&container, self.region, &request, &*self.world)?;
+        Ok(page_reply(&container, page))
+    }
+
+    /// A page of all items.
+    pub(super) fn list_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container(call)?;
+        let (scope, session, continuation) = (call.scope()?, call.session()?, call.continuation()?);
+        let most = call.most_items()?;
+        let page = container.read_feed(self.region, &scope, most, continuation, session.as_ref())?;
+        let rid = container.rid().to_string();
+        let body = FeedEnvelope::write(ResourceType::Document, &rid, &page.items);
+        let mut reply = Reply::new(CosmosStatus::OK, body).charged(page.charge).after_all(page.commits);
+        reply.number(headers::ITEM_COUNT, page.items.len() as u64);
+        reply.of_container(&container);
+        reply.session(&page.session);
+        reply.sequence_numbers(page.lsn);
+        if let Some(range) = &page.range {
+            reply.text(headers::PARTITION_KEY_RANGE_ID, range.id.as_str());
+        }
+        if let Some(continuation) = page.continuation {
+            reply.owned(headers::CONTINUATION, continuation);
+        }
+        Ok(reply)
+    }
+
+    /// How a client is to run a query over many partitions.
+    pub(super) fn plan_query(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container(call)?;
+        let features =
+            QueryFeatures::from_header(call.text(&headers::SUPPORTED_QUERY_FEATURES)?.unwrap_or(""));
+        let plan = query::plan(&container, &call.json("query")?, &features, &*self.world)?;
+        let mut reply = Reply::new(CosmosStatus::OK, json_body(&plan)).charged(charge::CATALOG_READ);
+        reply.of_container(&container);
+        Ok(reply)
+    }
+}
+
+fn page_reply(container: &Located<'_>, page: QueryPage) -> Reply {
+    let mut reply = Reply::new(CosmosStatus::OK, documents(container, &page.rows))
+        .charged(page.charge)
+        .after_all(page.commits);
+    reply.number(headers::ITEM_COUNT, page.rows.len() as u64);
+    reply.of_container(container);
+    reply.session(&page.session);
+    reply.sequence_numbers(page.lsn);
+    for (name, value) in [
+        (headers::CONTINUATION, page.continuation),
+        (headers::QUERY_METRICS, page.metrics),
+        (headers::INDEX_UTILIZATION, page.index_utilization),
+        (headers::PARTITION_KEY_RANGE_ID, page.range_id.map(|id| id.to_string())),
+    ] {
+        if let Some(value) = value {
+            reply.owned(name, value);
+        }
+    }
+    reply
+}
+
+fn documents(container: &Located<'_>, rows: &Rows) -> Vec<u8> {
+    FeedEnvelope::write(ResourceType::Document, &container.rid().to_string(), rows.iter())
+}

@@ -1,0 +1,209 @@
+//! Filters turned into sets of document numbers that can be sought in, without listing what need not be listed.
+//!
+//! A set holds every document that the filter keeps and possibly others. What a filter's query means is not known here.
+
+use std::ops::Bound;
+
+use super::path::{IndexPath, Step};
+use super::postings::Postings;
+use super::term::Term;
+use super::terms::{PathTerms, Span};
+use super::{Coverage, Index};
+
+/// The most numbers that are listed from a stretch of terms; longer ones are walked, or left to be tested.
+///
+/// Few in tests, so that their small containers come to it.
+const LIST_LIMIT: usize = if cfg!(test) { 4 } else { 10_000 };
+
+/// A condition on terms.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Filter {
+    /// All of these hold.
+    All(Vec<Filter>),
+    /// At least one of these holds.
+    Any(Vec<Filter>),
+    /// The path has one of these terms.
+    Terms(IndexPath, Vec<Term>),
+    /// The path has a term of this stretch.
+    Span(IndexPath, Span),
+}
+
+/// A set of document numbers.
+pub(crate) enum Numbers<'i> {
+    /// The documents with one term.
+    Postings(&'i Postings),
+    /// A sorted list.
+    List(Vec<u64>),
+    /// What is in at least one of these.
+    Any(Vec<Numbers<'i>>),
+    /// What is in all of these.
+    Every(Vec<Numbers<'i>>),
+    /// What a search finds: the least number that is not less than the given one.
+    Sought {
+        /// About how many there are.
+        estimate: usize,
+        /// The search.
+        seek: Box<dyn Fn(u64) -> Option<u64> + 'i>,
+    },
+}
+
+/// What a lookup did.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    /// How many places of the index were sought.
+    pub(crate) lookups: usize,
+    /// The paths that narrowed the result.
+    pub(crate) paths: Vec<IndexPath>,
+    /// The paths that would have, were they indexed.
+    pub(crate) missed: Vec<IndexPath>,
+}
+
+/// The documents that `filter` may keep; `None` if the index cannot tell, or only by listing very many.
+pub(crate) fn numbers_of<'i>(index: &'i Index, filter: &Filter, used: &mut Used) -> Option<Numbers<'i>> {
+    evaluate(index, filter, used)
+}
+
+/// The first stretch of terms that a filter demands of a path outside arrays, all its demands on that path combined.
+///
+/// It depends on the filter and the policy alone, so a walk that was begun can be found again.
+pub(crate) fn span_of(index: &Index, filter: &Filter) -> Option<(IndexPath, Span)> {
+    let parts = match filter {
+        Filter::All(parts) => &parts[..],
+        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) => std::slice::from_ref(filter),
+    };
+    let walkable = |part: &Filter| match part {
+        Filter::Span(path, _) if is_walkable(index, path) => Some(path.clone()),
+        _ => None,
+    };
+    let path = parts.iter().find_map(walkable)?;
+    Some((path.clone(), narrowed(parts, &path)))
+}
+
+/// The stretch that a filter demands of `path`; everything if it demands none.
+pub(crate) fn span_at(filter: &Filter, path: &IndexPath) -> Span {
+    match filter {
+        Filter::All(parts) => narrowed(parts, path),
+        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) => narrowed(std::slice::from_ref(filter), path),
+    }
+}
+
+/// Whether each document with a value at `path` is found there exactly once.
+fn is_walkable(index: &Index, path: &IndexPath) -> bool {
+    !path.0.contains(&Step::Element) && index.coverage(&path.0) == Coverage::Indexed
+}
+
+fn narrowed(parts: &[Filter], path: &IndexPath) -> Span {
+    parts.iter().fold(Span::ALL, |span, part| match part {
+        Filter::Span(at, narrower) if at == path => span.and(narrower.clone()),
+        Filter::Terms(at, terms) if at == path && terms.len() == 1 => {
+            span.and(Span { low: Bound::Included(terms[0].clone()), high: Bound::Included(terms[0].clone()) })
+        }
+        _ => span,
+    })
+}
+
+fn evaluate<'i>(index: &'i Index, filter: &Filter, used: &mut Used) -> Option<Numbers<'i>> {
+    match filter {
+        Filter::All(parts) => every(index, parts, used),
+        Filter::Any(parts) => {
+            let parts = parts.iter().map(|part| evaluate(index, part, used)).collect::<Option<Vec<_>>>()?;
+            Some(Numbers::any(parts))
+        }
+        Filter::Terms(path, terms) => {
+            let at = located(index, path, used)?;
+            used.lookups += terms.len();
+            let found = terms.iter().filter_map(|term| at?.get(term)).map(Numbers::Postings).collect();
+            Some(Numbers::any(found))
+        }
+        Filter::Span(path, span) => {
+            let Some(at) = located(index, path, used)? else { return Some(Numbers::List(Vec::new())) };
+            used.lookups += 1;
+            if at.count(span, LIST_LIMIT) > LIST_LIMIT {
+                return None;
+            }
+            let mut list: Vec<u64> = at.range(span).flat_map(|(_, postings)| postings.iter()).collect();
+            list.sort_unstable();
+            list.dedup();
+            Some(Numbers::List(list))
+        }
+    }
+}
+
+/// The terms at a path, `Some(None)` if there are none, `None` if the path is not indexed; and takes note of it.
+fn located<'i>(index: &'i Index, path: &IndexPath, used: &mut Used) -> Option<Option<&'i PathTerms>> {
+    let indexed = index.coverage(&path.0) == Coverage::Indexed;
+    let list = if indexed { &mut used.paths } else { &mut used.missed };
+    if !list.contains(path) {
+        list.push(path.clone());
+    }
+    indexed.then(|| index.at(&path.0))
+}
+
+fn every<'i>(index: &'i Index, parts: &[Filter], used: &mut Used) -> Option<Numbers<'i>> {
+    // Stretches come last, because nothing has to be listed from them once a set is known to be empty.
+    let (spans, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| matches!(part, Filter::Span(..)));
+    let mut found: Vec<Numbers<'i>> = Vec::new();
+    for part in others.into_iter().chain(spans) {
+        if found.iter().any(|set| set.estimate() == 0) {
+            break;
+        }
+        found.extend(evaluate(index, part, used));
+    }
+    Numbers::every(found)
+}
+
+impl<'i> Numbers<'i> {
+    fn any(mut parts: Vec<Numbers<'i>>) -> Numbers<'i> {
+        match parts.len() {
+            0 => Numbers::List(Vec::new()),
+            1 => parts.remove(0),
+            _ => Numbers::Any(parts),
+        }
+    }
+
+    /// What is in all of `parts`, the smallest of which leads; `None` if there are no parts.
+    pub(crate) fn every(mut parts: Vec<Numbers<'i>>) -> Option<Numbers<'i>> {
+        parts.sort_by_key(Numbers::estimate);
+        match parts.len() {
+            0 => None,
+            1 => Some(parts.remove(0)),
+            _ => Some(Numbers::Every(parts)),
+        }
+    }
+
+    /// About how many numbers there are; `usize::MAX` if that is not known.
+    pub(crate) fn estimate(&self) -> usize {
+        match self {
+            Numbers::Postings(postings) => postings.len(),
+            Numbers::List(list) => list.len(),
+            Numbers::Any(parts) => parts.iter().map(Numbers::estimate).fold(0, usize::saturating_add),
+            Numbers::Every(parts) => parts.iter().map(Numbers::estimate).min().unwrap_or(0),
+            Numbers::Sought { estimate, .. } => *estimate,
+        }
+    }
+
+    /// The least number that is not less than `number`.
+    pub(crate) fn at_or_after(&self, number: u64) -> Option<u64> {
+        match self {
+            Numbers::Postings(postings) => postings.at_or_after(number),
+            Numbers::List(list) => list.get(list.partition_point(|known| *known < number)).copied(),
+            Numbers::Any(parts) => parts.iter().filter_map(|part| part.at_or_after(number)).min(),
+            Numbers::Every(parts) => leapfrog(parts, number),
+            Numbers::Sought { seek, .. } => seek(number),
+        }
+    }
+}
+
+/// Each part in turn moves on to the first number that it shares with the one before, until all agree.
+fn leapfrog(parts: &[Numbers<'_>], mut number: u64) -> Option<u64> {
+    let mut agreed = 0;
+    for part in parts.iter().cycle() {
+        let found = part.at_or_after(number)?;
+        agreed = if found == number { agreed + 1 } else { 1 };
+        number = found;
+        if agreed >= parts.len() {
+            return Some(number);
+        }
+    }
+    None
+}

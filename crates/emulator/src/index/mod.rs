@@ -1,0 +1,98 @@
+//! The index of one replica: which documents hold which value at which path.
+//!
+//! It is derived from the documents and follows every write. It answers with document numbers and may answer with too
+//! many (never too few), so whoever asks checks each document again. It holds no document and knows no query text.
+
+mod composite;
+mod lookup;
+mod path;
+mod policy;
+mod postings;
+mod term;
+mod terms;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use cosmonaut_query::raw::RawJson;
+use cosmonaut_wire::model::IndexingPolicy;
+
+pub(crate) use composite::{Composite, OrderPart};
+pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, span_at, span_of};
+pub(crate) use path::{IndexPath, Step};
+pub(crate) use postings::Postings;
+pub(crate) use term::Term;
+pub(crate) use terms::{PathTerms, Span};
+
+use crate::failure::Failure;
+use composite::Composites;
+use policy::Rules;
+
+/// The index of one replica.
+#[derive(Debug)]
+pub(crate) struct Index {
+    rules: Rules,
+    root: PathTerms,
+    composites: Composites,
+}
+
+/// What the index knows of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coverage {
+    /// Every value there is in the index.
+    Indexed,
+    /// The policy leaves it out.
+    Excluded,
+    /// A system member that the service indexes but nobody searches by, left out to save memory.
+    Unkept,
+}
+
+impl Index {
+    /// An empty index that follows `policy`; fails with what is wrong with the policy.
+    pub(crate) fn new(policy: &IndexingPolicy) -> Result<Index, Failure> {
+        let rules = Rules::new(policy)?;
+        let composites = Composites::new(policy, rules.is_on())?;
+        let root = PathTerms::new(rules.start());
+        Ok(Index { rules, root, composites })
+    }
+
+    /// Adds a document and returns how many values of it are indexed.
+    pub(crate) fn insert(&mut self, number: u64, body: &[u8]) -> usize {
+        if !self.rules.is_on() {
+            return 0;
+        }
+        let body = RawJson::new(body);
+        self.root.insert(body, number, &self.rules) + self.composites.insert(body, number)
+    }
+
+    /// Takes out a document that was inserted with this body, and returns how many values of it were indexed.
+    pub(crate) fn remove(&mut self, number: u64, body: &[u8]) -> usize {
+        if !self.rules.is_on() {
+            return 0;
+        }
+        let body = RawJson::new(body);
+        self.root.remove(body, number, &self.rules) + self.composites.remove(body, number)
+    }
+
+    /// Whether the values at `path` are indexed.
+    pub(crate) fn coverage(&self, path: &[Step]) -> Coverage {
+        self.rules.coverage(path)
+    }
+
+    /// The values at `path`; none if no document has one, or the path is not indexed.
+    pub(crate) fn at(&self, path: &[Step]) -> Option<&PathTerms> {
+        path.iter().try_fold(&self.root, |terms, step| terms.child(step))
+    }
+
+    /// The composite index that serves this order, and whether it is to be read backwards.
+    pub(crate) fn composite(&self, order: &[OrderPart]) -> Option<(&Composite, bool)> {
+        self.composites.serving(order)
+    }
+}
+
+/// Two indexes are equal if they answer every lookup alike.
+#[cfg(test)]
+impl PartialEq for Index {
+    fn eq(&self, other: &Index) -> bool {
+        self.root == other.root && self.composites == other.composites
+    }
+}

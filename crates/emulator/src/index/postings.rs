@@ -1,0 +1,157 @@
+//! The documents that hold one value: a set of document numbers, small while it has few of them.
+//!
+//! Most values of most containers occur once, some occur everywhere; the three forms are for these and what is between.
+
+use std::collections::BTreeSet;
+
+/// Above this many numbers, moving the tail of a list on every insertion costs more than a tree.
+const LIST_LIMIT: usize = 1024;
+
+/// A set of document numbers. Never empty while it is in the index.
+#[derive(Debug)]
+pub(crate) enum Postings {
+    /// One number.
+    One(u64),
+    /// A sorted list.
+    List(Vec<u64>),
+    /// A tree. Boxed to keep the usual case small.
+    Tree(Box<Tree>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Tree(BTreeSet<u64>);
+
+impl Postings {
+    /// Adds a number; false if it was there.
+    pub(super) fn insert(&mut self, number: u64) -> bool {
+        match self {
+            Postings::One(only) if *only == number => false,
+            Postings::One(only) => {
+                let mut list = Vec::with_capacity(4);
+                list.extend([(*only).min(number), (*only).max(number)]);
+                *self = Postings::List(list);
+                true
+            }
+            Postings::List(list) => {
+                let Err(place) = list.binary_search(&number) else { return false };
+                list.insert(place, number);
+                if list.len() > LIST_LIMIT {
+                    *self = Postings::Tree(Box::new(Tree(std::mem::take(list).into_iter().collect())));
+                }
+                true
+            }
+            Postings::Tree(tree) => tree.0.insert(number),
+        }
+    }
+
+    /// Takes out a number; `None` if it was not there, else whether the set is empty now.
+    pub(super) fn remove(&mut self, number: u64) -> Option<bool> {
+        match self {
+            Postings::One(only) => (*only == number).then_some(true),
+            Postings::List(list) => {
+                let place = list.binary_search(&number).ok()?;
+                list.remove(place);
+                if let [only] = list[..] {
+                    *self = Postings::One(only);
+                }
+                Some(false)
+            }
+            Postings::Tree(tree) => {
+                if !tree.0.remove(&number) {
+                    return None;
+                }
+                // Well below the limit, so that a set that hovers around it does not change form on every write.
+                if tree.0.len() < LIST_LIMIT / 2 {
+                    *self = Postings::List(std::mem::take(&mut tree.0).into_iter().collect());
+                }
+                Some(false)
+            }
+        }
+    }
+
+    /// How many numbers there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Postings::One(_) => 1,
+            Postings::List(list) => list.len(),
+            Postings::Tree(tree) => tree.0.len(),
+        }
+    }
+
+    /// The least number that is not less than `number`.
+    pub(crate) fn at_or_after(&self, number: u64) -> Option<u64> {
+        match self {
+            Postings::One(only) => (*only >= number).then_some(*only),
+            Postings::List(list) => list.get(list.partition_point(|known| *known < number)).copied(),
+            Postings::Tree(tree) => tree.0.range(number..).next().copied(),
+        }
+    }
+
+    /// The greatest number that is not greater than `number`.
+    pub(crate) fn at_or_before(&self, number: u64) -> Option<u64> {
+        match self {
+            Postings::One(only) => (*only <= number).then_some(*only),
+            Postings::List(list) => {
+                let place = list.partition_point(|known| *known <= number);
+                place.checked_sub(1).map(|place| list[place])
+            }
+            Postings::Tree(tree) => tree.0.range(..=number).next_back().copied(),
+        }
+    }
+
+    /// All numbers, the least first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        let (list, tree) = match self {
+            Postings::One(only) => (std::slice::from_ref(only), None),
+            Postings::List(list) => (&list[..], None),
+            Postings::Tree(tree) => (&[][..], Some(&tree.0)),
+        };
+        list.iter().chain(tree.into_iter().flatten()).copied()
+    }
+}
+
+impl PartialEq for Postings {
+    fn eq(&self, other: &Postings) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Numbers from a small space and many steps, so that all forms are reached and left again.
+        #[test]
+        fn postings_are_a_sorted_set(
+            steps in prop::collection::vec((any::<bool>(), 0u64..3000), 0..6000), probe in 0u64..3000,
+        ) {
+            let mut postings = Postings::One(0);
+            let mut model = BTreeSet::from([0]);
+            for (add, number) in steps {
+                if add {
+                    prop_assert_eq!(postings.insert(number), model.insert(number));
+                } else if model.len() > 1 {
+                    prop_assert_eq!(postings.remove(number), model.remove(&number).then_some(false));
+                }
+            }
+            prop_assert!(postings.iter().eq(model.iter().copied()));
+            prop_assert_eq!(postings.at_or_after(probe), model.range(probe..).next().copied());
+            prop_assert_eq!(postings.at_or_before(probe), model.range(..=probe).next_back().copied());
+        }
+    }
+
+    #[test]
+    fn a_set_that_shrinks_goes_back_to_its_smaller_forms() {
+        let mut postings = Postings::One(0);
+        (1..2000).for_each(|number| assert!(postings.insert(number)));
+        assert!(matches!(postings, Postings::Tree(_)));
+        (1..1999).for_each(|number| assert_eq!(postings.remove(number), Some(false)));
+        assert!(matches!(postings, Postings::List(_)));
+        assert_eq!(postings.remove(0), Some(false));
+        assert_eq!(postings.remove(1999), Some(true));
+        assert_eq!(postings.remove(5), None);
+    }
+}

@@ -1,0 +1,197 @@
+//! Values as the index orders them: one term per value, and bytes for several values together.
+//!
+//! The order is the one of `ORDER BY`. Arrays, objects and very long strings share a term with others of their kind, so
+//! a term that is not [exact](Term::is_exact) says less than the value.
+
+use cosmonaut_query::raw::RawJson;
+use cosmonaut_query::value::{Kind, Value};
+
+/// How much of a string is kept, in bytes.
+const STRING_LIMIT: usize = 256;
+
+/// A value of a document in the index. The order of the variants is the order between types.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Term {
+    /// `null`
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A number, as bits that sort like it.
+    Number(u64),
+    /// The bytes of a string, or the beginning of a long one.
+    String(Box<[u8]>),
+    /// Any array.
+    Array,
+    /// Any object.
+    Object,
+}
+
+impl Term {
+    /// The term of a stored value.
+    pub(super) fn of_raw(raw: RawJson<'_>) -> Option<Term> {
+        match raw.kind() {
+            Kind::Undefined => None,
+            Kind::Null => Some(Term::Null),
+            Kind::Bool => raw.as_bool().map(Term::Bool),
+            Kind::Number => raw.as_number().map(Term::of_number),
+            Kind::String => raw.as_str().map(|text| Term::of_string(&text)),
+            Kind::Array => Some(Term::Array),
+            Kind::Object => Some(Term::Object),
+        }
+    }
+
+    /// The term that a value has in the index; `None` for undefined, which is not in it.
+    pub(crate) fn of(value: &Value) -> Option<Term> {
+        match value {
+            Value::Undefined => None,
+            Value::Null => Some(Term::Null),
+            Value::Bool(value) => Some(Term::Bool(*value)),
+            Value::Number(number) => Some(Term::of_number(*number)),
+            Value::String(text) => Some(Term::of_string(text)),
+            Value::Array(_) => Some(Term::Array),
+            Value::Object(_) => Some(Term::Object),
+        }
+    }
+
+    pub(super) fn of_number(number: f64) -> Term {
+        Term::Number(sortable(number))
+    }
+
+    pub(super) fn of_string(text: &str) -> Term {
+        Term::String(text.as_bytes()[..text.floor_char_boundary(STRING_LIMIT)].into())
+    }
+
+    /// Whether documents with this term have the same value.
+    pub(crate) fn is_exact(&self) -> bool {
+        match self {
+            Term::Null | Term::Bool(_) | Term::Number(_) => true,
+            // A string is cut at a character, which may end up to three bytes before the limit.
+            Term::String(bytes) => bytes.len() + 3 < STRING_LIMIT,
+            Term::Array | Term::Object => false,
+        }
+    }
+
+    /// A value that has this term.
+    pub(crate) fn to_value(&self) -> Value {
+        match self {
+            Term::Null => Value::Null,
+            Term::Bool(value) => Value::Bool(*value),
+            Term::Number(bits) => Value::Number(number_of(*bits)),
+            Term::String(bytes) => Value::String(String::from_utf8_lossy(bytes).into()),
+            Term::Array => Value::Array(Vec::new()),
+            Term::Object => Value::Object(Vec::new()),
+        }
+    }
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// The bits of a number turned so that they sort like it; `-0` is `0`.
+fn sortable(number: f64) -> u64 {
+    let bits = if number == 0.0 { 0 } else { number.to_bits() };
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+fn number_of(sortable: u64) -> f64 {
+    f64::from_bits(if sortable & SIGN == 0 { !sortable } else { sortable & !SIGN })
+}
+
+/// Ends a string, an array or an object; less than every byte that could stand in its place.
+const END: u8 = 0;
+/// Stands before each member of an object.
+const MEMBER: u8 = 1;
+
+/// Appends bytes that sort like the value, whatever is appended after them.
+pub(super) fn write_sortable(value: &Value, out: &mut Vec<u8>) {
+    out.push(value.kind() as u8 + 1);
+    match value {
+        Value::Undefined | Value::Null => {}
+        Value::Bool(value) => out.push(u8::from(*value)),
+        Value::Number(number) => out.extend(sortable(*number).to_be_bytes()),
+        Value::String(text) => write_text(text, out),
+        Value::Array(elements) => {
+            elements.iter().for_each(|element| write_sortable(element, out));
+            out.push(END);
+        }
+        Value::Object(members) => {
+            let mut sorted: Vec<_> = members.iter().collect();
+            sorted.sort_by(|a, b| a.0.cmp(&b.0));
+            for (name, value) in sorted {
+                out.push(MEMBER);
+                write_text(name, out);
+                write_sortable(value, out);
+            }
+            out.push(END);
+        }
+    }
+}
+
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    for byte in text.bytes() {
+        out.push(byte);
+        if byte == END {
+            out.push(0xFF);
+        }
+    }
+    out.extend([END, END]);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::index::tests::any_value;
+
+    fn sortable_bytes(value: &Value) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_sortable(value, &mut bytes);
+        bytes
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_sort_as_order_by_does(a in any_value(), b in any_value(), tail_a: u8, tail_b: u8) {
+            let order = a.total_cmp(&b);
+            prop_assert_eq!(sortable_bytes(&a).cmp(&sortable_bytes(&b)), order);
+            // What follows decides only between equal values.
+            let with = |value, tail| { let mut bytes = sortable_bytes(value); bytes.push(tail); bytes };
+            prop_assert_eq!(with(&a, tail_a).cmp(&with(&b, tail_b)), order.then(tail_a.cmp(&tail_b)));
+        }
+
+        #[test]
+        fn terms_sort_as_order_by_does_but_for_ties(a in any_value(), b in any_value()) {
+            let (x, y) = (Term::of(&a), Term::of(&b));
+            match x.cmp(&y) {
+                Ordering::Equal => prop_assert!(a == b || !x.is_some_and(|term| term.is_exact())),
+                order => prop_assert_eq!(order, a.total_cmp(&b)),
+            }
+        }
+
+        #[test]
+        fn a_term_survives_its_value(value in any_value()) {
+            if let Some(term) = Term::of(&value) {
+                prop_assert_eq!(Term::of(&term.to_value()), Some(term));
+            }
+        }
+
+        #[test]
+        fn all_numbers_sort(a: f64, b: f64) {
+            prop_assume!(!a.is_nan() && !b.is_nan());
+            prop_assert_eq!(sortable(a).cmp(&sortable(b)), a.partial_cmp(&b).unwrap());
+            prop_assert_eq!(number_of(sortable(a)), a);
+        }
+    }
+
+    #[test]
+    fn long_strings_are_cut_at_a_character_and_are_not_exact() {
+        for (text, exact) in [("a".repeat(252), true), ("a".repeat(253), false), ("é".repeat(400), false)] {
+            let term = Term::of_string(&text);
+            assert_eq!(term.is_exact(), exact, "{}", text.len());
+            let Value::String(kept) = term.to_value() else { panic!("not a string") };
+            assert!(text.starts_with(&*kept));
+        }
+    }
+}

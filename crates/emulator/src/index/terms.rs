@@ -1,0 +1,233 @@
+//! The terms of every indexed path, as a tree that is shaped like the documents.
+//!
+//! A path exists in the tree only while a document has a value there, so names that come and go leave nothing behind.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Range;
+use std::ops::Bound;
+
+use cosmonaut_query::raw::{MAX_DEPTH, RawJson};
+use cosmonaut_query::value::Kind;
+
+use super::path::Step;
+use super::policy::{Cursor, Rules};
+use super::postings::Postings;
+use super::term::Term;
+
+/// What is indexed at one path and below it.
+#[derive(Debug)]
+pub(crate) struct PathTerms {
+    rule: Cursor,
+    terms: BTreeMap<Term, Postings>,
+    /// How many pairs of term and document there are.
+    entries: usize,
+    members: BTreeMap<Box<str>, PathTerms>,
+    elements: Option<Box<PathTerms>>,
+}
+
+/// A stretch of the terms at one path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Span {
+    pub(crate) low: Bound<Term>,
+    pub(crate) high: Bound<Term>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Change {
+    Insert(u64),
+    Remove(u64),
+}
+
+impl PathTerms {
+    pub(super) fn new(rule: Cursor) -> PathTerms {
+        PathTerms { rule, terms: BTreeMap::new(), entries: 0, members: BTreeMap::new(), elements: None }
+    }
+
+    pub(super) fn insert(&mut self, body: RawJson<'_>, number: u64, rules: &Rules) -> usize {
+        self.apply_below(body, Change::Insert(number), rules, MAX_DEPTH)
+    }
+
+    pub(super) fn remove(&mut self, body: RawJson<'_>, number: u64, rules: &Rules) -> usize {
+        self.apply_below(body, Change::Remove(number), rules, MAX_DEPTH)
+    }
+
+    pub(super) fn child(&self, step: &Step) -> Option<&PathTerms> {
+        match step {
+            Step::Member(name) => self.members.get(name),
+            Step::Element => self.elements.as_deref(),
+        }
+    }
+
+    /// The documents with this term.
+    pub(crate) fn get(&self, term: &Term) -> Option<&Postings> {
+        self.terms.get(term)
+    }
+
+    /// The terms of a stretch with their documents, in order.
+    pub(crate) fn range(&self, span: &Span) -> Range<'_, Term, Postings> {
+        if span.is_empty() {
+            return self.terms.range::<Term, _>((Bound::Excluded(&Term::Null), Bound::Included(&Term::Null)));
+        }
+        self.terms.range::<Term, _>((span.low.as_ref(), span.high.as_ref()))
+    }
+
+    /// How many documents a stretch has; counting stops once there are more than `enough`.
+    pub(crate) fn count(&self, span: &Span, enough: usize) -> usize {
+        if *span == Span::ALL {
+            return self.entries;
+        }
+        let mut count = 0;
+        for (_, postings) in self.range(span) {
+            count += postings.len();
+            if count > enough {
+                break;
+            }
+        }
+        count
+    }
+
+    fn apply(&mut self, value: RawJson<'_>, change: Change, rules: &Rules, depth: usize) -> usize {
+        let mut changed = 0;
+        if rules.takes_value(self.rule)
+            && let Some(term) = Term::of_raw(value)
+        {
+            changed += 1;
+            self.apply_term(term, change);
+        }
+        changed + self.apply_below(value, change, rules, depth)
+    }
+
+    fn apply_below(&mut self, value: RawJson<'_>, change: Change, rules: &Rules, depth: usize) -> usize {
+        // Stored documents are no deeper; this bounds the recursion whatever was stored.
+        let Some(depth) = depth.checked_sub(1) else { return 0 };
+        match value.kind() {
+            Kind::Object => members_of(value)
+                .into_iter()
+                .map(|(name, value)| self.apply_member(&name, value, change, rules, depth))
+                .sum(),
+            Kind::Array => self.apply_elements(value, change, rules, depth),
+            Kind::Undefined | Kind::Null | Kind::Bool | Kind::Number | Kind::String => 0,
+        }
+    }
+
+    fn apply_member(
+        &mut self,
+        name: &str,
+        value: RawJson<'_>,
+        change: Change,
+        rules: &Rules,
+        depth: usize,
+    ) -> usize {
+        let rule = rules.member(self.rule, name);
+        if !rules.reaches(rule) {
+            return 0;
+        }
+        if !self.members.contains_key(name) {
+            self.members.insert(name.into(), PathTerms::new(rule));
+        }
+        let Some(child) = self.members.get_mut(name) else { return 0 };
+        let changed = child.apply(value, change, rules, depth);
+        if child.is_empty() {
+            self.members.remove(name);
+        }
+        changed
+    }
+
+    fn apply_elements(&mut self, array: RawJson<'_>, change: Change, rules: &Rules, depth: usize) -> usize {
+        let rule = rules.element(self.rule);
+        if !rules.reaches(rule) {
+            return 0;
+        }
+        let child = self.elements.get_or_insert_with(|| Box::new(PathTerms::new(rule)));
+        let changed = array.elements().map(|element| child.apply(element, change, rules, depth)).sum();
+        if child.is_empty() {
+            self.elements = None;
+        }
+        changed
+    }
+
+    fn apply_term(&mut self, term: Term, change: Change) {
+        match change {
+            Change::Insert(number) => match self.terms.get_mut(&term) {
+                Some(postings) => self.entries += usize::from(postings.insert(number)),
+                None => {
+                    self.terms.insert(term, Postings::One(number));
+                    self.entries += 1;
+                }
+            },
+            Change::Remove(number) => {
+                let Some(postings) = self.terms.get_mut(&term) else { return };
+                let Some(emptied) = postings.remove(number) else { return };
+                self.entries -= 1;
+                if emptied {
+                    self.terms.remove(&term);
+                }
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.terms.is_empty() && self.members.is_empty() && self.elements.is_none()
+    }
+}
+
+#[cfg(test)]
+impl PartialEq for PathTerms {
+    fn eq(&self, other: &PathTerms) -> bool {
+        self.terms == other.terms
+            && self.entries == other.entries
+            && self.members == other.members
+            && self.elements == other.elements
+    }
+}
+
+impl Span {
+    /// Every term.
+    pub(crate) const ALL: Span = Span { low: Bound::Unbounded, high: Bound::Unbounded };
+
+    /// Whether no term can be in it. The standard library's map panics when asked for such a range.
+    pub(crate) fn is_empty(&self) -> bool {
+        match (&self.low, &self.high) {
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+            (Bound::Included(low), Bound::Included(high)) => low > high,
+            (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => {
+                low >= high
+            }
+        }
+    }
+
+    /// What is in both.
+    pub(crate) fn and(self, other: Span) -> Span {
+        Span { low: tighter(self.low, other.low, false), high: tighter(self.high, other.high, true) }
+    }
+}
+
+/// The bound that leaves less; `upper` says which side it is on.
+fn tighter(a: Bound<Term>, b: Bound<Term>, upper: bool) -> Bound<Term> {
+    let a_is_tighter = match (&a, &b) {
+        (_, Bound::Unbounded) => true,
+        (Bound::Unbounded, _) => false,
+        (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) if x == y => {
+            matches!(a, Bound::Excluded(_))
+        }
+        (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) => {
+            (x < y) == upper
+        }
+    };
+    if a_is_tighter { a } else { b }
+}
+
+/// The members of an object, the last of several equal names only.
+fn members_of(object: RawJson<'_>) -> Vec<(Cow<'_, str>, RawJson<'_>)> {
+    let mut members: Vec<_> = object.members().map(|(name, value)| (name.name(), value)).collect();
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    members.dedup_by(|later, earlier| {
+        let same = later.0 == earlier.0;
+        if same {
+            earlier.1 = later.1;
+        }
+        same
+    });
+    members
+}

@@ -1,0 +1,122 @@
+//! One connection: HTTP/1.1 or HTTP/2, whichever the client begins with, each request handed to the gateway.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Body, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::conn::auto::Builder;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
+
+use super::MAX_BODY_BYTES;
+use super::tasks::Streams;
+use crate::gateway::{Gateway, Origin, Scheme};
+
+/// As many requests as the service allows at once on a connection.
+const MAX_CONCURRENT_STREAMS: u32 = 20;
+
+/// The most bytes of headers in one request; a session token over many partitions is the longest there is.
+const MAX_HEADER_BYTES: u32 = 128 * 1024;
+
+/// The most headers in one HTTP/1.1 request.
+const MAX_HEADERS: usize = 200;
+
+/// What may be under way to the server before it has read any of it: enough for an item of the largest size.
+const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
+
+/// How a connection is protected.
+#[derive(Clone, Copy)]
+pub(super) enum Security {
+    ClearText,
+    Tls,
+}
+
+/// Serves until the client is done, or finishes what is under way when told to stop.
+pub(super) async fn serve<S>(
+    stream: S,
+    gateway: Arc<Gateway>,
+    security: Security,
+    mut stopped: watch::Receiver<()>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let scheme = match security {
+        Security::ClearText => Scheme::Http,
+        Security::Tls => Scheme::Https,
+    };
+    let service = service_fn(move |request| answer(Arc::clone(&gateway), scheme, request));
+    let builder = builder();
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        // A broken connection is the client's to report; nothing is lost that was acknowledged.
+        _ = connection.as_mut() => return,
+        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
+}
+
+fn builder() -> Builder<Streams> {
+    let mut builder = Builder::new(Streams);
+    builder.http1().max_buf_size(MAX_HEADER_BYTES as usize).max_headers(MAX_HEADERS);
+    builder
+        .http2()
+        .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+        .max_header_list_size(MAX_HEADER_BYTES)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    builder
+}
+
+async fn answer(
+    gateway: Arc<Gateway>,
+    scheme: Scheme,
+    request: Request<Incoming>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (parts, body) = request.into_parts();
+    // HTTP/2 names the host in `:authority`, HTTP/1.1 in a header.
+    let host = match parts.uri.authority() {
+        Some(authority) => Some(authority.as_str()),
+        None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
+    };
+    let origin = Origin { scheme, authority: host };
+    let response = match read(body).await {
+        Ok(body) => gateway.answer(&parts, body, origin).await,
+        Err(BodyFailure::TooLarge) => gateway.refuse(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the request body is larger than {MAX_BODY_BYTES} bytes (an item or a batch is at most 2 MB)"
+            ),
+        ),
+        Err(BodyFailure::Broken(error)) => gateway.refuse(
+            StatusCode::BAD_REQUEST,
+            format!("the request body could not be read to its end: {error}"),
+        ),
+    };
+    Ok(response.map(Full::new))
+}
+
+enum BodyFailure {
+    TooLarge,
+    Broken(Box<dyn std::error::Error + Send + Sync>),
+}
+
+async fn read(body: Incoming) -> Result<Bytes, BodyFailure> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
+        return Err(BodyFailure::TooLarge);
+    }
+    match Limited::new(body, MAX_BODY_BYTES).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(BodyFailure::TooLarge),
+        Err(error) => Err(BodyFailure::Broken(error)),
+    }
+}

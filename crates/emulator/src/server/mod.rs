@@ -1,0 +1,19 @@
+//! The sockets: a listening port, its connections, HTTP/1.1 and HTTP/2 in clear text or over TLS.
+//!
+//! What a request means is the gateway's business; here it is a method, a path, headers and a bounded body.
+
+mod certificate;
+mod connection;
+mod listener;
+mod tasks;
+mod tls;
+
+pub use listener::BindError;
+pub(crate) use listener::{Listener, Server};
+pub(crate) use tasks::Task;
+pub(crate) use tls::load as load_tls;
+pub use tls::{Tls, TlsError};
+
+/// The largest request body: a batch is at most 2 MB, and what is over that is refused by the engine, which
+/// can say why. This only bounds memory.
+pub(crate) const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;

@@ -1,0 +1,198 @@
+//! Documents and commits as bytes on disk: fields in order, each text with its length before it.
+//!
+//! The format number in the file says which order that is; a change here is a new format.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cosmonaut_wire::model::TimeToLive;
+use cosmonaut_wire::{EffectivePartitionKey, Etag};
+
+use super::StorageError;
+use crate::Timestamp;
+use crate::engine::{Change, Document, LogEntry};
+
+/// A document, but for its number, which is its key.
+pub(super) fn encode_document(document: &Document) -> Vec<u8> {
+    let mut out = Vec::with_capacity(document.body.len() + 256);
+    put_document(document, &mut out);
+    out
+}
+
+pub(super) fn decode_document(bytes: &[u8]) -> Result<Document, StorageError> {
+    let mut reader = Reader(bytes);
+    let document = reader.document();
+    finished(document.filter(|_| reader.0.is_empty()), "document")
+}
+
+pub(super) fn encode_entry(entry: &LogEntry) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_u64(entry.lsn as u64, &mut out);
+    put_u64(entry.timestamp.0, &mut out);
+    put_u64(entry.changes.len() as u64, &mut out);
+    for change in &entry.changes {
+        let kind = match change {
+            Change::Create { .. } => CREATE,
+            Change::Replace { .. } => REPLACE,
+            Change::Delete { expired: false, .. } => DELETE,
+            Change::Delete { expired: true, .. } => EXPIRE,
+        };
+        out.push(kind);
+        change.current().into_iter().for_each(|document| put_document(document, &mut out));
+        change.previous().into_iter().for_each(|document| put_document(document, &mut out));
+    }
+    out
+}
+
+pub(super) fn decode_entry(bytes: &[u8]) -> Result<LogEntry, StorageError> {
+    let mut reader = Reader(bytes);
+    let entry = reader.entry();
+    finished(entry.filter(|_| reader.0.is_empty()), "commit")
+}
+
+const CREATE: u8 = 0;
+const REPLACE: u8 = 1;
+const DELETE: u8 = 2;
+const EXPIRE: u8 = 3;
+
+fn finished<T>(read: Option<T>, what: &str) -> Result<T, StorageError> {
+    read.ok_or_else(|| StorageError::corrupt(format!("a stored {what} is not readable")))
+}
+
+fn put_u64(value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn put_bytes(value: &[u8], out: &mut Vec<u8>) {
+    put_u64(value.len() as u64, out);
+    out.extend_from_slice(value);
+}
+
+fn put_document(document: &Document, out: &mut Vec<u8>) {
+    put_u64(document.number, out);
+    put_bytes(document.id.as_bytes(), out);
+    put_bytes(document.key.to_string().as_bytes(), out);
+    put_bytes(document.epk.as_bytes(), out);
+    put_bytes(document.etag.as_str().as_bytes(), out);
+    put_u64(document.ts, out);
+    put_u64(document.lsn as u64, out);
+    put_u64(u64::from(document.nth), out);
+    // 0 is no time to live, so it can stand for none.
+    put_u64(document.ttl.map_or(0, |ttl| i64::from(ttl) as u64), out);
+    out.push(u8::from(document.indexed));
+    put_bytes(&document.body, out);
+}
+
+struct Reader<'b>(&'b [u8]);
+
+impl<'b> Reader<'b> {
+    fn take(&mut self, len: usize) -> Option<&'b [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
+    }
+
+    fn bytes(&mut self) -> Option<&'b [u8]> {
+        let len = self.u64()?;
+        self.take(usize::try_from(len).ok()?)
+    }
+
+    fn text(&mut self) -> Option<&'b str> {
+        std::str::from_utf8(self.bytes()?).ok()
+    }
+
+    fn document(&mut self) -> Option<Document> {
+        Some(Document {
+            number: self.u64()?,
+            id: self.text()?.into(),
+            key: self.text()?.parse().ok()?,
+            epk: EffectivePartitionKey::from_bytes(self.bytes()?),
+            etag: Etag::from(self.text()?),
+            ts: self.u64()?,
+            lsn: self.u64()? as i64,
+            nth: self.u64()?.try_into().ok()?,
+            ttl: match self.u64()? as i64 {
+                0 => None,
+                seconds => Some(TimeToLive::try_from(seconds).ok()?),
+            },
+            indexed: self.byte()? != 0,
+            body: Bytes::copy_from_slice(self.bytes()?),
+        })
+    }
+
+    fn entry(&mut self) -> Option<LogEntry> {
+        let (lsn, timestamp, count) = (self.u64()? as i64, Timestamp(self.u64()?), self.u64()?);
+        let mut changes = Vec::new();
+        for _ in 0..count {
+            changes.push(match self.byte()? {
+                CREATE => Change::Create { current: Arc::new(self.document()?) },
+                REPLACE => Change::Replace {
+                    current: Arc::new(self.document()?),
+                    previous: Arc::new(self.document()?),
+                },
+                DELETE => Change::Delete { previous: Arc::new(self.document()?), expired: false },
+                EXPIRE => Change::Delete { previous: Arc::new(self.document()?), expired: true },
+                _ => return None,
+            });
+        }
+        Some(LogEntry { lsn, timestamp, changes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmonaut_wire::PartitionKey;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn document(number: u64, id: &str, key: PartitionKey, ttl: Option<i64>) -> Document {
+        Document {
+            number,
+            id: id.into(),
+            key,
+            epk: EffectivePartitionKey::from_bytes(&number.to_be_bytes()),
+            body: Bytes::from(format!("{{\"id\":{number}}}")),
+            etag: Etag::from("\"e\""),
+            ts: 5,
+            lsn: 7,
+            nth: 1,
+            ttl: ttl.and_then(|ttl| TimeToLive::try_from(ttl).ok()),
+            indexed: number.is_multiple_of(2),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn documents_and_commits_come_back_as_they_were(number: u64, id in ".*", text in ".*", ttl in prop::option::of(-1i64..100)) {
+            let current = Arc::new(document(number, &id, PartitionKey::from(text), ttl));
+            prop_assert_eq!(&decode_document(&encode_document(&current)).unwrap(), &*current);
+            let previous = Arc::new(document(3, "p", PartitionKey::NONE, None));
+            let entry = LogEntry {
+                lsn: 9,
+                timestamp: Timestamp(11),
+                changes: vec![
+                    Change::Create { current: Arc::clone(&current) },
+                    Change::Replace { current, previous: Arc::clone(&previous) },
+                    Change::Delete { previous: Arc::clone(&previous), expired: true },
+                    Change::Delete { previous, expired: false },
+                ],
+            };
+            prop_assert_eq!(decode_entry(&encode_entry(&entry)).unwrap(), entry);
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes: Vec<u8>) {
+            let _ = decode_document(&bytes);
+            let _ = decode_entry(&bytes);
+        }
+    }
+}

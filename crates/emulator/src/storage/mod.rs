@@ -1,0 +1,67 @@
+//! Where writes go to be safe: nowhere, or a file.
+//!
+//! The engine keeps everything in memory and tells the journal what it did. The journal neither answers reads nor
+//! knows what the records mean to a client.
+
+mod codec;
+mod commit;
+mod disk;
+mod error;
+mod load;
+mod record;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use commit::Commit;
+pub use error::StorageError;
+pub(crate) use load::{Saved, SavedContainer};
+pub(crate) use record::{ContainerRecord, RangeRecord, Record};
+
+use writer::Writer;
+
+/// The journal of an account. Clones write to the same one.
+#[derive(Clone, Default)]
+pub struct Journal {
+    writer: Option<Arc<Writer>>,
+}
+
+impl Journal {
+    /// Keeps nothing: what the process holds ends with it.
+    pub fn memory() -> Self {
+        Self { writer: None }
+    }
+
+    /// Opens the journal in a directory, which is made if it is not there. One process at a time may have it open.
+    pub fn open(directory: &Path) -> Result<Self, StorageError> {
+        Ok(Self { writer: Some(Arc::new(Writer::start(disk::Disk::open(directory)?)?)) })
+    }
+
+    /// Writes records in one piece, after all that were appended before.
+    ///
+    /// To keep that order, call it while holding the lock under which the change was made; it does no IO itself.
+    pub(crate) fn append(&self, records: impl IntoIterator<Item = Record>) -> Commit {
+        match &self.writer {
+            None => Commit::done(),
+            Some(writer) => writer.append(records.into_iter().collect()),
+        }
+    }
+
+    /// What was written in earlier runs.
+    pub(crate) fn load(&self) -> Result<Saved, StorageError> {
+        match &self.writer {
+            None => Ok(Saved::default()),
+            Some(writer) => writer.disk().load(),
+        }
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.writer.is_some() { "Journal(disk)" } else { "Journal(memory)" })
+    }
+}

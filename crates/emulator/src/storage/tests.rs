@@ -1,0 +1,133 @@
+//! The journal when the disk fails, and files that are not for this version.
+
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use cosmonaut_wire::model::DatabaseProperties;
+use cosmonaut_wire::{CosmosStatus, ResourceId};
+use redb::backends::InMemoryBackend;
+use redb::{Database, StorageBackend};
+
+use super::disk::{Disk, FORMAT, META};
+use super::*;
+
+/// A disk that can be made to fail.
+#[derive(Debug)]
+struct FailingDisk {
+    memory: InMemoryBackend,
+    fails: Arc<AtomicBool>,
+}
+
+impl StorageBackend for FailingDisk {
+    fn len(&self) -> Result<u64, io::Error> {
+        self.memory.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
+        self.memory.read(offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), io::Error> {
+        self.memory.set_len(len)
+    }
+
+    fn sync_data(&self) -> Result<(), io::Error> {
+        match self.fails.load(Ordering::Relaxed) {
+            true => Err(io::Error::other("no space left on device")),
+            false => self.memory.sync_data(),
+        }
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
+        self.memory.write(offset, data)
+    }
+}
+
+fn journal(fails: &Arc<AtomicBool>) -> Journal {
+    let backend = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(fails) };
+    let disk = Disk::new(Database::builder().create_with_backend(backend).unwrap()).unwrap();
+    Journal { writer: Some(Arc::new(Writer::start(disk).unwrap())) }
+}
+
+fn record(number: u32) -> Record {
+    Record::Database(ResourceId::database(number), Box::new(DatabaseProperties::new(format!("d{number}"))))
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn nothing_is_acknowledged_after_the_disk_has_failed() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let journal = journal(&fails);
+    let safe = journal.append([record(1)]);
+    safe.wait().unwrap();
+    fails.store(true, Ordering::Relaxed);
+    let lost = journal.append([record(2)]);
+    let failure = lost.wait().unwrap_err();
+    assert_eq!(failure.status, CosmosStatus::INTERNAL_SERVER_ERROR);
+    assert!(failure.message.contains("no space left"), "{failure}");
+    // Not even when the disk is well again: what was lost may have come before.
+    fails.store(false, Ordering::Relaxed);
+    let later = journal.append([record(3)]);
+    assert!(later.wait().is_err());
+    assert!(safe.is_done() && !lost.is_done() && !later.is_done());
+    assert!(safe.wait().is_ok());
+}
+
+#[test]
+fn a_commit_wakes_whoever_awaits_it() {
+    let journal = journal(&Arc::default());
+    let commit = journal.append([record(1)]);
+    let flag = Arc::new(Flag(AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&flag));
+    let mut awaited = pin!(commit.clone());
+    let first = awaited.as_mut().poll(&mut Context::from_waker(&waker));
+    commit.wait().unwrap();
+    // The journal wakes after it has said so: closing it waits for its thread.
+    drop(journal);
+    assert!(first.is_ready() || flag.0.load(Ordering::Relaxed));
+    assert!(matches!(awaited.poll(&mut Context::from_waker(&waker)), Poll::Ready(Ok(()))));
+}
+
+#[test]
+fn closing_writes_what_is_queued() {
+    let journal = journal(&Arc::default());
+    let commits: Vec<Commit> = (0..100).map(|number| journal.append([record(number)])).collect();
+    drop(journal);
+    assert!(commits.iter().all(Commit::is_done));
+}
+
+#[test]
+fn an_empty_append_resolves_with_what_came_before() {
+    let journal = journal(&Arc::default());
+    journal.append([]).wait().unwrap();
+    drop(journal.append([record(1)]));
+    journal.append([]).wait().unwrap();
+    assert_eq!(journal.load().unwrap().databases.len(), 1);
+}
+
+#[test]
+fn a_file_of_a_later_format_is_refused_and_left_alone() {
+    let directory: PathBuf = std::env::temp_dir().join(format!("cosmonaut-{}-newer", std::process::id()));
+    let _ = std::fs::remove_dir_all(&directory);
+    drop(Journal::open(&directory).unwrap());
+    {
+        let database = Database::open(directory.join(disk::FILE)).unwrap();
+        let writing = database.begin_write().unwrap();
+        writing.open_table(META).unwrap().insert("format", FORMAT + 1).unwrap();
+        writing.commit().unwrap();
+    }
+    let error = Journal::open(&directory).unwrap_err().to_string();
+    assert!(error.contains("format 2") && error.contains("up to 1"), "{error}");
+    std::fs::remove_dir_all(&directory).unwrap();
+}

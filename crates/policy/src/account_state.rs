@@ -1,0 +1,305 @@
+//! What is known about the account's endpoints: their order, and which ones are out of service.
+//!
+//! A state is never changed: each function here returns a new one, which the driver swaps in. Single
+//! partitions are in `partition_state`.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut_wire::ConsistencyLevel;
+use cosmonaut_wire::model::{AccountLocation, AccountProperties};
+
+use crate::region_order::{RegionPreferences, order_endpoints};
+use crate::{CosmosEndpoint, CosmosOperation, EndpointError, Moment};
+
+/// How long a failed endpoint is passed over unless a probe brings it back sooner.
+pub const DEFAULT_ENDPOINT_UNAVAILABILITY: Duration = Duration::from_secs(60);
+
+/// Whether a request reads or writes, as far as choosing an endpoint is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// It changes nothing.
+    Read,
+    /// It may change something.
+    Write,
+}
+
+impl Access {
+    /// What an operation needs.
+    pub fn of(operation: &CosmosOperation) -> Self {
+        if operation.is_read_only() { Self::Read } else { Self::Write }
+    }
+}
+
+/// Why an endpoint was taken out of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum UnavailableReason {
+    /// It does not take writes (403/3). It still answers reads.
+    WriteForbidden,
+    /// The account is not in that region (403/1008).
+    AccountNotFound,
+    /// It timed out (408).
+    RequestTimeout,
+    /// It cannot answer (503, 429/3092, 410).
+    ServiceUnavailable,
+    /// It failed (500).
+    InternalServerError,
+    /// The connection failed.
+    TransportError,
+}
+
+impl UnavailableReason {
+    /// Whether the endpoint is out of service for such requests too.
+    pub const fn affects(self, access: Access) -> bool {
+        match (self, access) {
+            (Self::WriteForbidden, Access::Read) => false,
+            (Self::WriteForbidden, Access::Write)
+            | (
+                Self::AccountNotFound
+                | Self::RequestTimeout
+                | Self::ServiceUnavailable
+                | Self::InternalServerError
+                | Self::TransportError,
+                Access::Read | Access::Write,
+            ) => true,
+        }
+    }
+
+    /// Whether reaching the endpoint again refutes it. What the service itself said, a probe cannot refute.
+    const fn is_refuted_by_contact(self) -> bool {
+        match self {
+            Self::RequestTimeout | Self::TransportError => true,
+            Self::WriteForbidden
+            | Self::AccountNotFound
+            | Self::ServiceUnavailable
+            | Self::InternalServerError => false,
+        }
+    }
+}
+
+/// Since when, and why, an endpoint is out of service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unavailability {
+    /// When it failed last.
+    pub since: Moment,
+    /// Why.
+    pub reason: UnavailableReason,
+}
+
+/// What the account state is built with, beside the account itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountConfig {
+    /// Which regions the user would rather use.
+    pub regions: RegionPreferences,
+    /// Whether requests for items go to the thin-client endpoints, where the account has them.
+    pub use_thin_client: bool,
+    /// How long a failed endpoint is passed over.
+    pub endpoint_unavailability: Duration,
+}
+
+impl Default for AccountConfig {
+    fn default() -> Self {
+        Self {
+            regions: RegionPreferences::default(),
+            use_thin_client: false,
+            endpoint_unavailability: DEFAULT_ENDPOINT_UNAVAILABILITY,
+        }
+    }
+}
+
+/// Endpoints in the order in which they are tried.
+#[derive(Clone, Debug)]
+struct EndpointLists {
+    read: Arc<[CosmosEndpoint]>,
+    write: Arc<[CosmosEndpoint]>,
+}
+
+/// What is known about the account's endpoints.
+#[derive(Clone, Debug)]
+pub struct AccountEndpointState {
+    /// For items and stored procedures.
+    data: EndpointLists,
+    /// For everything else. The same lists unless thin-client endpoints are used.
+    metadata: EndpointLists,
+    out_for_reads: BTreeMap<CosmosEndpoint, Unavailability>,
+    out_for_writes: BTreeMap<CosmosEndpoint, Unavailability>,
+    endpoint_unavailability: Duration,
+    /// Whether every region takes writes.
+    pub multiple_write_locations_enabled: bool,
+    /// Whether the account lets single partitions fail over.
+    pub per_partition_failover_enabled: bool,
+    /// The consistency that requests get unless they ask for less.
+    pub default_consistency: ConsistencyLevel,
+    /// The account's own endpoint, used when its regions are no choice.
+    pub default_endpoint: CosmosEndpoint,
+}
+
+/// The state of an account as it describes itself, with every endpoint in service.
+///
+/// Thin-client endpoints are used if the configuration says so and the account lists them for both reads and
+/// writes. An account without regions is reached through its own endpoint.
+pub fn build_account_endpoint_state(
+    properties: &AccountProperties,
+    config: &AccountConfig,
+    default_endpoint: CosmosEndpoint,
+) -> Result<AccountEndpointState, EndpointError> {
+    let lists = |read: &[AccountLocation], write: &[AccountLocation]| -> Result<_, EndpointError> {
+        let or_default = |mut endpoints: Vec<CosmosEndpoint>| {
+            if endpoints.is_empty() {
+                endpoints.push(default_endpoint.clone());
+            }
+            Arc::from(endpoints)
+        };
+        let read = or_default(order_endpoints(read, &config.regions)?);
+        Ok(EndpointLists { read, write: or_default(order_endpoints(write, &config.regions)?) })
+    };
+    let metadata = lists(&properties.readable_locations, &properties.writable_locations)?;
+    let thin = (&properties.thin_client_readable_locations, &properties.thin_client_writable_locations);
+    let data = match thin {
+        (Some(read), Some(write)) if config.use_thin_client && !read.is_empty() && !write.is_empty() => {
+            lists(read, write)?
+        }
+        _ => metadata.clone(),
+    };
+    Ok(AccountEndpointState {
+        data,
+        metadata,
+        out_for_reads: BTreeMap::new(),
+        out_for_writes: BTreeMap::new(),
+        endpoint_unavailability: config.endpoint_unavailability,
+        multiple_write_locations_enabled: properties.has_multiple_write_locations(),
+        per_partition_failover_enabled: properties.has_per_partition_failover(),
+        default_consistency: properties.user_consistency_policy.default_consistency_level,
+        default_endpoint,
+    })
+}
+
+/// A newer description of the account, with what is known about the endpoints that it still has.
+pub fn refresh_account_endpoint_state(
+    current: &AccountEndpointState,
+    mut newer: AccountEndpointState,
+) -> AccountEndpointState {
+    let carry_over = |marks: &BTreeMap<CosmosEndpoint, Unavailability>| {
+        let kept = marks.iter().filter(|(endpoint, _)| newer.has(endpoint));
+        kept.map(|(endpoint, mark)| (endpoint.clone(), *mark)).collect()
+    };
+    let (reads, writes) = (carry_over(&current.out_for_reads), carry_over(&current.out_for_writes));
+    newer.out_for_reads = reads;
+    newer.out_for_writes = writes;
+    newer
+}
+
+/// Takes an endpoint out of service, for whatever the reason affects.
+pub fn mark_endpoint_unavailable(
+    state: &AccountEndpointState,
+    endpoint: &CosmosEndpoint,
+    reason: UnavailableReason,
+    now: Moment,
+) -> AccountEndpointState {
+    let mut next = state.clone();
+    for access in [Access::Read, Access::Write] {
+        if reason.affects(access) {
+            next.marks_mut(access).insert(endpoint.clone(), Unavailability { since: now, reason });
+        }
+    }
+    next
+}
+
+/// Puts back into service what has been out of it for long enough.
+pub fn expire_unavailable_endpoints(state: &AccountEndpointState, now: Moment) -> AccountEndpointState {
+    let mut next = state.clone();
+    let duration = state.endpoint_unavailability;
+    for access in [Access::Read, Access::Write] {
+        next.marks_mut(access).retain(|_, mark| now.since(mark.since) < duration);
+    }
+    next
+}
+
+/// What a connectivity probe of an endpoint says about it.
+///
+/// Contact puts an endpoint back into service that was out of it for lack of contact. No contact takes it
+/// out, or keeps it out for a full term more.
+pub fn apply_endpoint_probe(
+    state: &AccountEndpointState,
+    endpoint: &CosmosEndpoint,
+    reachable: bool,
+    now: Moment,
+) -> AccountEndpointState {
+    if !reachable {
+        return mark_endpoint_unavailable(state, endpoint, UnavailableReason::TransportError, now);
+    }
+    let mut next = state.clone();
+    for access in [Access::Read, Access::Write] {
+        next.marks_mut(access)
+            .retain(|known, mark| known != endpoint || !mark.reason.is_refuted_by_contact());
+    }
+    next
+}
+
+impl AccountEndpointState {
+    /// The endpoints for an operation, in the order in which they are tried. Never empty.
+    pub fn endpoints_for(&self, operation: &CosmosOperation) -> &[CosmosEndpoint] {
+        let lists = if operation.is_partitioned() { &self.data } else { &self.metadata };
+        match Access::of(operation) {
+            Access::Read => &lists.read,
+            Access::Write => &lists.write,
+        }
+    }
+
+    /// The endpoints that answer reads of items, in the order in which they are tried. Never empty.
+    pub fn preferred_read_endpoints(&self) -> &[CosmosEndpoint] {
+        &self.data.read
+    }
+
+    /// The endpoints that take writes of items, in the order in which they are tried. Never empty.
+    pub fn preferred_write_endpoints(&self) -> &[CosmosEndpoint] {
+        &self.data.write
+    }
+
+    /// Why and since when an endpoint is out of service; `None` while it is in service.
+    pub fn unavailability(
+        &self,
+        endpoint: &CosmosEndpoint,
+        access: Access,
+        now: Moment,
+    ) -> Option<Unavailability> {
+        let marks = self.marks(access);
+        // The usual state of affairs needs no look-up.
+        if marks.is_empty() {
+            return None;
+        }
+        let mark = marks.get(endpoint).copied()?;
+        (now.since(mark.since) < self.endpoint_unavailability).then_some(mark)
+    }
+
+    /// The endpoints out of service that a connectivity probe may bring back.
+    pub fn endpoints_to_probe(&self, now: Moment) -> impl Iterator<Item = &CosmosEndpoint> {
+        self.out_for_reads.iter().filter_map(move |(endpoint, mark)| {
+            let out = now.since(mark.since) < self.endpoint_unavailability;
+            (out && mark.reason.is_refuted_by_contact()).then_some(endpoint)
+        })
+    }
+
+    fn has(&self, endpoint: &CosmosEndpoint) -> bool {
+        let lists = [&self.data.read, &self.data.write, &self.metadata.read, &self.metadata.write];
+        *endpoint == self.default_endpoint || lists.iter().any(|list| list.contains(endpoint))
+    }
+
+    fn marks(&self, access: Access) -> &BTreeMap<CosmosEndpoint, Unavailability> {
+        match access {
+            Access::Read => &self.out_for_reads,
+            Access::Write => &self.out_for_writes,
+        }
+    }
+
+    fn marks_mut(&mut self, access: Access) -> &mut BTreeMap<CosmosEndpoint, Unavailability> {
+        match access {
+            Access::Read => &mut self.out_for_reads,
+            Access::Write => &mut self.out_for_writes,
+        }
+    }
+}

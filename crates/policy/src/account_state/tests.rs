@@ -1,0 +1,115 @@
+use cosmonaut_wire::{RegionName, ResourcePath};
+
+use super::*;
+use crate::OperationType;
+use crate::testing::{self, at, endpoint};
+use UnavailableReason::*;
+
+#[test]
+fn a_reason_takes_an_endpoint_out_of_service_for_what_it_affects() {
+    for (reason, out_for_reads) in [
+        (WriteForbidden, false),
+        (AccountNotFound, true),
+        (RequestTimeout, true),
+        (ServiceUnavailable, true),
+        (InternalServerError, true),
+        (TransportError, true),
+    ] {
+        let state = mark_endpoint_unavailable(&testing::account(2, false), &endpoint(0), reason, at(0));
+        let out = |access| state.unavailability(&endpoint(0), access, at(1)).is_some();
+        assert_eq!((out(Access::Read), out(Access::Write)), (out_for_reads, true), "{reason:?}");
+        assert!(state.unavailability(&endpoint(1), Access::Write, at(1)).is_none(), "{reason:?}");
+    }
+}
+
+#[test]
+fn marking_leaves_the_old_state_as_it_was() {
+    let before = testing::account(2, false);
+    let _ = mark_endpoint_unavailable(&before, &endpoint(0), ServiceUnavailable, at(0));
+    assert!(before.unavailability(&endpoint(0), Access::Read, at(0)).is_none());
+}
+
+#[test]
+fn an_endpoint_is_back_after_its_term_swept_or_not() {
+    let state =
+        mark_endpoint_unavailable(&testing::account(2, false), &endpoint(0), ServiceUnavailable, at(10));
+    for (seconds, out) in [(10, true), (69, true), (70, false), (500, false)] {
+        assert_eq!(
+            state.unavailability(&endpoint(0), Access::Read, at(seconds)).is_some(),
+            out,
+            "{seconds} s"
+        );
+        let swept = expire_unavailable_endpoints(&state, at(seconds));
+        assert_eq!(swept.out_for_reads.len(), usize::from(out), "{seconds} s, swept");
+    }
+}
+
+#[test]
+fn a_probe_brings_back_what_was_out_for_lack_of_contact() {
+    for (reason, is_back) in [
+        (TransportError, true),
+        (RequestTimeout, true),
+        (WriteForbidden, false),
+        (ServiceUnavailable, false),
+        (InternalServerError, false),
+        (AccountNotFound, false),
+    ] {
+        let out = mark_endpoint_unavailable(&testing::account(2, false), &endpoint(0), reason, at(0));
+        assert_eq!(out.endpoints_to_probe(at(1)).count(), usize::from(is_back), "{reason:?}");
+        let probed = apply_endpoint_probe(&out, &endpoint(0), true, at(1));
+        let back = probed.unavailability(&endpoint(0), Access::Write, at(1)).is_none();
+        assert_eq!(back, is_back, "{reason:?}");
+    }
+}
+
+#[test]
+fn a_probe_without_contact_takes_out_and_keeps_out() {
+    let out = apply_endpoint_probe(&testing::account(2, false), &endpoint(0), false, at(0));
+    assert!(out.unavailability(&endpoint(0), Access::Read, at(59)).is_some());
+    let still = apply_endpoint_probe(&out, &endpoint(0), false, at(50));
+    assert!(still.unavailability(&endpoint(0), Access::Read, at(100)).is_some());
+}
+
+#[test]
+fn a_refresh_keeps_what_is_known_of_endpoints_that_are_still_there() {
+    let three = testing::account(3, false);
+    let marked = mark_endpoint_unavailable(&three, &endpoint(0), ServiceUnavailable, at(0));
+    let marked = mark_endpoint_unavailable(&marked, &endpoint(2), ServiceUnavailable, at(0));
+    let refreshed = refresh_account_endpoint_state(&marked, testing::account(2, false));
+    assert!(refreshed.unavailability(&endpoint(0), Access::Read, at(1)).is_some());
+    assert_eq!(refreshed.out_for_reads.len(), 1);
+}
+
+#[test]
+fn thin_client_endpoints_are_for_items_and_only_if_asked_for() {
+    let mut properties = testing::properties(2, false);
+    let thin = vec![AccountLocation::new("thin", "https://thin.example")];
+    properties.thin_client_readable_locations = Some(thin.clone());
+    properties.thin_client_writable_locations = Some(thin.clone());
+    let item = testing::operation(OperationType::Read);
+    let database = CosmosOperation::new(OperationType::Read, ResourcePath::database("d").unwrap());
+    for (use_thin_client, expected) in [(false, "region0"), (true, "thin")] {
+        let config = AccountConfig { use_thin_client, ..AccountConfig::default() };
+        let state = build_account_endpoint_state(&properties, &config, testing::global()).unwrap();
+        let first = |operation| state.endpoints_for(operation)[0].region().unwrap().clone();
+        assert_eq!(first(&item), RegionName::from(expected));
+        assert_eq!(first(&database), RegionName::from("region0"));
+    }
+    properties.thin_client_writable_locations = Some(Vec::new());
+    let config = AccountConfig { use_thin_client: true, ..AccountConfig::default() };
+    let state = build_account_endpoint_state(&properties, &config, testing::global()).unwrap();
+    assert_eq!(state.preferred_read_endpoints()[0], endpoint(0), "only one of the two lists");
+}
+
+#[test]
+fn an_account_without_regions_is_reached_by_its_own_endpoint() {
+    let state = testing::account(0, false);
+    assert_eq!(state.preferred_read_endpoints(), [testing::global()]);
+    assert_eq!(state.preferred_write_endpoints(), [testing::global()]);
+}
+
+#[test]
+fn a_single_write_account_writes_in_one_region() {
+    assert_eq!(testing::account(3, false).preferred_write_endpoints(), [endpoint(0)]);
+    assert_eq!(testing::account(3, true).preferred_write_endpoints().len(), 3);
+}

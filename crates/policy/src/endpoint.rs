@@ -1,0 +1,230 @@
+//! A Cosmos DB endpoint: a region's address, or the account's own.
+//!
+//! Which endpoint a request goes to is decided in `routing`; connecting to it is the driver's business.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use cosmonaut_wire::model::AccountLocation;
+use cosmonaut_wire::{RegionName, ResourcePath};
+use http::Uri;
+use http::uri::{Authority, PathAndQuery, Scheme};
+
+/// Whether an endpoint is one region's or the account's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndpointKind {
+    /// The account's own address, which leads to its hub region.
+    Global,
+    /// One region's address.
+    Regional,
+}
+
+/// Where requests are sent. Cheap to clone; two endpoints are one if their addresses are.
+///
+/// ```
+/// use cosmonaut_policy::CosmosEndpoint;
+/// let west = CosmosEndpoint::regional("West US 2", "https://shop-westus2.documents.azure.com:443/")?;
+/// assert_eq!(west, CosmosEndpoint::global("https://SHOP-westus2.documents.azure.com")?);
+/// assert_eq!(west.to_string(), "West US 2 (https://shop-westus2.documents.azure.com)");
+/// # Ok::<(), cosmonaut_policy::EndpointError>(())
+/// ```
+#[derive(Clone)]
+pub struct CosmosEndpoint(Arc<Inner>);
+
+struct Inner {
+    region: Option<RegionName>,
+    kind: EndpointKind,
+    scheme: Scheme,
+    /// In lower case, without the scheme's default port.
+    authority: Authority,
+}
+
+impl CosmosEndpoint {
+    /// The account's own endpoint.
+    pub fn global(url: &str) -> Result<Self, EndpointError> {
+        Self::new(None, EndpointKind::Global, url)
+    }
+
+    /// The endpoint of a region.
+    pub fn regional(region: impl Into<RegionName>, url: &str) -> Result<Self, EndpointError> {
+        Self::new(Some(region.into()), EndpointKind::Regional, url)
+    }
+
+    /// The endpoint of a region as the account describes it.
+    pub fn of_location(location: &AccountLocation) -> Result<Self, EndpointError> {
+        Self::regional(location.name.clone(), &location.endpoint)
+    }
+
+    fn new(region: Option<RegionName>, kind: EndpointKind, url: &str) -> Result<Self, EndpointError> {
+        let error = || EndpointError { url: url.to_owned() };
+        let uri: Uri = url.trim().parse().map_err(|_| error())?;
+        let is_base = matches!(uri.path(), "" | "/") && uri.query().is_none();
+        let (Some(scheme), Some(authority), true) = (uri.scheme(), uri.authority(), is_base) else {
+            return Err(error());
+        };
+        let default_port = match scheme.as_str() {
+            "https" => 443,
+            "http" => 80,
+            _ => return Err(error()),
+        };
+        if authority.as_str().contains('@') || authority.host().is_empty() {
+            return Err(error());
+        }
+        let host = authority.host().to_ascii_lowercase();
+        let authority = match authority.port_u16() {
+            Some(port) if port != default_port => format!("{host}:{port}"),
+            _ => host,
+        };
+        let authority = Authority::try_from(authority).map_err(|_| error())?;
+        Ok(Self(Arc::new(Inner { region, kind, scheme: scheme.clone(), authority })))
+    }
+
+    /// The region; `None` for the account's own endpoint.
+    pub fn region(&self) -> Option<&RegionName> {
+        self.0.region.as_ref()
+    }
+
+    /// Whether this is one region's endpoint or the account's.
+    pub fn kind(&self) -> EndpointKind {
+        self.0.kind
+    }
+
+    /// `https` or `http`.
+    pub fn scheme(&self) -> &Scheme {
+        &self.0.scheme
+    }
+
+    /// Host and, unless it is the scheme's own, port.
+    pub fn authority(&self) -> &Authority {
+        &self.0.authority
+    }
+
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
+        let default = if self.0.scheme == Scheme::HTTPS { 443 } else { 80 };
+        self.0.authority.port_u16().unwrap_or(default)
+    }
+
+    /// The address of a resource here. Allocates the path alone.
+    pub fn uri(&self, path: &ResourcePath) -> Uri {
+        let path = PathAndQuery::try_from(path.as_str()).expect("a resource path is escaped");
+        let mut parts = http::uri::Parts::default();
+        parts.scheme = Some(self.0.scheme.clone());
+        parts.authority = Some(self.0.authority.clone());
+        parts.path_and_query = Some(path);
+        Uri::from_parts(parts).expect("scheme, authority and path make a URI")
+    }
+
+    /// What makes it this endpoint.
+    fn address(&self) -> (&str, &str) {
+        (self.0.scheme.as_str(), self.0.authority.as_str())
+    }
+
+    /// Whether the endpoint is in one of these regions. The account's own is in none.
+    pub(crate) fn is_in(&self, regions: &[RegionName]) -> bool {
+        self.region().is_some_and(|region| regions.contains(region))
+    }
+}
+
+impl PartialEq for CosmosEndpoint {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.address() == other.address()
+    }
+}
+
+impl Eq for CosmosEndpoint {}
+
+/// By address, so that collections of endpoints have one order in every run.
+impl Ord for CosmosEndpoint {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.address().cmp(&other.address())
+    }
+}
+
+impl PartialOrd for CosmosEndpoint {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for CosmosEndpoint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+    }
+}
+
+impl fmt::Display for CosmosEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { region, kind: _, scheme, authority } = &*self.0;
+        match region {
+            Some(region) => write!(f, "{region} ({scheme}://{authority})"),
+            None => write!(f, "{scheme}://{authority}"),
+        }
+    }
+}
+
+impl fmt::Debug for CosmosEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// An address that is no Cosmos DB endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndpointError {
+    url: String,
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A password in the address must not reach a log.
+        let shown = self.url.rsplit_once('@').map_or(self.url.as_str(), |(_, rest)| rest);
+        write!(
+            f,
+            "{shown:?} is not an endpoint: it takes http or https, a host and perhaps a port, and nothing else (try \
+             \"https://account.documents.azure.com:443/\")"
+        )
+    }
+}
+
+impl std::error::Error for EndpointError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endpoints_are_one_if_their_addresses_are() {
+        for (a, b, same) in [
+            ("https://a.example", "https://a.example:443/", true),
+            ("http://A.example:80", "http://a.EXAMPLE/", true),
+            ("https://a.example", "http://a.example", false),
+            ("http://a.example:8081", "http://a.example:8082", false),
+        ] {
+            let (one, two) = (CosmosEndpoint::global(a).unwrap(), CosmosEndpoint::regional("r", b).unwrap());
+            assert_eq!(one == two, same, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_endpoint_is_named_without_its_password() {
+        for url in
+            ["", "a.example", "ftp://a.example", "https://a.example/path", "https://a.example/?q", "https://"]
+        {
+            assert!(CosmosEndpoint::global(url).is_err(), "{url:?}");
+        }
+        let error = CosmosEndpoint::global("https://user:secret@a.example").unwrap_err().to_string();
+        assert!(error.contains("a.example") && !error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn a_resource_has_an_address_on_an_endpoint() {
+        let endpoint = CosmosEndpoint::global("http://127.0.0.1:8081/").unwrap();
+        let path = ResourcePath::parse("/dbs/a b").unwrap();
+        assert_eq!(endpoint.uri(&path), "http://127.0.0.1:8081/dbs/a%20b");
+        assert_eq!(endpoint.port(), 8081);
+        assert_eq!(CosmosEndpoint::global("https://[::1]").unwrap().port(), 443);
+    }
+}

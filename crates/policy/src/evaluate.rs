@@ -1,0 +1,282 @@
+//! What an operation does after an attempt, and what the attempt has shown about endpoints and partitions.
+//!
+//! | answer | effects | action |
+//! | --- | --- | --- |
+//! | 403/3 write forbidden | refresh account, mark endpoint (writes) and partition | failover |
+//! | 403/1008 account not in region | refresh account, mark endpoint | failover |
+//! | 404/1002 session not available | | session retry |
+//! | 408 | mark partition and endpoint | failover; writes that are not idempotent: abort, outcome unknown |
+//! | 410/1000, 400/1024 | | refresh the container, repeat in place |
+//! | 410/1002, 410/1007, 410/1008 | | refresh the partition map, repeat in place |
+//! | 410 otherwise | mark partition and endpoint | failover |
+//! | 429/3092 | mark partition and endpoint | failover |
+//! | 429 otherwise | | abort: the transport has waited as long as it may |
+//! | 449 | | repeat in place |
+//! | 500 | reads: mark partition and endpoint | reads: failover; writes: abort, outcome unknown |
+//! | 503 | mark partition and endpoint | failover |
+//! | no answer, not sent | check endpoint | failover |
+//! | no answer, sent or unknown | idempotent: mark endpoint | idempotent: failover; else abort, outcome unknown |
+//! | the deadline passes | after a second of silence: mark partition (breaker only) | abort; write sent: outcome unknown |
+//! | anything else | | abort |
+//!
+//! Every retry has a limit, and none is begun whose wait would end after the deadline. An operation that ends
+//! without success after a write that may have been applied ends with an unknown outcome, whatever came last.
+
+mod action;
+mod effects;
+mod limits;
+mod status_class;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use cosmonaut_wire::CosmosStatus;
+
+use crate::backoff::backoff;
+use crate::routing::endpoint_count;
+use crate::{
+    CosmosOperation, Deadline, Effects, FailureCause, LocationEffect, LocationSnapshot, Moment,
+    OperationRetryState, RequestSentStatus, RoutingDecision, TransportOutcome, TransportResult,
+    UnavailableReason,
+};
+
+pub use action::{AbortKind, OperationAction, StaleCache};
+pub use limits::RetryLimits;
+pub use status_class::StatusClass;
+
+/// An attempt, with all that bears on what comes after it.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt<'a> {
+    /// What the caller wants.
+    pub operation: &'a CosmosOperation,
+    /// Where the attempt went.
+    pub routing: &'a RoutingDecision,
+    /// What the operation knew before it.
+    pub retry_state: &'a OperationRetryState,
+    /// The endpoints and partitions that it was routed by.
+    pub location: &'a LocationSnapshot,
+    /// How often what is retried.
+    pub limits: &'a RetryLimits,
+    /// When the operation must be over.
+    pub deadline: Option<Deadline>,
+}
+
+/// What an operation does after an attempt. `chance`, from 0 to 1, spreads the waits of clients that failed
+/// together.
+///
+/// Apply the effects first: the next attempt is to be routed by what this one has shown.
+pub fn evaluate_transport_result(
+    attempt: &Attempt<'_>,
+    result: &TransportResult,
+    now: Moment,
+    chance: f64,
+) -> (OperationAction, Effects) {
+    let evaluation = Evaluation { attempt: *attempt, result, now, chance };
+    match &result.outcome {
+        TransportOutcome::Success { .. } => (OperationAction::Complete, evaluation.success_effects()),
+        TransportOutcome::HttpError { status, .. } => evaluation.status(*status),
+        TransportOutcome::TransportError { request_sent, .. } => evaluation.transport_error(*request_sent),
+        TransportOutcome::DeadlineExceeded { request_sent } => {
+            let uncertain = request_sent.may_have_arrived();
+            (evaluation.abort(AbortKind::DeadlineExceeded, uncertain), evaluation.deadline_effects(uncertain))
+        }
+    }
+}
+
+struct Evaluation<'a> {
+    attempt: Attempt<'a>,
+    result: &'a TransportResult,
+    now: Moment,
+    chance: f64,
+}
+
+impl Evaluation<'_> {
+    fn status(&self, status: CosmosStatus) -> (OperationAction, Effects) {
+        let cause = FailureCause::Status(status);
+        match StatusClass::of(status) {
+            StatusClass::WriteForbidden => {
+                let mut effects = Effects::NONE;
+                effects.push(LocationEffect::RefreshAccountProperties);
+                self.push_endpoint(UnavailableReason::WriteForbidden, &mut effects);
+                self.push_partition(&mut effects);
+                (self.failover(cause, false), effects)
+            }
+            StatusClass::AccountNotFound => {
+                let mut effects = self.probe_failed();
+                effects.push(LocationEffect::RefreshAccountProperties);
+                self.push_endpoint(UnavailableReason::AccountNotFound, &mut effects);
+                (self.failover(cause, false), effects)
+            }
+            StatusClass::SessionNotAvailable => (self.session_retry(cause), self.probe_failed()),
+            StatusClass::RequestTimeout => {
+                let effects = self.mark_both(UnavailableReason::RequestTimeout);
+                let action = if self.attempt.operation.is_idempotent() {
+                    self.failover(cause, true)
+                } else {
+                    self.abort(AbortKind::OutcomeUnknown, true)
+                };
+                (action, effects)
+            }
+            StatusClass::ContainerStale => (self.refresh(StaleCache::Container), self.probe_abandoned()),
+            StatusClass::PartitionMapStale => {
+                (self.refresh(StaleCache::PartitionKeyRanges), self.probe_abandoned())
+            }
+            StatusClass::Unavailable => {
+                (self.failover(cause, false), self.mark_both(UnavailableReason::ServiceUnavailable))
+            }
+            StatusClass::InternalServerError if self.attempt.operation.is_read_only() => {
+                (self.failover(cause, false), self.mark_both(UnavailableReason::InternalServerError))
+            }
+            StatusClass::InternalServerError => {
+                (self.abort(AbortKind::OutcomeUnknown, true), self.probe_failed())
+            }
+            StatusClass::RetryWith => (self.retry_with(), self.probe_succeeded()),
+            StatusClass::Throttled => {
+                (self.abort(AbortKind::RetriesExhausted, false), self.probe_succeeded())
+            }
+            StatusClass::Final => (self.abort(AbortKind::FinalStatus, false), self.probe_succeeded()),
+        }
+    }
+
+    fn transport_error(&self, request_sent: RequestSentStatus) -> (OperationAction, Effects) {
+        let cause = FailureCause::Transport(request_sent);
+        let mut effects = self.probe_failed();
+        match request_sent {
+            RequestSentStatus::NotSent => {
+                effects.push(LocationEffect::CheckEndpoint(self.attempt.routing.endpoint.clone()));
+                (self.failover(cause, false), effects)
+            }
+            RequestSentStatus::Sent | RequestSentStatus::Unknown
+                if self.attempt.operation.is_idempotent() =>
+            {
+                self.push_endpoint(UnavailableReason::TransportError, &mut effects);
+                (self.failover(cause, true), effects)
+            }
+            RequestSentStatus::Sent | RequestSentStatus::Unknown => {
+                (self.abort(AbortKind::OutcomeUnknown, true), effects)
+            }
+        }
+    }
+}
+
+/// Actions.
+impl Evaluation<'_> {
+    /// Tries elsewhere; `uncertain` if the attempt may have been applied.
+    fn failover(&self, cause: FailureCause, uncertain: bool) -> OperationAction {
+        let Attempt { operation, routing, retry_state, location, limits, .. } = self.attempt;
+        let retries = retry_state.failover_retry_count;
+        if retries >= limits.max_failover_retries {
+            return self.abort(AbortKind::RetriesExhausted, uncertain);
+        }
+        let untried = endpoint_count(operation, retry_state, location) - 1;
+        // Other endpoints are tried at once; a wait comes only before going round again.
+        let rounds = retries.checked_sub(u32::try_from(untried).unwrap_or(u32::MAX));
+        let delay = rounds.map(|rounds| self.delay(limits.first_delay, rounds));
+        let mut new_state = self.carry(uncertain, retry_state.leaving(&routing.endpoint, cause));
+        new_state.failover_retry_count = retries + 1;
+        self.after(delay, uncertain, |delay| OperationAction::FailoverRetry {
+            new_state: Box::new(new_state),
+            delay,
+        })
+    }
+
+    /// Repeats a read that the region cannot answer yet: in place or elsewhere, as the options say.
+    fn session_retry(&self, cause: FailureCause) -> OperationAction {
+        let Attempt { operation, routing, retry_state, location, limits, .. } = self.attempt;
+        let progress = retry_state.session_retry;
+        let others = u32::try_from(endpoint_count(operation, retry_state, location) - 1).unwrap_or(u32::MAX);
+        let may_move = progress.moves < others;
+        let may_stay = progress.in_region < limits.max_in_region_session_retries;
+        let (mut new_state, delay) = if may_stay && !(limits.remote_region_preferred && may_move) {
+            let mut next = retry_state.staying_at(&routing.endpoint);
+            next.session_retry.count += 1;
+            next.session_retry.in_region += 1;
+            (next, Some(limits.in_region_session_delay(progress.in_region)))
+        } else if may_move {
+            let mut next = retry_state.leaving(&routing.endpoint, cause);
+            next.session_retry.count += 1;
+            next.session_retry.moves += 1;
+            next.session_retry.in_region = 0;
+            next.prefer_write_region = !location.account.multiple_write_locations_enabled;
+            (next, None)
+        } else {
+            return self.abort(AbortKind::RetriesExhausted, false);
+        };
+        new_state = self.carry(false, new_state);
+        self.after(delay, false, |delay| OperationAction::SessionRetry {
+            new_state: Box::new(new_state),
+            delay,
+        })
+    }
+
+    /// Repeats in place once what was out of date has been fetched anew.
+    fn refresh(&self, stale: StaleCache) -> OperationAction {
+        let Attempt { routing, retry_state, limits, .. } = self.attempt;
+        let retries = retry_state.stale_cache_retry_count;
+        if retries >= limits.max_stale_cache_retries {
+            return self.abort(AbortKind::RetriesExhausted, false);
+        }
+        let delay = retries.checked_sub(1).map(|earlier| self.delay(limits.first_delay, earlier));
+        let mut new_state = self.carry(false, retry_state.staying_at(&routing.endpoint));
+        new_state.stale_cache_retry_count = retries + 1;
+        // It may have been split: only the refreshed map knows.
+        new_state.partition = None;
+        let new_state = Box::new(new_state);
+        self.after(delay, false, |delay| OperationAction::RefreshRetry { stale, new_state, delay })
+    }
+
+    /// Repeats in place what met another operation on the same item.
+    fn retry_with(&self) -> OperationAction {
+        let Attempt { routing, retry_state, limits, .. } = self.attempt;
+        let retries = retry_state.retry_with_count;
+        if retries >= limits.max_retry_with {
+            return self.abort(AbortKind::RetriesExhausted, false);
+        }
+        let delay = Some(self.delay(limits.first_retry_with_delay, retries));
+        let mut new_state = self.carry(false, retry_state.staying_at(&routing.endpoint));
+        new_state.retry_with_count = retries + 1;
+        self.after(delay, false, |delay| OperationAction::RetryInPlace {
+            new_state: Box::new(new_state),
+            delay,
+        })
+    }
+
+    /// Ends the operation. Which kind of end it is depends on whether a write may have been applied.
+    fn abort(&self, kind: AbortKind, uncertain: bool) -> OperationAction {
+        let operation = self.attempt.operation;
+        // Who allows repeats can tell by itself what a definite answer to one means.
+        let is_definite = kind == AbortKind::FinalStatus && operation.repeats_allowed();
+        let unknown = !operation.is_read_only() && (uncertain || self.applied_before() && !is_definite);
+        OperationAction::Abort(if unknown { AbortKind::OutcomeUnknown } else { kind })
+    }
+
+    /// The action, unless its wait would end after the deadline.
+    fn after(
+        &self,
+        delay: Option<Duration>,
+        uncertain: bool,
+        action: impl FnOnce(Option<Duration>) -> OperationAction,
+    ) -> OperationAction {
+        let wait = delay.unwrap_or_default();
+        match self.attempt.deadline {
+            Some(deadline) if !deadline.leaves_room_after(wait, self.now) => {
+                self.abort(AbortKind::DeadlineExceeded, uncertain)
+            }
+            Some(_) | None => action(delay),
+        }
+    }
+
+    fn delay(&self, first: Duration, retries: u32) -> Duration {
+        backoff(first, 2.0, self.attempt.limits.longest_delay, retries, self.chance)
+    }
+
+    fn applied_before(&self) -> bool {
+        self.attempt.retry_state.may_have_applied || self.result.may_have_applied_before
+    }
+
+    fn carry(&self, uncertain: bool, state: OperationRetryState) -> OperationRetryState {
+        let is_write = !self.attempt.operation.is_read_only();
+        OperationRetryState { may_have_applied: is_write && (uncertain || self.applied_before()), ..state }
+    }
+}

@@ -1,0 +1,93 @@
+//! What an attempt has shown about endpoints and partitions.
+
+use std::time::Duration;
+
+use super::{Attempt, Evaluation};
+use crate::partition_state::mechanism_for;
+use crate::{
+    Access, Effects, FailoverMechanism, LocationEffect, Probe, ProbeTicket, UnavailablePartition,
+    UnavailableReason,
+};
+
+/// A deadline that passes after this long without an answer counts against the partition.
+const SUSPICIOUS_SILENCE: Duration = Duration::from_secs(1);
+
+impl Evaluation<'_> {
+    pub(super) fn mark_both(&self, reason: UnavailableReason) -> Effects {
+        let mut effects = Effects::NONE;
+        self.push_partition(&mut effects);
+        self.push_endpoint(reason, &mut effects);
+        effects
+    }
+
+    pub(super) fn push_endpoint(&self, reason: UnavailableReason, effects: &mut Effects) {
+        let endpoint = self.attempt.routing.endpoint.clone();
+        effects.push(LocationEffect::MarkEndpointUnavailable { endpoint, reason });
+    }
+
+    /// The partition has failed where it was sent. If that was a probe, the probe has failed; if the
+    /// partition is not known, nothing is said about it.
+    pub(super) fn push_partition(&self, effects: &mut Effects) {
+        let Attempt { operation, routing, retry_state, .. } = self.attempt;
+        if let Probe::UnderWay(ticket) = &routing.probe {
+            effects.push(LocationEffect::ProbeFailed(ticket.clone()));
+        } else if let Some(partition) = retry_state.partition.clone().filter(|_| operation.is_partitioned()) {
+            let (endpoint, access) = (routing.endpoint.clone(), Access::of(operation));
+            let failed = UnavailablePartition { partition, endpoint, access };
+            effects.push(LocationEffect::MarkPartitionUnavailable(failed));
+        }
+    }
+
+    /// A partition that swallows requests must not escape the breaker just because callers give up before the
+    /// transport does. Callers with little patience prove nothing.
+    pub(super) fn deadline_effects(&self, sent: bool) -> Effects {
+        let Attempt { operation, routing, location, .. } = self.attempt;
+        if !sent {
+            return self.probe_abandoned();
+        }
+        if routing.is_probe() {
+            return self.probe_failed();
+        }
+        let mut effects = Effects::NONE;
+        let mechanism = mechanism_for(&location.partitions, &location.account, operation);
+        if mechanism == Some(FailoverMechanism::CircuitBreaker) && self.result.latency >= SUSPICIOUS_SILENCE {
+            self.push_partition(&mut effects);
+        }
+        effects
+    }
+
+    pub(super) fn success_effects(&self) -> Effects {
+        let mut effects = self.probe_succeeded();
+        let Attempt { routing, retry_state, location, .. } = self.attempt;
+        let Some(partition) = &retry_state.partition else { return effects };
+        let entry = location.partitions.entry(FailoverMechanism::CircuitBreaker, partition);
+        // The other leg of a hedged request says nothing about the slow one.
+        if entry.is_some_and(|entry| entry.hedge_wins > 0 && entry.first_failed_endpoint == routing.endpoint)
+        {
+            effects.push(LocationEffect::ResetHedgeWins(partition.clone()));
+        }
+        effects
+    }
+
+    /// The partition answered, even if with a no.
+    pub(super) fn probe_succeeded(&self) -> Effects {
+        self.probe_effect(LocationEffect::ProbeSucceeded)
+    }
+
+    pub(super) fn probe_failed(&self) -> Effects {
+        self.probe_effect(LocationEffect::ProbeFailed)
+    }
+
+    /// It was not the partition that answered.
+    pub(super) fn probe_abandoned(&self) -> Effects {
+        self.probe_effect(LocationEffect::ProbeAbandoned)
+    }
+
+    fn probe_effect(&self, effect: impl FnOnce(ProbeTicket) -> LocationEffect) -> Effects {
+        let mut effects = Effects::NONE;
+        if let Probe::UnderWay(ticket) = &self.attempt.routing.probe {
+            effects.push(effect(ticket.clone()));
+        }
+        effects
+    }
+}

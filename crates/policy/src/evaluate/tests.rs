@@ -1,0 +1,480 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::*;
+use crate::testing::{at, endpoint, global, ms, operation, partition, snapshot};
+use crate::{
+    Access, CosmosEndpoint, FailoverMechanism, OperationType, PartitionId, Precondition, Probe,
+    UnavailablePartition, begin_probe, expire_partition_overrides,
+};
+use RequestSentStatus::{NotSent, Sent, Unknown};
+
+fn answered(code: u16, sub_status: u32) -> TransportOutcome {
+    let status = CosmosStatus::new(StatusCode::from_u16(code).unwrap(), sub_status);
+    let (headers, body) = (HeaderMap::new(), Bytes::new());
+    if status.is_success() {
+        TransportOutcome::Success { status, headers, body }
+    } else {
+        TransportOutcome::HttpError { status, headers, body }
+    }
+}
+
+fn lost(request_sent: RequestSentStatus) -> TransportOutcome {
+    TransportOutcome::TransportError { error: Arc::new(std::fmt::Error), request_sent }
+}
+
+fn late(request_sent: RequestSentStatus) -> TransportOutcome {
+    TransportOutcome::DeadlineExceeded { request_sent }
+}
+
+fn read() -> CosmosOperation {
+    operation(OperationType::Read)
+}
+
+fn create() -> CosmosOperation {
+    operation(OperationType::Create)
+}
+
+fn replace_of_one_version() -> CosmosOperation {
+    let version = Precondition::IfMatch(HeaderValue::from_static("\"1\""));
+    operation(OperationType::Replace).with_precondition(version)
+}
+
+fn to(endpoint: CosmosEndpoint) -> RoutingDecision {
+    RoutingDecision { endpoint, partition_override: None, probe: Probe::No }
+}
+
+/// An attempt in a world of its own.
+struct World {
+    operation: CosmosOperation,
+    routing: RoutingDecision,
+    state: OperationRetryState,
+    location: LocationSnapshot,
+    limits: RetryLimits,
+    deadline: Option<Deadline>,
+}
+
+impl World {
+    fn new(operation: CosmosOperation) -> Self {
+        Self {
+            operation,
+            routing: to(endpoint(0)),
+            state: OperationRetryState::initial(Some(partition("0")), &[]),
+            location: snapshot(3, false),
+            limits: RetryLimits::default(),
+            deadline: None,
+        }
+    }
+
+    fn evaluate(&self, outcome: TransportOutcome) -> (OperationAction, Effects) {
+        self.evaluate_result(&TransportResult::new(outcome, ms(5)))
+    }
+
+    fn evaluate_result(&self, result: &TransportResult) -> (OperationAction, Effects) {
+        let attempt = Attempt {
+            operation: &self.operation,
+            routing: &self.routing,
+            retry_state: &self.state,
+            location: &self.location,
+            limits: &self.limits,
+            deadline: self.deadline,
+        };
+        evaluate_transport_result(&attempt, result, at(0), 1.0)
+    }
+}
+
+/// An evaluation in words: the action, then the effects.
+fn words((action, effects): &(OperationAction, Effects)) -> String {
+    let action = match action {
+        OperationAction::Complete => "complete".to_owned(),
+        OperationAction::FailoverRetry { .. } => "failover".to_owned(),
+        OperationAction::SessionRetry { .. } => "session".to_owned(),
+        OperationAction::RetryInPlace { .. } => "in place".to_owned(),
+        OperationAction::RefreshRetry { stale, .. } => format!("refresh {stale:?}"),
+        OperationAction::Abort(kind) => format!("{kind:?}"),
+    };
+    effects.iter().fold(action, |words, effect| match effect {
+        LocationEffect::RefreshAccountProperties => words + ", account",
+        LocationEffect::CheckEndpoint(_) => words + ", check",
+        LocationEffect::MarkEndpointUnavailable { reason, .. } => format!("{words}, {reason:?}"),
+        LocationEffect::MarkPartitionUnavailable(_) => words + ", partition",
+        LocationEffect::RecordHedgeWin(_) => words + ", hedge win",
+        LocationEffect::ResetHedgeWins(_) => words + ", reset",
+        LocationEffect::ProbeSucceeded(_) => words + ", probe succeeded",
+        LocationEffect::ProbeFailed(_) => words + ", probe failed",
+        LocationEffect::ProbeAbandoned(_) => words + ", probe abandoned",
+    })
+}
+
+/// The status matrix: each outcome for a read, for a write that cannot be applied twice, and for one that
+/// can.
+#[test]
+fn the_status_matrix() {
+    const OUTAGE: &str = "failover, partition, ServiceUnavailable";
+    const MOVED: &str = "failover, account, WriteForbidden, partition";
+    const GONE_HERE: &str = "failover, account, AccountNotFound";
+    const RANGES: &str = "refresh PartitionKeyRanges";
+    const FINAL: &str = "FinalStatus";
+    const UNKNOWN: &str = "OutcomeUnknown";
+    let same = |words: &'static str| [words; 3];
+    let timeout = "failover, partition, RequestTimeout";
+    let server_error = "failover, partition, InternalServerError";
+    let cut_off = "failover, TransportError";
+    for (case, outcome, expected) in [
+        ("200", answered(200, 0), same("complete")),
+        ("201", answered(201, 0), same("complete")),
+        ("204", answered(204, 0), same("complete")),
+        ("207", answered(207, 0), same("complete")),
+        ("304", answered(304, 0), same("complete")),
+        ("400", answered(400, 0), same(FINAL)),
+        ("400/1001", answered(400, 1001), same(FINAL)),
+        ("400/1004", answered(400, 1004), same(FINAL)),
+        ("400/1024", answered(400, 1024), same("refresh Container")),
+        ("401", answered(401, 0), same(FINAL)),
+        ("403", answered(403, 0), same(FINAL)),
+        ("403/3", answered(403, 3), same(MOVED)),
+        ("403/1008", answered(403, 1008), same(GONE_HERE)),
+        ("403/5300", answered(403, 5300), same(FINAL)),
+        ("404", answered(404, 0), same(FINAL)),
+        ("404/1002", answered(404, 1002), same("session")),
+        ("404/1003", answered(404, 1003), same(FINAL)),
+        ("405", answered(405, 0), same(FINAL)),
+        ("408", answered(408, 0), [timeout, timeout, "OutcomeUnknown, partition, RequestTimeout"]),
+        ("408/1", answered(408, 1), [timeout, timeout, "OutcomeUnknown, partition, RequestTimeout"]),
+        ("409", answered(409, 0), same(FINAL)),
+        ("410", answered(410, 0), same(OUTAGE)),
+        ("410/1000", answered(410, 1000), same("refresh Container")),
+        ("410/1002", answered(410, 1002), same(RANGES)),
+        ("410/1007", answered(410, 1007), same(RANGES)),
+        ("410/1008", answered(410, 1008), same(RANGES)),
+        ("410/1022", answered(410, 1022), same(OUTAGE)),
+        ("412", answered(412, 0), same(FINAL)),
+        ("413", answered(413, 0), same(FINAL)),
+        ("424", answered(424, 0), same(FINAL)),
+        ("429", answered(429, 0), same("RetriesExhausted")),
+        ("429/3200", answered(429, 3200), same("RetriesExhausted")),
+        ("429/3092", answered(429, 3092), same(OUTAGE)),
+        ("449", answered(449, 0), same("in place")),
+        ("500", answered(500, 0), [server_error, UNKNOWN, UNKNOWN]),
+        ("501", answered(501, 0), same(FINAL)),
+        ("503", answered(503, 0), same(OUTAGE)),
+        ("503/21008", answered(503, 21008), same(OUTAGE)),
+        ("lost, not sent", lost(NotSent), same("failover, check")),
+        ("lost, sent", lost(Sent), [cut_off, cut_off, UNKNOWN]),
+        ("lost, perhaps sent", lost(Unknown), [cut_off, cut_off, UNKNOWN]),
+        ("late, not sent", late(NotSent), same("DeadlineExceeded")),
+        ("late, sent", late(Sent), ["DeadlineExceeded", UNKNOWN, UNKNOWN]),
+        ("late, perhaps sent", late(Unknown), ["DeadlineExceeded", UNKNOWN, UNKNOWN]),
+    ] {
+        let operations = [read(), replace_of_one_version(), create()];
+        for (operation, expected) in operations.into_iter().zip(expected) {
+            for multi_write in [false, true] {
+                let kind = operation.operation_type();
+                let location = snapshot(3, multi_write);
+                let world = World { location, ..World::new(operation.clone()) };
+                let found = words(&world.evaluate(outcome.clone()));
+                assert_eq!(found, expected, "{case}, {kind:?}, multi-write {multi_write}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_partition_is_not_marked() {
+    for (partition, path, expected) in [
+        (None, "/dbs/d/colls/c/docs/1", "failover, ServiceUnavailable"),
+        (Some("0"), "/dbs/d/colls/c", "failover, ServiceUnavailable"),
+        (Some("0"), "/dbs/d/colls/c/docs/1", "failover, partition, ServiceUnavailable"),
+    ] {
+        let path = cosmonaut_wire::ResourcePath::parse(path).unwrap();
+        let mut world = World::new(CosmosOperation::new(OperationType::Read, path));
+        world.state.partition = partition.map(crate::testing::partition);
+        assert_eq!(words(&world.evaluate(answered(503, 0))), expected);
+    }
+}
+
+#[test]
+fn the_partition_of_the_operation_and_the_endpoint_of_the_attempt_are_marked() {
+    let world = World { routing: to(endpoint(2)), ..World::new(create()) };
+    let (_, effects) = world.evaluate(answered(503, 0));
+    let expected =
+        UnavailablePartition { partition: partition("0"), endpoint: endpoint(2), access: Access::Write };
+    assert_eq!(effects.iter().next(), Some(&LocationEffect::MarkPartitionUnavailable(expected)));
+}
+
+/// A world whose attempt is a probe.
+fn probing() -> World {
+    let mut world = World::new(read());
+    let failed =
+        UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access: Access::Read };
+    for _ in 0..3 {
+        let effect = LocationEffect::MarkPartitionUnavailable(failed.clone());
+        world.location = world.location.after(&effect, at(0)).unwrap();
+    }
+    let ready = expire_partition_overrides(&world.location.partitions, at(6));
+    let (state, ticket) =
+        begin_probe(&ready, FailoverMechanism::CircuitBreaker, &partition("0"), at(6)).unwrap();
+    world.location = world.location.with_partitions(state);
+    world.routing.probe = Probe::UnderWay(ticket);
+    world
+}
+
+#[test]
+fn each_end_of_a_probe_is_told() {
+    for (case, outcome, expected) in [
+        ("success", answered(200, 0), "complete, probe succeeded"),
+        ("no such item", answered(404, 0), "FinalStatus, probe succeeded"),
+        ("throttled", answered(429, 3200), "RetriesExhausted, probe succeeded"),
+        ("met another", answered(449, 0), "in place, probe succeeded"),
+        ("behind the session", answered(404, 1002), "session, probe failed"),
+        ("outage", answered(503, 0), "failover, probe failed, ServiceUnavailable"),
+        ("not in region", answered(403, 1008), "failover, probe failed, account, AccountNotFound"),
+        ("moved", answered(403, 3), "failover, account, WriteForbidden, probe failed"),
+        ("timeout", answered(408, 0), "failover, probe failed, RequestTimeout"),
+        ("split", answered(410, 1002), "refresh PartitionKeyRanges, probe abandoned"),
+        ("lost", lost(Sent), "failover, probe failed, TransportError"),
+        ("not connected", lost(NotSent), "failover, probe failed, check"),
+        ("hangs", late(Sent), "DeadlineExceeded, probe failed"),
+        ("no time to send", late(NotSent), "DeadlineExceeded, probe abandoned"),
+    ] {
+        assert_eq!(words(&probing().evaluate(outcome)), expected, "{case}");
+    }
+}
+
+#[test]
+fn an_answer_after_slow_ones_is_told_if_it_is_the_slow_regions() {
+    let mut world = World::new(read());
+    let slow =
+        UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access: Access::Read };
+    world.location = world.location.after(&LocationEffect::RecordHedgeWin(slow), at(0)).unwrap();
+    assert_eq!(words(&world.evaluate(answered(200, 0))), "complete, reset");
+    world.routing = to(endpoint(1));
+    assert_eq!(words(&world.evaluate(answered(200, 0))), "complete");
+}
+
+#[test]
+fn a_deadline_after_long_silence_counts_for_the_breaker() {
+    for (case, operation, latency, sent, expected) in [
+        ("read", read(), 1000, Sent, "DeadlineExceeded, partition"),
+        ("impatient read", read(), 999, Sent, "DeadlineExceeded"),
+        ("not sent", read(), 5000, NotSent, "DeadlineExceeded"),
+        ("write, moved by the service alone", create(), 5000, Sent, "OutcomeUnknown"),
+    ] {
+        let result = TransportResult::new(late(sent), ms(latency));
+        assert_eq!(words(&World::new(operation).evaluate_result(&result)), expected, "{case}");
+    }
+}
+
+fn next_state(action: OperationAction) -> (OperationRetryState, Option<Duration>) {
+    match action {
+        OperationAction::FailoverRetry { new_state, delay }
+        | OperationAction::SessionRetry { new_state, delay }
+        | OperationAction::RetryInPlace { new_state, delay }
+        | OperationAction::RefreshRetry { new_state, delay, .. } => (*new_state, delay),
+        OperationAction::Complete | OperationAction::Abort(_) => panic!("no retry: {action:?}"),
+    }
+}
+
+/// Retries until the operation gives up; the delays, and how it ended.
+fn exhaust(mut world: World, outcome: &TransportOutcome) -> (Vec<u128>, String) {
+    let mut delays = Vec::new();
+    loop {
+        let evaluation = world.evaluate(outcome.clone());
+        if let OperationAction::Abort(kind) = evaluation.0 {
+            return (delays, format!("{kind:?}"));
+        }
+        assert!(delays.len() < 100, "retries have a limit");
+        let (state, delay) = next_state(evaluation.0);
+        world.state = state;
+        delays.push(delay.unwrap_or_default().as_millis());
+    }
+}
+
+#[test]
+fn every_retry_has_a_limit_and_waits_grow() {
+    let round_again = [100, 200, 400, 800, 1000, 1000, 1000, 1000];
+    let failover = [&[0, 0][..], &round_again].concat();
+    for (case, outcome, expected) in [
+        ("failover", answered(503, 0), failover.clone()),
+        ("not sent", lost(NotSent), failover),
+        ("session", answered(404, 1002), vec![500, 0, 500, 0, 500]),
+        ("stale", answered(410, 1002), vec![0, 100, 200, 400, 800, 1000, 1000, 1000]),
+        ("449", answered(449, 0), vec![10, 20, 40, 80, 160, 320, 640, 1000, 1000]),
+    ] {
+        let (delays, end) = exhaust(World::new(read()), &outcome);
+        assert_eq!((delays, end.as_str()), (expected, "RetriesExhausted"), "{case}");
+    }
+}
+
+#[test]
+fn a_failover_leaves_the_endpoint_and_remembers_why() {
+    let (state, delay) = next_state(World::new(read()).evaluate(answered(503, 0)).0);
+    assert_eq!(delay, None);
+    assert_eq!(state.failed_endpoints.len(), 1);
+    assert_eq!(state.failed_endpoints[0].endpoint, endpoint(0));
+    assert_eq!(state.failed_endpoints[0].cause, FailureCause::Status(CosmosStatus::SERVICE_UNAVAILABLE));
+    assert_eq!((state.failover_retry_count, state.partition), (1, Some(partition("0"))));
+}
+
+#[test]
+fn a_stale_map_is_forgotten_and_the_endpoint_kept() {
+    let (state, _) = next_state(World::new(read()).evaluate(answered(410, 1002)).0);
+    assert_eq!((state.partition, state.pinned), (None::<PartitionId>, Some(endpoint(0))));
+}
+
+#[test]
+fn a_session_is_retried_where_the_options_say() {
+    // remote first, repeats in a region, regions, multi-write -> the steps: stay or move
+    for (remote, in_region, regions, multi_write, expected) in [
+        (false, 1, 1, false, "stay"),
+        (false, 2, 1, false, "stay stay"),
+        (false, 0, 2, false, "write region"),
+        (false, 1, 2, false, "stay write region stay"),
+        (true, 1, 2, false, "write region stay"),
+        (true, 1, 3, true, "move move stay"),
+        (false, 0, 3, true, "move move"),
+        (false, 0, 1, true, ""),
+    ] {
+        let limits = RetryLimits {
+            remote_region_preferred: remote,
+            max_in_region_session_retries: in_region,
+            ..RetryLimits::default()
+        };
+        let location = snapshot(regions, multi_write);
+        let mut world = World { limits, location, ..World::new(read()) };
+        let mut steps = Vec::new();
+        while let (OperationAction::SessionRetry { new_state, .. }, _) = world.evaluate(answered(404, 1002)) {
+            steps.push(match (&new_state.pinned, new_state.prefer_write_region) {
+                (Some(_), _) => "stay",
+                (None, true) => "write region",
+                (None, false) => "move",
+            });
+            world.state = *new_state;
+        }
+        assert_eq!(steps.join(" "), expected, "remote {remote}, {in_region} in region, {regions} regions");
+    }
+}
+
+#[test]
+fn repeats_in_a_region_take_the_time_that_the_options_say() {
+    for (repeats, time, expected) in
+        [(1, 500, vec![500]), (2, 300, vec![100, 200]), (3, 700, vec![100, 200, 400])]
+    {
+        let limits = RetryLimits {
+            max_in_region_session_retries: repeats,
+            min_in_region_session_time: ms(time),
+            ..RetryLimits::default()
+        };
+        let location = snapshot(1, false);
+        let (delays, _) = exhaust(World { limits, location, ..World::new(read()) }, &answered(404, 1002));
+        assert_eq!(delays, expected, "{repeats} repeats");
+    }
+}
+
+#[test]
+fn no_retry_is_begun_that_the_deadline_would_cut_off() {
+    let in_ms = |millis| Some(Deadline::after(at(0), ms(millis)));
+    for (case, operation, outcome, deadline, expected) in [
+        ("time for it", read(), answered(449, 0), in_ms(100), "in place"),
+        ("no time to wait", read(), answered(449, 0), in_ms(10), "DeadlineExceeded"),
+        (
+            "no time at all",
+            read(),
+            answered(503, 0),
+            in_ms(0),
+            "DeadlineExceeded, partition, ServiceUnavailable",
+        ),
+        (
+            "write that may be applied",
+            replace_of_one_version(),
+            lost(Sent),
+            in_ms(0),
+            "OutcomeUnknown, TransportError",
+        ),
+    ] {
+        let world = World { deadline, ..World::new(operation) };
+        assert_eq!(words(&world.evaluate(outcome)), expected, "{case}");
+    }
+}
+
+#[test]
+fn after_a_write_that_may_be_applied_only_success_is_certain() {
+    let vouched = create().with_repeats_allowed();
+    for (case, operation, outcome, expected) in [
+        ("the repeat succeeds", replace_of_one_version(), answered(200, 0), "complete"),
+        ("the version is gone", replace_of_one_version(), answered(412, 0), "OutcomeUnknown"),
+        ("the item is gone", replace_of_one_version(), answered(404, 0), "OutcomeUnknown"),
+        ("throttled for good", replace_of_one_version(), answered(429, 0), "OutcomeUnknown"),
+        ("the caller can tell", vouched.clone(), answered(409, 0), "FinalStatus"),
+        ("the caller cannot tell", vouched, answered(429, 0), "OutcomeUnknown"),
+        ("the other leg of a hedged create", create(), answered(409, 0), "OutcomeUnknown"),
+        ("a read is not applied", read(), answered(404, 0), "FinalStatus"),
+    ] {
+        let mut world = World::new(operation);
+        let mut result = TransportResult::new(outcome.clone(), ms(5));
+        result.may_have_applied_before = true;
+        assert_eq!(words(&world.evaluate_result(&result)), expected, "{case}, in this attempt");
+        world.state.may_have_applied = true;
+        assert_eq!(words(&world.evaluate(outcome)), expected, "{case}, in an earlier attempt");
+    }
+}
+
+#[test]
+fn doubt_is_carried_from_attempt_to_attempt() {
+    for (operation, outcome, doubt) in [
+        (replace_of_one_version(), lost(Sent), true),
+        (replace_of_one_version(), lost(NotSent), false),
+        (replace_of_one_version(), answered(408, 0), true),
+        (replace_of_one_version(), answered(503, 0), false),
+        (read(), lost(Sent), false),
+    ] {
+        let (state, _) = next_state(World::new(operation).evaluate(outcome.clone()).0);
+        assert_eq!(state.may_have_applied, doubt, "{outcome:?}");
+    }
+    let mut world = World::new(replace_of_one_version());
+    world.state.may_have_applied = true;
+    assert!(next_state(world.evaluate(answered(449, 0)).0).0.may_have_applied);
+}
+
+/// The loop of an operation: route, fail, apply, route again.
+#[test]
+fn an_operation_goes_through_all_regions_by_its_partition() {
+    let operation = read();
+    let mut location = snapshot(3, false);
+    let mut state = OperationRetryState::initial(Some(partition("0")), &[]);
+    let mut visited = Vec::new();
+    for _ in 0..4 {
+        let routing = crate::resolve_endpoint(&operation, &state, &location, at(0));
+        visited.push(routing.endpoint.clone());
+        let world = World { routing, state, location: location.clone(), ..World::new(operation.clone()) };
+        let (action, effects) = world.evaluate(answered(503, 0));
+        for effect in effects {
+            location = location.after(&effect, at(0)).unwrap_or(location);
+        }
+        state = next_state(action).0;
+    }
+    assert_eq!(visited, [endpoint(0), endpoint(1), endpoint(2), global()]);
+}
+
+#[test]
+fn a_write_follows_its_partition_when_the_service_has_moved_it() {
+    let operation = create();
+    let location = snapshot(3, false);
+    let world = World::new(operation.clone());
+    let (action, effects) = world.evaluate(answered(403, 3));
+    let location =
+        effects.iter().fold(location, |location, effect| location.after(effect, at(0)).unwrap_or(location));
+    let routing = crate::resolve_endpoint(&operation, &next_state(action).0, &location, at(0));
+    assert_eq!(routing.endpoint, endpoint(1));
+    assert!(routing.partition_override.is_some());
+}
+
+#[test]
+fn the_limits_come_from_the_options() {
+    use cosmonaut_options::{RetryOptions, RetryOptionsView};
+    let none = RetryOptions::default();
+    let view = RetryOptionsView::new(&none, &none, &none);
+    assert_eq!(RetryLimits::from_options(&view), RetryLimits::default());
+}

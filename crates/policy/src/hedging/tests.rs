@@ -1,0 +1,209 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cosmonaut_wire::CosmosStatus;
+use http::HeaderMap;
+
+use super::*;
+use crate::testing::{at, endpoint, ms, operation, partition, snapshot};
+use crate::{FailoverMechanism, OperationType, Probe, RequestSentStatus, resolve_endpoint};
+
+const FAST: ObservedLatency = ObservedLatency { count: 1000, p99: Some(Duration::from_millis(80)) };
+
+fn dynamic(min: u64, max: u64) -> HedgingThreshold {
+    HedgingThreshold::Dynamic { min: ms(min), max: ms(max) }
+}
+
+fn observed(count: u32, p99: u64) -> ObservedLatency {
+    ObservedLatency { count, p99: Some(ms(p99)) }
+}
+
+#[test]
+fn the_threshold_follows_the_99th_percentile_within_bounds() {
+    for (case, threshold, observed, expected) in [
+        ("within", dynamic(50, 4000), observed(1000, 80), 80),
+        ("too low", dynamic(50, 4000), observed(1000, 3), 50),
+        ("too high", dynamic(50, 4000), observed(1000, 9000), 4000),
+        ("configured floor", dynamic(200, 4000), observed(1000, 80), 200),
+        ("configured ceiling", dynamic(50, 300), observed(1000, 900), 300),
+        ("floor below the hard one", dynamic(0, 4000), observed(1000, 3), 50),
+        ("ceiling above the hard one", dynamic(50, 60_000), observed(1000, 9000), 4000),
+        ("both above the hard ceiling", dynamic(5000, 9000), observed(1000, 80), 4000),
+        ("both below the hard floor", dynamic(1, 2), observed(1000, 80), 50),
+        ("too few requests", dynamic(50, 4000), observed(99, 80), 1000),
+        ("just enough", dynamic(50, 4000), observed(100, 80), 80),
+        ("none", dynamic(50, 4000), ObservedLatency::default(), 1000),
+        ("none, low ceiling", dynamic(50, 300), ObservedLatency::default(), 300),
+        ("static", HedgingThreshold::Static(ms(7)), observed(1000, 80), 7),
+    ] {
+        assert_eq!(hedging_threshold(threshold, observed), ms(expected), "{case}");
+    }
+}
+
+struct Setup {
+    operation: CosmosOperation,
+    retry_state: OperationRetryState,
+    location: LocationSnapshot,
+    enabled: bool,
+    threshold: HedgingThreshold,
+    deadline: Option<Duration>,
+    probe: bool,
+}
+
+impl Setup {
+    fn new(kind: OperationType) -> Self {
+        Self {
+            operation: operation(kind),
+            retry_state: OperationRetryState::initial(Some(partition("0")), &[]),
+            location: snapshot(2, false),
+            enabled: true,
+            threshold: HedgingThreshold::default(),
+            deadline: None,
+            probe: false,
+        }
+    }
+
+    fn plan(&self) -> Option<HedgePlan> {
+        let mut routing = resolve_endpoint(&self.operation, &self.retry_state, &self.location, at(0));
+        if self.probe {
+            let mechanism = FailoverMechanism::CircuitBreaker;
+            routing.probe = Probe::Proposed { partition: partition("0"), mechanism };
+        }
+        let context = HedgeContext {
+            operation: &self.operation,
+            retry_state: &self.retry_state,
+            routing: &routing,
+            location: &self.location,
+            enabled: self.enabled,
+            threshold: self.threshold,
+            observed: FAST,
+            deadline: self.deadline.map(|timeout| Deadline::after(at(0), timeout)),
+        };
+        plan_hedge(&context, at(0))
+    }
+}
+
+#[test]
+fn only_what_may_be_sent_twice_is_hedged() {
+    use OperationType::*;
+    let (single, multi) = (snapshot(2, false), snapshot(2, true));
+    let retried = OperationRetryState { failover_retry_count: 1, ..OperationRetryState::default() };
+    for (case, setup, hedged) in [
+        ("read", Setup::new(Read), true),
+        ("query", Setup::new(Query), true),
+        ("off", Setup { enabled: false, ..Setup::new(Read) }, false),
+        ("one region", Setup { location: snapshot(1, false), ..Setup::new(Read) }, false),
+        ("retry", Setup { retry_state: retried, ..Setup::new(Read) }, false),
+        ("probe", Setup { probe: true, ..Setup::new(Read) }, false),
+        ("write, one write region", Setup { location: single, ..Setup::new(Create) }, false),
+        ("create", Setup { location: multi.clone(), ..Setup::new(Create) }, true),
+        ("upsert", Setup { location: multi.clone(), ..Setup::new(Upsert) }, true),
+        ("patch", Setup { location: multi.clone(), ..Setup::new(Patch) }, false),
+        ("batch", Setup { location: multi.clone(), ..Setup::new(Batch) }, false),
+        ("procedure", Setup { location: multi, ..Setup::new(Execute) }, false),
+    ] {
+        let plan = setup.plan();
+        assert_eq!(plan.is_some(), hedged, "{case}");
+        if let Some(plan) = plan {
+            assert_eq!((plan.after, plan.routing.endpoint), (ms(80), endpoint(1)), "{case}");
+        }
+    }
+}
+
+#[test]
+fn the_deadline_leaves_time_for_the_second_leg() {
+    for (threshold, deadline, expected) in [
+        (HedgingThreshold::default(), 1000, Some(80)),
+        (HedgingThreshold::default(), 120, Some(60)),
+        (HedgingThreshold::default(), 52, Some(50)),
+        (HedgingThreshold::default(), 50, None),
+        (HedgingThreshold::Static(ms(500)), 600, Some(500)),
+        (HedgingThreshold::Static(ms(500)), 500, None),
+    ] {
+        let setup = Setup { threshold, deadline: Some(ms(deadline)), ..Setup::new(OperationType::Read) };
+        assert_eq!(setup.plan().map(|plan| plan.after), expected.map(ms), "{threshold} before {deadline} ms");
+    }
+}
+
+fn answered(status: CosmosStatus) -> TransportResult {
+    let (code, headers) = (status.code(), HeaderMap::new());
+    let mut result = TransportResult::from_response(code, headers, Bytes::new(), ms(5));
+    if let TransportOutcome::HttpError { status: found, .. } = &mut result.outcome {
+        *found = status;
+    }
+    result
+}
+
+fn lost(request_sent: RequestSentStatus) -> TransportResult {
+    let outcome = TransportOutcome::TransportError { error: Arc::new(std::fmt::Error), request_sent };
+    TransportResult::new(outcome, ms(5))
+}
+
+#[test]
+fn a_success_settles_the_race_and_so_does_a_final_answer_to_a_read() {
+    for (result, read, write) in [
+        (answered(CosmosStatus::OK), true, true),
+        (answered(CosmosStatus::NOT_MODIFIED), true, true),
+        (answered(CosmosStatus::BAD_REQUEST), true, false),
+        (answered(CosmosStatus::UNAUTHORIZED), true, false),
+        (answered(CosmosStatus::NOT_FOUND), false, false),
+        (answered(CosmosStatus::CONFLICT), true, false),
+        (answered(CosmosStatus::READ_SESSION_NOT_AVAILABLE), false, false),
+        (answered(CosmosStatus::SERVICE_UNAVAILABLE), false, false),
+        (answered(CosmosStatus::REQUEST_RATE_TOO_LARGE), false, false),
+        (lost(RequestSentStatus::Sent), false, false),
+    ] {
+        assert_eq!(settles_hedge(&operation(OperationType::Read), &result), read, "read: {result:?}");
+        assert_eq!(settles_hedge(&operation(OperationType::Create), &result), write, "write: {result:?}");
+    }
+}
+
+#[test]
+fn of_two_failures_the_one_that_says_more_counts() {
+    use HedgeLeg::{Primary, Secondary};
+    let (not_found, unavailable) = (CosmosStatus::NOT_FOUND, CosmosStatus::SERVICE_UNAVAILABLE);
+    let late = || {
+        TransportResult::new(
+            TransportOutcome::DeadlineExceeded { request_sent: RequestSentStatus::Sent },
+            ms(5),
+        )
+    };
+    let read = operation(OperationType::Read);
+    for (case, primary, secondary, expected) in [
+        ("equals", answered(unavailable), answered(unavailable), Primary),
+        ("final beats retryable", answered(unavailable), answered(not_found), Secondary),
+        ("an answer beats none", lost(RequestSentStatus::Sent), answered(unavailable), Secondary),
+        ("none loses", answered(unavailable), lost(RequestSentStatus::Sent), Primary),
+        ("a lost one beats a late one", late(), lost(RequestSentStatus::Sent), Secondary),
+        ("success beats all", answered(not_found), answered(CosmosStatus::OK), Secondary),
+    ] {
+        assert_eq!(pick_hedge_result(&read, primary, secondary).0, expected, "{case}");
+    }
+}
+
+#[test]
+fn the_result_knows_whether_the_other_leg_may_have_been_applied() {
+    use RequestSentStatus::{NotSent, Sent};
+    for (case, kind, other, expected) in [
+        ("sent write", OperationType::Create, lost(Sent), true),
+        ("write not sent", OperationType::Create, lost(NotSent), false),
+        ("write refused", OperationType::Create, answered(CosmosStatus::SERVICE_UNAVAILABLE), false),
+        ("write timed out", OperationType::Create, answered(CosmosStatus::REQUEST_TIMEOUT), true),
+        ("read", OperationType::Read, lost(Sent), false),
+    ] {
+        let (_, best) = pick_hedge_result(&operation(kind), other, answered(CosmosStatus::CONFLICT));
+        assert_eq!(best.may_have_applied_before, expected, "{case}");
+    }
+}
+
+#[test]
+fn a_win_of_the_second_leg_is_told_about_the_first() {
+    let read = operation(OperationType::Read);
+    let state = OperationRetryState::initial(Some(partition("0")), &[]);
+    let primary = resolve_endpoint(&read, &state, &snapshot(2, false), at(0));
+    let effects = hedge_win_effects(&read, &state, &primary);
+    let slow =
+        UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access: Access::Read };
+    assert!(effects.iter().eq([&LocationEffect::RecordHedgeWin(slow)]));
+    assert!(hedge_win_effects(&read, &OperationRetryState::default(), &primary).is_empty());
+}

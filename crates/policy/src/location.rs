@@ -1,0 +1,193 @@
+//! What routing knows, as one snapshot, and what an attempt may change about it.
+//!
+//! The snapshot is never changed: applying an effect gives a new one, which the driver swaps in.
+
+use std::sync::Arc;
+
+use crate::account_state::{mark_endpoint_unavailable, refresh_account_endpoint_state};
+use crate::partition_state::{
+    abandon_probe, fail_probe, mark_partition_unavailable, record_hedge_win, reset_hedge_wins, succeed_probe,
+};
+use crate::{
+    AccountEndpointState, CosmosEndpoint, Moment, PartitionEndpointState, PartitionFailoverConfig,
+    PartitionId, ProbeTicket, UnavailablePartition, UnavailableReason,
+};
+
+/// What routing knows at one moment.
+#[derive(Clone, Debug)]
+pub struct LocationSnapshot {
+    /// The account's endpoints.
+    pub account: Arc<AccountEndpointState>,
+    /// Partitions that are served from elsewhere.
+    pub partitions: Arc<PartitionEndpointState>,
+}
+
+/// What an attempt has shown about endpoints and partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LocationEffect {
+    /// The account's regions have changed, or may have: ask for them anew.
+    RefreshAccountProperties,
+    /// Nothing is known but that a connection failed: see whether the endpoint can be reached at all, and
+    /// apply the answer with [`apply_endpoint_probe`](crate::apply_endpoint_probe).
+    CheckEndpoint(CosmosEndpoint),
+    /// An endpoint is out of service.
+    MarkEndpointUnavailable {
+        /// The endpoint.
+        endpoint: CosmosEndpoint,
+        /// Why.
+        reason: UnavailableReason,
+    },
+    /// A partition has failed at an endpoint.
+    MarkPartitionUnavailable(UnavailablePartition),
+    /// A second region has answered for a slow first one.
+    RecordHedgeWin(UnavailablePartition),
+    /// A first region that had been slow has answered in time.
+    ResetHedgeWins(PartitionId),
+    /// A partition answered again where it had failed.
+    ProbeSucceeded(ProbeTicket),
+    /// A partition failed again where it had failed.
+    ProbeFailed(ProbeTicket),
+    /// A probe ended without an answer. The driver emits it when the caller drops the operation.
+    ProbeAbandoned(ProbeTicket),
+}
+
+impl LocationSnapshot {
+    /// What is known when the account has first described itself: everything is in service.
+    pub fn new(account: AccountEndpointState, config: PartitionFailoverConfig) -> Self {
+        let partitions =
+            PartitionEndpointState::new(config).with_account_flag(account.per_partition_failover_enabled);
+        Self { account: Arc::new(account), partitions: Arc::new(partitions) }
+    }
+
+    /// This snapshot after the account has described itself anew.
+    #[must_use]
+    pub fn refreshed(&self, newer: AccountEndpointState) -> Self {
+        let partitions = self.partitions.with_account_flag(newer.per_partition_failover_enabled);
+        let account = refresh_account_endpoint_state(&self.account, newer);
+        Self { account: Arc::new(account), partitions: Arc::new(partitions) }
+    }
+
+    /// This snapshot after an effect; `None` if the effect is not about the snapshot but something to be
+    /// done.
+    #[must_use]
+    pub fn after(&self, effect: &LocationEffect, now: Moment) -> Option<Self> {
+        let (account, partitions) = (&self.account, &self.partitions);
+        Some(match effect {
+            LocationEffect::RefreshAccountProperties | LocationEffect::CheckEndpoint(_) => return None,
+            LocationEffect::MarkEndpointUnavailable { endpoint, reason } => {
+                self.with_account(mark_endpoint_unavailable(account, endpoint, *reason, now))
+            }
+            LocationEffect::MarkPartitionUnavailable(failed) => {
+                self.with_partitions(mark_partition_unavailable(partitions, account, failed, now))
+            }
+            LocationEffect::RecordHedgeWin(slow) => {
+                self.with_partitions(record_hedge_win(partitions, account, slow, now))
+            }
+            LocationEffect::ResetHedgeWins(partition) => {
+                self.with_partitions(reset_hedge_wins(partitions, partition))
+            }
+            LocationEffect::ProbeSucceeded(ticket) => self.with_partitions(succeed_probe(partitions, ticket)),
+            LocationEffect::ProbeFailed(ticket) => self.with_partitions(fail_probe(partitions, ticket, now)),
+            LocationEffect::ProbeAbandoned(ticket) => {
+                self.with_partitions(abandon_probe(partitions, ticket, now))
+            }
+        })
+    }
+
+    /// This snapshot with another account state.
+    #[must_use]
+    pub fn with_account(&self, account: AccountEndpointState) -> Self {
+        Self { account: Arc::new(account), partitions: Arc::clone(&self.partitions) }
+    }
+
+    /// This snapshot with another partition state.
+    #[must_use]
+    pub fn with_partitions(&self, partitions: PartitionEndpointState) -> Self {
+        Self { account: Arc::clone(&self.account), partitions: Arc::new(partitions) }
+    }
+}
+
+/// No attempt has more effects than this.
+const MAX_EFFECTS: usize = 3;
+
+/// The effects of one attempt, without an allocation. An attempt that succeeds usually has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Effects([Option<LocationEffect>; MAX_EFFECTS]);
+
+impl Effects {
+    /// None.
+    pub const NONE: Self = Self([const { None }; MAX_EFFECTS]);
+
+    pub(crate) fn push(&mut self, effect: LocationEffect) {
+        let slot = self.0.iter_mut().find(|slot| slot.is_none());
+        *slot.expect("no status has more than three effects") = Some(effect);
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0[0].is_none()
+    }
+
+    /// The effects, in the order in which they are to be applied.
+    pub fn iter(&self) -> impl Iterator<Item = &LocationEffect> {
+        self.0.iter().flatten()
+    }
+}
+
+impl IntoIterator for Effects {
+    type Item = LocationEffect;
+    type IntoIter = std::iter::Flatten<std::array::IntoIter<Option<LocationEffect>, MAX_EFFECTS>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{account, at, endpoint, global, partition, properties, snapshot};
+    use crate::{Access, AccountConfig, FailoverMechanism, build_account_endpoint_state};
+
+    #[test]
+    fn a_refresh_brings_the_accounts_flag_and_keeps_what_is_known() {
+        let config = PartitionFailoverConfig { circuit_breaker_option_enabled: false, ..Default::default() };
+        let before = LocationSnapshot::new(account(2, false), config);
+        assert!(!before.partitions.per_partition_automatic_failover_enabled);
+        assert!(!before.partitions.per_partition_circuit_breaker_enabled);
+        let reason = UnavailableReason::ServiceUnavailable;
+        let out = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(0), reason };
+        let before = before.after(&out, at(0)).unwrap();
+
+        let mut properties = properties(2, false);
+        properties.enable_per_partition_failover_behavior = Some(true);
+        let newer = build_account_endpoint_state(&properties, &AccountConfig::default(), global()).unwrap();
+        let after = before.refreshed(newer);
+        assert!(after.partitions.per_partition_automatic_failover_enabled);
+        assert!(after.partitions.per_partition_circuit_breaker_enabled);
+        assert!(after.account.unavailability(&endpoint(0), Access::Read, at(1)).is_some());
+    }
+
+    #[test]
+    fn a_failure_goes_to_the_mechanism_that_the_request_falls_under() {
+        for (access, mechanism) in [
+            (Access::Write, FailoverMechanism::AutomaticFailover),
+            (Access::Read, FailoverMechanism::CircuitBreaker),
+        ] {
+            let failed = UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access };
+            let effect = LocationEffect::MarkPartitionUnavailable(failed);
+            let after = snapshot(2, false).after(&effect, at(0)).unwrap();
+            for one in FailoverMechanism::ALL {
+                let found = after.partitions.entry(one, &partition("0"));
+                assert_eq!(found.is_some(), one == mechanism, "{access:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_to_be_done_changes_no_snapshot() {
+        for effect in [LocationEffect::RefreshAccountProperties, LocationEffect::CheckEndpoint(endpoint(0))] {
+            assert!(snapshot(2, false).after(&effect, at(0)).is_none());
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What an operation remembers from attempt to attempt.
+//!
+//! Replaced, never changed, between attempts; what to put into the next one is decided in `evaluate`.
+
+use cosmonaut_wire::{CosmosStatus, RegionName};
+
+use crate::{CosmosEndpoint, PartitionId, RequestSentStatus};
+
+/// What made an operation leave an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureCause {
+    /// An answer.
+    Status(CosmosStatus),
+    /// The lack of one.
+    Transport(RequestSentStatus),
+}
+
+/// An endpoint that an operation has left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedEndpoint {
+    /// The endpoint.
+    pub endpoint: CosmosEndpoint,
+    /// Why it was left.
+    pub cause: FailureCause,
+}
+
+/// How far the retries for a session's sake have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SessionRetryProgress {
+    /// All of them.
+    pub count: u32,
+    /// Repeats in the present region.
+    pub in_region: u32,
+    /// Moves to another region.
+    pub moves: u32,
+}
+
+/// What an operation remembers from attempt to attempt. Making the first one allocates nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationRetryState {
+    /// The physical partition, once it is known. The driver resolves it before the first attempt where it
+    /// can.
+    pub partition: Option<PartitionId>,
+    /// Regions that the operation must not use.
+    pub excluded_regions: Vec<RegionName>,
+    /// Endpoints that were left, in that order.
+    pub failed_endpoints: Vec<FailedEndpoint>,
+    /// Where the next attempt goes, for repeats in place.
+    pub pinned: Option<CosmosEndpoint>,
+    /// Whether the next attempt goes to the write region, which has everything that a session has seen.
+    pub prefer_write_region: bool,
+    /// Attempts that were failovers.
+    pub failover_retry_count: u32,
+    /// Attempts for the session's sake.
+    pub session_retry: SessionRetryProgress,
+    /// Attempts after a cache was refreshed.
+    pub stale_cache_retry_count: u32,
+    /// Attempts after a 449.
+    pub retry_with_count: u32,
+    /// Whether an earlier attempt at a write may have been applied.
+    pub may_have_applied: bool,
+}
+
+impl OperationRetryState {
+    /// The state before the first attempt.
+    pub fn initial(partition: Option<PartitionId>, excluded_regions: &[RegionName]) -> Self {
+        Self { partition, excluded_regions: excluded_regions.to_vec(), ..Self::default() }
+    }
+
+    /// Whether no attempt has been made.
+    pub fn is_initial(&self) -> bool {
+        self.attempts() == 0
+    }
+
+    /// How many attempts have been made.
+    pub fn attempts(&self) -> u32 {
+        self.failover_retry_count
+            + self.session_retry.count
+            + self.stale_cache_retry_count
+            + self.retry_with_count
+    }
+
+    /// When an endpoint was last left, counted in endpoints left; `None` if it was not.
+    pub(crate) fn left_at(&self, endpoint: &CosmosEndpoint) -> Option<usize> {
+        self.failed_endpoints.iter().rposition(|failed| failed.endpoint == *endpoint)
+    }
+
+    /// This state after leaving an endpoint for good reason.
+    pub(crate) fn leaving(&self, endpoint: &CosmosEndpoint, cause: FailureCause) -> Self {
+        let mut next = self.clone();
+        next.pinned = None;
+        next.prefer_write_region = false;
+        next.failed_endpoints.push(FailedEndpoint { endpoint: endpoint.clone(), cause });
+        next
+    }
+
+    /// This state with the next attempt at the same endpoint.
+    pub(crate) fn staying_at(&self, endpoint: &CosmosEndpoint) -> Self {
+        Self { pinned: Some(endpoint.clone()), ..self.clone() }
+    }
+}

@@ -1,0 +1,257 @@
+//! Where an attempt goes: the account's order first, then what is known about the single partition.
+//!
+//! Routing never fails: if every endpoint is out of service, the one that failed longest ago is tried.
+
+#[cfg(test)]
+mod tests;
+
+use crate::partition_state::mechanism_for;
+use crate::{
+    Access, AccountEndpointState, CosmosEndpoint, CosmosOperation, FailoverMechanism, LocationSnapshot,
+    Moment, OperationRetryState, PartitionFailoverEntry, PartitionHealth, PartitionId, ProbeTicket,
+    UnavailableReason,
+};
+
+/// Where an attempt goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutingDecision {
+    /// The endpoint.
+    pub endpoint: CosmosEndpoint,
+    /// Set if the partition is served from elsewhere than its account.
+    pub partition_override: Option<PartitionOverride>,
+    /// Whether the attempt tries a partition where it failed before.
+    pub probe: Probe,
+}
+
+/// A partition that is served from elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionOverride {
+    /// The partition.
+    pub partition: PartitionId,
+    /// Which mechanism moved it.
+    pub mechanism: FailoverMechanism,
+    /// Where it failed first.
+    pub original: CosmosEndpoint,
+}
+
+/// Whether an attempt tries a partition where it failed before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// It does not.
+    No,
+    /// It could, if no other does. Before sending, swap in the state of
+    /// [`begin_probe`](crate::begin_probe) and set [`Probe::UnderWay`]; if that gives `None`, resolve again.
+    Proposed {
+        /// The partition.
+        partition: PartitionId,
+        /// Which mechanism moved it.
+        mechanism: FailoverMechanism,
+    },
+    /// It does, and no other does.
+    UnderWay(ProbeTicket),
+}
+
+impl RoutingDecision {
+    fn to(endpoint: CosmosEndpoint) -> Self {
+        Self { endpoint, partition_override: None, probe: Probe::No }
+    }
+
+    /// Whether the attempt tries a partition where it failed before.
+    pub fn is_probe(&self) -> bool {
+        match self.probe {
+            Probe::No => false,
+            Probe::Proposed { .. } | Probe::UnderWay(_) => true,
+        }
+    }
+}
+
+/// Where the next attempt of an operation goes.
+///
+/// 1. A repeat in place goes where the last attempt went, while that is in service.
+/// 2. A partition that was moved goes where it was moved to, or, once and if it is due, back as a probe.
+/// 3. Otherwise the first endpoint in the account's order that is in service and that this operation has not left.
+/// 4. If there is none: the account's own endpoint, then the one out of service for the longest time, then the one
+///    that this operation left first.
+///
+/// Excluded regions are never used, unless every region is excluded: then the account's own endpoint is.
+pub fn resolve_endpoint(
+    operation: &CosmosOperation,
+    retry_state: &OperationRetryState,
+    location: &LocationSnapshot,
+    now: Moment,
+) -> RoutingDecision {
+    let choice = Choice { operation, retry_state, location, now };
+    if let Some(endpoint) = choice.in_place() {
+        return RoutingDecision::to(endpoint.clone());
+    }
+    if let Some(endpoint) = choice.write_region() {
+        return RoutingDecision::to(endpoint.clone());
+    }
+    match choice.tripped_entry() {
+        Some((partition, mechanism, entry)) => choice.around_failed_partition(partition, mechanism, entry),
+        None => RoutingDecision::to(choice.by_account(&[]).clone()),
+    }
+}
+
+/// Where a second leg of a hedged attempt goes: the next endpoint in service that is not the first leg's and
+/// where the partition has not failed. `None` if there is none.
+pub fn resolve_hedge_endpoint(
+    operation: &CosmosOperation,
+    retry_state: &OperationRetryState,
+    location: &LocationSnapshot,
+    primary: &RoutingDecision,
+    now: Moment,
+) -> Option<RoutingDecision> {
+    let choice = Choice { operation, retry_state, location, now };
+    let failed = choice.tripped_entry().map_or(&[][..], |(_, _, entry)| &entry.failed_endpoints);
+    let endpoint = location.account.endpoints_for(operation).iter().find(|endpoint| {
+        **endpoint != primary.endpoint
+            && !failed.contains(endpoint)
+            && retry_state.left_at(endpoint).is_none()
+            && choice.is_usable(endpoint, None)
+    })?;
+    Some(RoutingDecision::to(endpoint.clone()))
+}
+
+/// How many endpoints an operation can choose from, excluded ones aside; at least one.
+pub(crate) fn endpoint_count(
+    operation: &CosmosOperation,
+    retry_state: &OperationRetryState,
+    location: &LocationSnapshot,
+) -> usize {
+    let (account, partitions) = (&location.account, &location.partitions);
+    let endpoints = match mechanism_for(partitions, account, operation) {
+        Some(FailoverMechanism::AutomaticFailover) => account.preferred_read_endpoints(),
+        Some(FailoverMechanism::CircuitBreaker) | None => account.endpoints_for(operation),
+    };
+    endpoints.iter().filter(|endpoint| !endpoint.is_in(&retry_state.excluded_regions)).count().max(1)
+}
+
+/// The question, with all that bears on it.
+#[derive(Clone, Copy)]
+struct Choice<'a> {
+    operation: &'a CosmosOperation,
+    retry_state: &'a OperationRetryState,
+    location: &'a LocationSnapshot,
+    now: Moment,
+}
+
+impl<'a> Choice<'a> {
+    fn account(self) -> &'a AccountEndpointState {
+        &self.location.account
+    }
+
+    /// Whether an endpoint is allowed and in service.
+    fn is_usable(self, endpoint: &CosmosEndpoint, mechanism: Option<FailoverMechanism>) -> bool {
+        if endpoint.is_in(&self.retry_state.excluded_regions) {
+            return false;
+        }
+        match self.account().unavailability(endpoint, Access::of(self.operation), self.now) {
+            None => true,
+            // All but one region refuse writes as a matter of course on such accounts. It says nothing about
+            // a partition whose writes the service has moved there.
+            Some(mark) => {
+                mechanism == Some(FailoverMechanism::AutomaticFailover)
+                    && mark.reason == UnavailableReason::WriteForbidden
+            }
+        }
+    }
+
+    fn in_place(self) -> Option<&'a CosmosEndpoint> {
+        self.retry_state.pinned.as_ref().filter(|endpoint| self.is_usable(endpoint, None))
+    }
+
+    /// The region that takes this partition's writes, if that is where a session's read should go.
+    fn write_region(self) -> Option<&'a CosmosEndpoint> {
+        if !self.retry_state.prefer_write_region {
+            return None;
+        }
+        let moved = self.retry_state.partition.as_ref().and_then(|partition| {
+            self.location.partitions.entry(FailoverMechanism::AutomaticFailover, partition)
+        });
+        let endpoint = match moved {
+            Some(entry) => Some(&entry.current_endpoint),
+            None => self.account().preferred_write_endpoints().first(),
+        };
+        endpoint
+            .filter(|endpoint| self.is_usable(endpoint, None) && self.retry_state.left_at(endpoint).is_none())
+    }
+
+    /// The entry of this operation's partition, if such requests are served from elsewhere.
+    fn tripped_entry(self) -> Option<(&'a PartitionId, FailoverMechanism, &'a PartitionFailoverEntry)> {
+        let partition = self.retry_state.partition.as_ref()?;
+        let partitions = &self.location.partitions;
+        let mechanism = mechanism_for(partitions, self.account(), self.operation)?;
+        let entry = partitions.entry(mechanism, partition)?;
+        entry
+            .is_tripped_for(mechanism, Access::of(self.operation), &partitions.config)
+            .then_some((partition, mechanism, entry))
+    }
+
+    fn around_failed_partition(
+        self,
+        partition: &PartitionId,
+        mechanism: FailoverMechanism,
+        entry: &PartitionFailoverEntry,
+    ) -> RoutingDecision {
+        let original = &entry.first_failed_endpoint;
+        if self.probe_is_due(entry) && self.is_usable(original, Some(mechanism)) {
+            let probe = Probe::Proposed { partition: partition.clone(), mechanism };
+            return RoutingDecision { probe, ..RoutingDecision::to(original.clone()) };
+        }
+        let current = &entry.current_endpoint;
+        if !self.is_usable(current, Some(mechanism)) || self.retry_state.left_at(current).is_some() {
+            return RoutingDecision::to(self.by_account(&entry.failed_endpoints).clone());
+        }
+        let partition_override =
+            PartitionOverride { partition: partition.clone(), mechanism, original: original.clone() };
+        RoutingDecision {
+            partition_override: Some(partition_override),
+            ..RoutingDecision::to(current.clone())
+        }
+    }
+
+    /// A retry is no probe: its operation has paid for one failure already.
+    fn probe_is_due(self, entry: &PartitionFailoverEntry) -> bool {
+        match entry.health {
+            PartitionHealth::ProbeCandidate { .. } => self.retry_state.is_initial(),
+            PartitionHealth::Unhealthy | PartitionHealth::Probing { .. } => false,
+        }
+    }
+
+    /// The best endpoint by the account alone; `avoid` are the endpoints where the partition has failed.
+    fn by_account(self, avoid: &[CosmosEndpoint]) -> &'a CosmosEndpoint {
+        let account = self.account();
+        let own = &account.default_endpoint;
+        let endpoints = account.endpoints_for(self.operation);
+        let allowed = || endpoints.iter().filter(|one| !one.is_in(&self.retry_state.excluded_regions));
+        let Some(best) = allowed().min_by_key(|endpoint| self.rank(endpoint, avoid)) else {
+            return own;
+        };
+        // The account's own endpoint leads to whatever region is its hub now. It cannot tell where it leads,
+        // so it is no choice for an operation that excludes regions.
+        let own_is_choice = self.retry_state.excluded_regions.is_empty() && !endpoints.contains(own);
+        if own_is_choice && self.rank(own, &[]) < self.rank(best, avoid) { own } else { best }
+    }
+
+    /// Lower is better. Among equals the account's order decides.
+    fn rank(self, endpoint: &CosmosEndpoint, avoid: &[CosmosEndpoint]) -> Rank {
+        if let Some(place) = self.retry_state.left_at(endpoint) {
+            return Rank::Left(place);
+        }
+        match self.account().unavailability(endpoint, Access::of(self.operation), self.now) {
+            None if avoid.contains(endpoint) => Rank::PartitionFailed,
+            None => Rank::InService,
+            Some(mark) => Rank::OutOfService(mark.since),
+        }
+    }
+}
+
+/// How good a choice an endpoint is, best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    InService,
+    PartitionFailed,
+    OutOfService(Moment),
+    Left(usize),
+}

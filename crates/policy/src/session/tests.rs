@@ -1,0 +1,253 @@
+use cosmonaut_options::{RequestOptions, RequestOptionsView};
+use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy};
+use proptest::prelude::*;
+
+use super::*;
+use crate::OperationType;
+use crate::testing::{operation, partition};
+use ConsistencyLevel::*;
+use ReadConsistencyStrategy as Strategy_;
+
+fn resolve(
+    kind: OperationType,
+    strategy: Option<Strategy_>,
+    level: Option<ConsistencyLevel>,
+    account: ConsistencyLevel,
+) -> Result<ReadConsistency, ConsistencyError> {
+    let none = RequestOptions::default();
+    let set = RequestOptions {
+        read_consistency_strategy: strategy,
+        consistency_level: level,
+        ..Default::default()
+    };
+    let view = RequestOptionsView::new(&none, &none, &none, &set);
+    resolve_read_consistency(&operation(kind), &view, account)
+}
+
+#[test]
+fn a_read_asks_for_its_strategy_its_level_or_nothing() {
+    // account, strategy, level -> session, level sent, strategy sent; or an error that names
+    for (account, strategy, level, expected) in [
+        (Session, None, None, Ok((true, None, Strategy_::Default))),
+        (Eventual, None, None, Ok((false, None, Strategy_::Default))),
+        (Strong, None, Some(Session), Ok((true, Some(Session), Strategy_::Default))),
+        (Session, None, Some(Session), Ok((true, None, Strategy_::Default))),
+        (Session, None, Some(Eventual), Ok((false, Some(Eventual), Strategy_::Default))),
+        (Session, None, Some(Strong), Err("Strong")),
+        (Eventual, None, Some(Session), Err("Session")),
+        (Session, Some(Strategy_::Default), None, Ok((true, None, Strategy_::Default))),
+        (Session, Some(Strategy_::Eventual), None, Ok((false, Some(Eventual), Strategy_::Eventual))),
+        (Eventual, Some(Strategy_::Session), None, Ok((true, None, Strategy_::Session))),
+        (Strong, Some(Strategy_::Session), None, Ok((true, Some(Session), Strategy_::Session))),
+        (Session, Some(Strategy_::Session), None, Ok((true, None, Strategy_::Session))),
+        (Session, Some(Strategy_::LatestCommitted), None, Ok((false, None, Strategy_::LatestCommitted))),
+        (
+            Session,
+            Some(Strategy_::LatestCommitted),
+            Some(Strong),
+            Ok((false, None, Strategy_::LatestCommitted)),
+        ),
+        (Strong, Some(Strategy_::GlobalStrong), None, Ok((false, None, Strategy_::GlobalStrong))),
+        (BoundedStaleness, Some(Strategy_::GlobalStrong), None, Err("GlobalStrong")),
+    ] {
+        let found = resolve(OperationType::Read, strategy, level, account);
+        let case = format!("{account}, {strategy:?}, {level:?}");
+        match expected {
+            Ok((uses_session, level, strategy)) => {
+                assert_eq!(found, Ok(ReadConsistency { uses_session, level, strategy }), "{case}");
+            }
+            Err(named) => {
+                let error = found.unwrap_err().to_string();
+                assert!(error.contains(named) && error.contains(account.as_str()), "{case}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_write_asks_for_nothing() {
+    let found = resolve(OperationType::Create, Some(Strategy_::GlobalStrong), Some(Strong), Session).unwrap();
+    assert_eq!((found.level, found.strategy), (None, Strategy_::Default));
+}
+
+const SESSION: ReadConsistency =
+    ReadConsistency { uses_session: true, level: None, strategy: Strategy_::Default };
+const NO_SESSION: ReadConsistency =
+    ReadConsistency { uses_session: false, level: None, strategy: Strategy_::Default };
+
+fn seen(token: &str) -> SessionContainer {
+    let container = partition("0").container();
+    SessionContainer::default().after_token(container, &token.parse().unwrap()).unwrap_or_default()
+}
+
+#[test]
+fn a_request_sends_what_bears_on_its_partition() {
+    let one = seen("0:-1#5,1:-1#9");
+    let (zero, child) = (partition("0"), partition("7"));
+    let parents = [PartitionKeyRangeId::from("0"), PartitionKeyRangeId::from("1")];
+    let given: SessionToken = "0:-1#50,1:-1#90".parse().unwrap();
+    let given_all = Some(&given);
+    // case, operation, consistency, multi-write, given, partition, parents, expected
+    for (case, kind, consistency, multi, given, partition, parents, expected) in [
+        ("read", OperationType::Read, SESSION, false, None, Some(&zero), &[][..], Some("0:-1#5")),
+        ("session not in force", OperationType::Read, NO_SESSION, false, None, Some(&zero), &[], None),
+        ("write, one write region", OperationType::Create, SESSION, false, None, Some(&zero), &[], None),
+        ("write, several", OperationType::Create, SESSION, true, None, Some(&zero), &[], Some("0:-1#5")),
+        ("nothing seen", OperationType::Read, SESSION, false, None, Some(&child), &[], None),
+        (
+            "seen of the parents",
+            OperationType::Read,
+            SESSION,
+            false,
+            None,
+            Some(&child),
+            &parents,
+            Some("7:-1#9"),
+        ),
+        (
+            "the caller's own",
+            OperationType::Read,
+            SESSION,
+            false,
+            given_all,
+            Some(&zero),
+            &[],
+            Some("0:-1#50"),
+        ),
+        (
+            "the caller's, by parents",
+            OperationType::Read,
+            SESSION,
+            false,
+            given_all,
+            Some(&child),
+            &parents,
+            Some("7:-1#90"),
+        ),
+        (
+            "the caller's, other partitions",
+            OperationType::Read,
+            SESSION,
+            false,
+            given_all,
+            Some(&child),
+            &[],
+            None,
+        ),
+        (
+            "the caller's, partition unknown",
+            OperationType::Query,
+            SESSION,
+            false,
+            given_all,
+            None,
+            &[],
+            Some("0:-1#50,1:-1#90"),
+        ),
+        (
+            "the caller's, not in force",
+            OperationType::Read,
+            NO_SESSION,
+            false,
+            given_all,
+            Some(&zero),
+            &[],
+            None,
+        ),
+    ] {
+        let source = SessionSource { seen: &one, given, container: None, partition, parents };
+        let state = resolve_session(&operation(kind), consistency, multi, source);
+        let sent = state.session_token.as_ref().map(|token| token.to_str().unwrap());
+        assert_eq!(sent, expected, "{case}");
+    }
+}
+
+#[test]
+fn a_request_for_a_whole_container_sends_all_that_was_seen() {
+    let one = seen("0:-1#5");
+    let container = Some(partition("0").container());
+    let source = SessionSource { seen: &one, given: None, container, partition: None, parents: &[] };
+    let state = resolve_session(&operation(OperationType::Query), SESSION, false, source);
+    assert_eq!(state.session_token.unwrap(), "0:-1#5");
+}
+
+#[test]
+fn a_child_sends_the_most_that_it_or_a_parent_has_shown() {
+    let parents = [PartitionKeyRangeId::from("0")];
+    for (token, expected) in [("0:-1#5,7:-1#3", "7:-1#5"), ("0:-1#5,7:-1#8", "7:-1#8")] {
+        assert_eq!(seen(token).for_partition(&partition("7"), &parents).unwrap(), expected);
+    }
+}
+
+fn response(token: &str) -> HeaderMap {
+    HeaderMap::from_iter([(headers::SESSION_TOKEN, HeaderValue::from_str(token).unwrap())])
+}
+
+#[test]
+fn a_response_adds_what_is_new() {
+    let zero = partition("0");
+    let before = seen("0:-1#5");
+    for (token, expected) in [
+        ("0:-1#5", None),
+        ("0:-1#4", None),
+        ("0:-1#6", Some("0:-1#6")),
+        ("0:1#6#1=2", Some("0:1#6#1=2")),
+        ("not a token", None),
+        ("", None),
+    ] {
+        let after = before.after_response(&zero, &response(token));
+        let shown = after.map(|after| after.for_partition(&zero, &[]).unwrap());
+        assert_eq!(shown.as_ref().map(|token| token.to_str().unwrap()), expected, "{token:?}");
+    }
+    assert!(before.after_response(&zero, &HeaderMap::new()).is_none());
+}
+
+#[test]
+fn a_token_that_contradicts_what_was_seen_replaces_it() {
+    let zero = partition("0");
+    let after = seen("0:1#6#1=2").after_response(&zero, &response("0:1#3#2=1")).unwrap();
+    assert_eq!(after.for_partition(&zero, &[]).unwrap(), "0:1#3#2=1");
+}
+
+#[test]
+fn a_container_can_be_forgotten() {
+    let zero = partition("0");
+    assert!(seen("0:-1#5").without(zero.container()).for_partition(&zero, &[]).is_none());
+}
+
+#[test]
+fn answers_about_the_item_as_it_is_teach() {
+    use CosmosStatus as S;
+    for (status, teaches) in [
+        (S::OK, true),
+        (S::NOT_MODIFIED, true),
+        (S::NOT_FOUND, true),
+        (S::CONFLICT, true),
+        (S::PRECONDITION_FAILED, true),
+        (S::READ_SESSION_NOT_AVAILABLE, false),
+        (S::REQUEST_RATE_TOO_LARGE, false),
+        (S::SERVICE_UNAVAILABLE, false),
+    ] {
+        assert_eq!(teaches_session(&operation(OperationType::Read), SESSION, status), teaches, "{status}");
+        assert!(!teaches_session(&operation(OperationType::Read), NO_SESSION, status), "{status}");
+        assert_eq!(
+            teaches_session(&operation(OperationType::Create), NO_SESSION, status),
+            teaches,
+            "{status}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_was_seen_never_goes_back(lsns in proptest::collection::vec(0..100_i64, 1..20)) {
+        let zero = partition("0");
+        let mut container = SessionContainer::default();
+        for lsn in &lsns {
+            container = container.after_response(&zero, &response(&format!("0:-1#{lsn}"))).unwrap_or(container);
+        }
+        let most = lsns.iter().max().unwrap();
+        let token = container.for_partition(&zero, &[]).unwrap();
+        prop_assert_eq!(token.to_str().unwrap(), format!("0:-1#{most}"));
+    }
+}

@@ -1,0 +1,85 @@
+//! A point read that meets no trouble pays for nothing: its decisions allocate only what is sent.
+
+use bytes::Bytes;
+use cosmonaut_options::{HedgingThreshold, RequestOptions, RequestOptionsView};
+use cosmonaut_policy::{
+    Attempt, AttemptSettings, ExecutionContext, HedgeContext, LatencyWindow, Moment, OperationAction,
+    OperationRetryState, RetryLimits, SessionContainer, SessionSource, ShardSelection, ShardingConfig,
+    TransportResult, build_transport_request, evaluate_transport_result, plan_hedge, resolve_endpoint,
+    resolve_read_consistency, resolve_session, select_shard,
+};
+use cosmonaut_wire::{ConsistencyLevel, headers};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::world;
+
+#[test]
+fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
+    let (location, operation, partition) = (world::location(), world::read(), world::partition());
+    let none = RequestOptions::default();
+    let options = RequestOptionsView::new(&none, &none, &none, &none);
+    let (now, limits, config) = (Moment::START, RetryLimits::default(), ShardingConfig::default());
+    let response = HeaderMap::from_iter([(headers::SESSION_TOKEN, HeaderValue::from_static("0:-1#5"))]);
+    let seen = SessionContainer::default().after_response(&partition, &response).unwrap();
+    // The first copy of a header makes it shared, once for all requests.
+    let _ = seen.for_partition(&partition, &[]);
+    let result = TransportResult::from_response(StatusCode::OK, response, Bytes::new(), Default::default());
+    let mut latencies = LatencyWindow::default();
+    let mut sent = HeaderMap::with_capacity(16);
+    write_once(&operation, &mut sent);
+
+    let counted = allocation_counter::measure(|| {
+        let retry_state = OperationRetryState::initial(Some(partition.clone()), &[]);
+        let routing = resolve_endpoint(&operation, &retry_state, &location, now);
+        let consistency = resolve_read_consistency(&operation, &options, ConsistencyLevel::Session).unwrap();
+        let source = SessionSource {
+            seen: &seen,
+            given: None,
+            container: None,
+            partition: retry_state.partition.as_ref(),
+            parents: &[],
+        };
+        let session = resolve_session(&operation, consistency, false, source);
+        assert!(session.session_token.is_some());
+        let hedge = HedgeContext {
+            operation: &operation,
+            retry_state: &retry_state,
+            routing: &routing,
+            location: &location,
+            enabled: true,
+            threshold: HedgingThreshold::default(),
+            observed: latencies.observed(),
+            deadline: None,
+        };
+        assert!(plan_hedge(&hedge, now).is_some());
+        let settings = AttemptSettings {
+            options,
+            multiple_write_locations: false,
+            deadline: None,
+            execution_context: ExecutionContext::Initial,
+        };
+        build_transport_request(&operation, &routing, &session, settings).write_headers(&mut sent);
+        assert_eq!(select_shard(&[3, 2], |load| Some(*load), 1.0, &config), ShardSelection::Use(1));
+        let attempt = Attempt {
+            operation: &operation,
+            routing: &routing,
+            retry_state: &retry_state,
+            location: &location,
+            limits: &limits,
+            deadline: None,
+        };
+        let (action, effects) = evaluate_transport_result(&attempt, &result, now, 0.0);
+        assert!(action == OperationAction::Complete && effects.is_empty());
+        latencies.record(result.latency, now);
+        let (_, headers) = result.answer().unwrap();
+        assert!(seen.after_response(&partition, headers).is_none());
+    });
+    assert_eq!(counted.count_total, 0, "{counted:?}");
+    assert_eq!(sent.len(), 2);
+}
+
+/// Makes the operation's own header shared, as the first attempt does.
+fn write_once(operation: &cosmonaut_policy::CosmosOperation, sent: &mut HeaderMap) {
+    let cosmonaut_policy::PartitionTarget::Key { header, .. } = operation.target() else { unreachable!() };
+    sent.insert(headers::PARTITION_KEY, header.clone());
+}

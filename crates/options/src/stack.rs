@@ -10,79 +10,54 @@ use crate::{
     RetryOptions, describe,
 };
 
-/// The runtime layer: what holds for every client of an application.
-///
-/// It is open on purpose, so that `..Default::default()` works outside this crate; write that, and a group
-/// added later changes nothing for you.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CosmosRuntimeOptions {
-    /// Connections.
-    pub connection: ConnectionOptions,
-    /// Regions.
-    pub regions: RegionOptions,
-    /// Retries.
-    pub retry: RetryOptions,
-    /// Requests.
-    pub request: RequestOptions,
-    /// Hedging.
-    pub hedging: HedgingOptions,
-    /// The account.
-    pub account: CosmosAccountOptions,
+/// A layer that code sets: the same groups at each, so that a setting can move from one to the other unchanged.
+macro_rules! explicit_layer {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $group:ty,)+ }) => {
+        $(#[$doc])*
+        ///
+        /// It is open on purpose, so that `..Default::default()` works outside this crate; write that, and a group
+        /// added later changes nothing for you.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $group,)+
+        }
+
+        impl $name {
+            /// Checks everything set on this layer.
+            ///
+            /// # Errors
+            /// Every option that is set to something that it does not allow.
+            pub fn validate(&self) -> Result<(), OptionErrors> {
+                OptionErrors::gather([$(self.$field.validate()),+])
+            }
+        }
+    };
+    ($($(#[$doc:meta])* $name:ident;)+) => {
+        $(explicit_layer! {
+            $(#[$doc])*
+            $name {
+                /// Connections.
+                connection: ConnectionOptions,
+                /// Regions.
+                regions: RegionOptions,
+                /// Retries.
+                retry: RetryOptions,
+                /// Requests.
+                request: RequestOptions,
+                /// Hedging.
+                hedging: HedgingOptions,
+                /// The account.
+                account: CosmosAccountOptions,
+            }
+        })+
+    };
 }
 
-impl CosmosRuntimeOptions {
-    /// Checks everything set on this layer.
-    ///
-    /// # Errors
-    /// Every option that is set to something that it does not allow.
-    pub fn validate(&self) -> Result<(), OptionErrors> {
-        let Self { connection, regions, retry, request, hedging, account } = self;
-        OptionErrors::gather([
-            connection.validate(),
-            regions.validate(),
-            retry.validate(),
-            request.validate(),
-            hedging.validate(),
-            account.validate(),
-        ])
-    }
-}
-
-/// The account layer: what one client was built with.
-///
-/// Open for the same reason as [`CosmosRuntimeOptions`].
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CosmosClientOptions {
-    /// Connections.
-    pub connection: ConnectionOptions,
-    /// Regions.
-    pub regions: RegionOptions,
-    /// Retries.
-    pub retry: RetryOptions,
-    /// Requests.
-    pub request: RequestOptions,
-    /// Hedging.
-    pub hedging: HedgingOptions,
-    /// The account.
-    pub account: CosmosAccountOptions,
-}
-
-impl CosmosClientOptions {
-    /// Checks everything set on this layer.
-    ///
-    /// # Errors
-    /// Every option that is set to something that it does not allow.
-    pub fn validate(&self) -> Result<(), OptionErrors> {
-        let Self { connection, regions, retry, request, hedging, account } = self;
-        OptionErrors::gather([
-            connection.validate(),
-            regions.validate(),
-            retry.validate(),
-            request.validate(),
-            hedging.validate(),
-            account.validate(),
-        ])
-    }
+explicit_layer! {
+    /// The runtime layer: what holds for every client of an application.
+    CosmosRuntimeOptions;
+    /// The account layer: what one client was built with.
+    CosmosClientOptions;
 }
 
 /// The environment layer: all groups that have variables, read once.

@@ -16,7 +16,8 @@ pub struct CosmosAccountOptions {
     /// Endpoints to find the account by when its own does not answer.
     pub custom_endpoints: Option<HashSet<String>>,
 
-    /// Whether reads may be upgraded to a quorum inside their region.
+    /// Whether reads may be upgraded to a quorum inside their region. The gateway decides that by itself, so it
+    /// changes nothing on connections to one, which are all that there are today.
     #[option(default = false)]
     pub enable_upgrade_consistency_to_local_quorum: Option<bool>,
 }

@@ -10,7 +10,8 @@ use crate::CosmosOptions;
 #[derive(Clone, Debug, PartialEq, CosmosOptions)]
 #[options(layers(runtime, account))]
 pub struct RegionOptions {
-    /// The region that the application runs in; others are tried by their distance from it.
+    /// The region that the application runs in: tried after the preferred regions and before all others, which
+    /// follow in the account's own order.
     pub application_region: Option<RegionName>,
 
     /// The regions to try, in this order.

@@ -197,9 +197,9 @@ open_enum! {
 /// Whether points lie on the globe or on a plane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GeospatialConfig {
-    /// What coordinates mean.
-    #[serde(rename = "type")]
-    pub kind: GeospatialType,
+    /// What coordinates mean; on the globe if it does not say.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<GeospatialType>,
     /// Members that this version does not know.
     #[serde(flatten)]
     pub extra: ExtraMembers,

@@ -11,7 +11,8 @@ use super::{JsonError, from_json};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorBody {
-    /// A word for the status, such as `NotFound`.
+    /// A word for the status, such as `NotFound`. Some servers leave it out.
+    #[serde(default)]
     pub code: String,
     /// What went wrong, for people.
     pub message: String,

@@ -87,9 +87,19 @@ impl Serialize for PartitionKeyRangeId {
     }
 }
 
+/// The service writes a string; other servers also write a number.
 impl<'de> Deserialize<'de> for PartitionKeyRangeId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a string or a whole number")]
+        enum Id {
+            Text(String),
+            Number(u64),
+        }
+        Ok(match Id::deserialize(deserializer)? {
+            Id::Text(text) => Self::from(text),
+            Id::Number(number) => Self::from(number.to_string()),
+        })
     }
 }
 
@@ -98,6 +108,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_id_may_be_a_number() {
+        for (id, expected) in
+            [(json!("7"), Some("7")), (json!(0), Some("0")), (json!(-1), None), (json!([]), None)]
+        {
+            let range = json!({"id": id, "minInclusive": "", "maxExclusive": "FF"});
+            let read = serde_json::from_value::<PartitionKeyRange>(range).ok();
+            assert_eq!(read.as_ref().map(|range| range.id.as_str()), expected);
+        }
+    }
 
     #[test]
     fn a_range_survives_a_round_trip() {

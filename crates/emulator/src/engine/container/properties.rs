@@ -40,7 +40,7 @@ pub(crate) fn complete(
     });
     properties
         .geospatial_config
-        .get_or_insert(GeospatialConfig { kind: GeospatialType::Geography, extra: Default::default() });
+        .get_or_insert(GeospatialConfig { kind: Some(GeospatialType::Geography), extra: Default::default() });
     let database = rid.parent().unwrap_or(rid);
     properties.rid = Some(rid.to_string());
     properties.self_link = Some(format!("dbs/{database}/colls/{rid}/"));

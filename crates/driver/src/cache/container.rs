@@ -1,0 +1,172 @@
+//! What the driver knows about containers: resource id, partition key definition, partitions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use cosmonaut_policy::{CosmosOperation, PartitionTarget};
+use cosmonaut_wire::model::{ContainerProperties, PartitionKeyDefinition};
+use cosmonaut_wire::partition_key::KeyShapeError;
+use cosmonaut_wire::{ResourceId, ResourcePath};
+use http::HeaderValue;
+
+use super::{PartitionRange, RangeMap, SingleFlight};
+use crate::error::{Error, ErrorKind};
+
+/// At most this many containers are kept; beyond it all are read anew.
+const MOST_CONTAINERS: usize = 10_000;
+
+/// A container.
+pub(crate) struct Container {
+    pub(crate) rid: ResourceId,
+    /// The resource id as it travels.
+    pub(crate) rid_header: HeaderValue,
+    pub(crate) definition: PartitionKeyDefinition,
+    pub(crate) ranges: SingleFlight<RangeMap>,
+    /// Whether an answer came from another partition than expected.
+    ranges_are_stale: AtomicBool,
+}
+
+impl Container {
+    /// A container as the service describes it.
+    pub(crate) fn of(properties: ContainerProperties) -> Result<Self, Error> {
+        let text = properties.rid.as_deref().unwrap_or_default();
+        let invalid = |_| {
+            let message =
+                format!("container {:?} has the resource id {text:?}, which is none", properties.id);
+            Error::new(ErrorKind::InvalidResponse, message)
+        };
+        let rid: ResourceId = text.parse().map_err(invalid)?;
+        let rid_header =
+            HeaderValue::try_from(text).map_err(|_| Error::new(ErrorKind::InvalidResponse, text))?;
+        Ok(Self {
+            rid,
+            rid_header,
+            definition: properties.partition_key,
+            ranges: SingleFlight::default(),
+            ranges_are_stale: AtomicBool::new(false),
+        })
+    }
+
+    /// Notes that the partitions are not as known.
+    pub(crate) fn doubt_ranges(&self) {
+        self.ranges_are_stale.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the partitions were found not to be as known, since this was last asked.
+    pub(crate) fn take_doubt(&self) -> bool {
+        // Nearly always unset, so that reading is enough.
+        self.ranges_are_stale.load(Ordering::Relaxed) && self.ranges_are_stale.swap(false, Ordering::Relaxed)
+    }
+
+    /// The partition that an operation is for; `None` if it is for several.
+    ///
+    /// # Errors
+    /// A key that does not fit the container.
+    pub(crate) fn partition<'a>(
+        &self,
+        operation: &CosmosOperation,
+        ranges: &'a RangeMap,
+    ) -> Result<Option<&'a PartitionRange>, KeyShapeError> {
+        Ok(match operation.target() {
+            PartitionTarget::None => None,
+            PartitionTarget::Key { key, .. } => {
+                let components = key.components().len();
+                if components == self.definition.paths.len() || components == 0 {
+                    ranges.holding(&key.effective(&self.definition)?)
+                } else {
+                    ranges.holding_all_of(&key.range(&self.definition)?)
+                }
+            }
+            PartitionTarget::Range(id) => ranges.by_id(id),
+            PartitionTarget::Epk { partition: Some(id), .. } => ranges.by_id(id),
+            PartitionTarget::Epk { range, partition: None } => ranges.holding_all_of(range),
+        })
+    }
+}
+
+/// The containers that the driver knows, by their path.
+#[derive(Default)]
+pub(crate) struct ContainerCache {
+    slots: ArcSwap<HashMap<Box<str>, Arc<SingleFlight<Container>>>>,
+}
+
+impl ContainerCache {
+    /// A container that is known already. Takes no lock and allocates nothing.
+    pub(crate) fn known(&self, path: &str) -> Option<Arc<Container>> {
+        self.slots.load().get(path)?.current()
+    }
+
+    /// The place for a container.
+    pub(crate) fn slot(&self, path: &str) -> Arc<SingleFlight<Container>> {
+        if let Some(slot) = self.slots.load().get(path) {
+            return Arc::clone(slot);
+        }
+        let new = Arc::new(SingleFlight::default());
+        self.slots.rcu(|slots| {
+            let mut next = if slots.len() < MOST_CONTAINERS { HashMap::clone(slots) } else { HashMap::new() };
+            next.entry(path.into()).or_insert_with(|| Arc::clone(&new));
+            next
+        });
+        self.slots.load().get(path).map_or(new, Arc::clone)
+    }
+
+    /// Forgets a container, if it is still the one that was known.
+    pub(crate) fn forget(&self, path: &str, container: &Arc<Container>) {
+        self.slots.rcu(|slots| {
+            let mut next = HashMap::clone(slots);
+            let is_same = |slot: &Arc<SingleFlight<Container>>| {
+                slot.current().is_none_or(|current| Arc::ptr_eq(&current, container))
+            };
+            if next.get(path).is_some_and(is_same) {
+                next.remove(path);
+            }
+            next
+        });
+    }
+}
+
+/// The container that a path is in, or names: `/dbs/x/colls/y`. `None` if it is in none.
+pub(crate) fn container_path(path: &ResourcePath) -> Option<&str> {
+    let text = path.as_str();
+    let mut slashes = text.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(place, _)| place);
+    let (_, _, kind, name) = (slashes.next()?, slashes.next()?, slashes.next()?, slashes.next()?);
+    let end = slashes.next().unwrap_or(text.len());
+    (text[kind..name] == *"/colls" && name + 1 < end).then(|| &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_its_container() {
+        for (path, expected) in [
+            ("/dbs/d/colls/c", Some("/dbs/d/colls/c")),
+            ("/dbs/d/colls/c/docs/1", Some("/dbs/d/colls/c")),
+            ("/dbs/d/colls/c/docs", Some("/dbs/d/colls/c")),
+            ("/dbs/d/colls", None),
+            ("/dbs/d/users/u", None),
+            ("/dbs/d", None),
+            ("/", None),
+        ] {
+            assert_eq!(container_path(&ResourcePath::parse(path).unwrap()), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_container_is_forgotten_once() {
+        let cache = ContainerCache::default();
+        let properties: ContainerProperties = serde_json::from_str(
+            r#"{"id":"c","_rid":"1FAbAPmd4Rw=","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#,
+        )
+        .unwrap();
+        let container = Arc::new(Container::of(properties).unwrap());
+        let slot = cache.slot("/dbs/d/colls/c");
+        assert!(Arc::ptr_eq(&slot, &cache.slot("/dbs/d/colls/c")));
+        cache.forget("/dbs/d/colls/c", &container);
+        assert!(!Arc::ptr_eq(&slot, &cache.slot("/dbs/d/colls/c")));
+        assert!(cache.known("/dbs/d/colls/c").is_none());
+    }
+}

@@ -1,0 +1,86 @@
+//! What runs for a driver in the background: refreshing the account, bringing back partitions and endpoints.
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use cosmonaut_policy::{CosmosEndpoint, Deadline};
+
+use super::DriverCore;
+use crate::tasks::BackgroundTaskManager;
+
+/// How often the account is read anew without a reason.
+const ACCOUNT_REFRESH_INTERVAL: Duration = Duration::from_secs(5 * 60);
+/// How often endpoints that cannot be reached are tried.
+const ENDPOINT_PROBE_INTERVAL: Duration = Duration::from_secs(10);
+/// How long such a try may take.
+const ENDPOINT_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl DriverCore {
+    /// Starts what looks after the account and its partitions.
+    pub(crate) fn start(self: &Arc<Self>, tasks: &BackgroundTaskManager) {
+        let sweep = self.location.partition_config().failback_sweep_interval;
+        tasks.spawn(
+            "account refresh",
+            self.every(ACCOUNT_REFRESH_INTERVAL, |core| async move {
+                if core.location.load().is_some() {
+                    // A failure leaves what is known; the next round tries again.
+                    let _ = core.refresh_account().await;
+                }
+            }),
+        );
+        tasks.spawn(
+            "partition failback sweep",
+            self.every(sweep, |core| async move { core.location.sweep(core.platform.now()) }),
+        );
+        tasks.spawn(
+            "endpoint probe",
+            self.every(ENDPOINT_PROBE_INTERVAL, |core| async move { core.check_lost_endpoints() }),
+        );
+    }
+
+    fn every<F>(
+        self: &Arc<Self>,
+        interval: Duration,
+        work: impl Fn(Arc<Self>) -> F + Send + 'static,
+    ) -> impl Future<Output = ()> + Send + 'static
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let core = Arc::clone(self);
+        async move {
+            loop {
+                core.platform.sleep(interval).await;
+                work(Arc::clone(&core)).await;
+            }
+        }
+    }
+
+    fn check_lost_endpoints(&self) {
+        let Some(location) = self.location.load() else { return };
+        for endpoint in location.account.endpoints_to_probe(self.platform.now()) {
+            self.check_endpoint(endpoint.clone());
+        }
+    }
+
+    /// Tries in the background whether an endpoint can be reached. One try at a time for each.
+    pub(crate) fn check_endpoint(&self, endpoint: CosmosEndpoint) {
+        let (Some(core), Some(tasks)) = (self.this.upgrade(), self.tasks.upgrade()) else { return };
+        if !self.lock_probing().insert(endpoint.clone()) {
+            return;
+        }
+        tasks.spawn("endpoint check", async move {
+            let deadline = Deadline::after(core.platform.now(), ENDPOINT_PROBE_TIMEOUT);
+            let (result, _) = core.ask(&endpoint, Some(deadline)).await;
+            // Any answer will do: what is asked is whether there is a way there.
+            let reachable = result.answer().is_some();
+            core.location.probed(&endpoint, reachable, core.platform.now());
+            core.lock_probing().remove(&endpoint);
+        });
+    }
+
+    fn lock_probing(&self) -> std::sync::MutexGuard<'_, HashSet<CosmosEndpoint>> {
+        self.probing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,174 @@
+//! The driver of one account: the only way in is to execute an operation.
+
+mod account;
+mod background;
+mod core;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cosmonaut_policy::{
+    CosmosEndpoint, CosmosOperation, Deadline, LocationSnapshot, PartitionId, ShardStats,
+};
+use cosmonaut_wire::model::{AccountProperties, PartitionKeyDefinition};
+use cosmonaut_wire::{EpkRange, PartitionKeyRangeId, ResourceId, ResourcePath, SessionToken};
+
+use crate::cache::container_path;
+use crate::error::{Error, ErrorKind};
+use crate::options::OperationOptions;
+use crate::pipeline::OperationPipeline;
+use crate::response::CosmosResponse;
+use crate::tasks::BackgroundTaskManager;
+
+pub(crate) use core::DriverCore;
+
+/// The driver of one account. Cheap to clone; the last clone that is dropped stops what runs for it.
+#[derive(Clone)]
+pub struct CosmosDriver {
+    core: Arc<DriverCore>,
+    tasks: Arc<BackgroundTaskManager>,
+}
+
+/// A container as the driver knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerInfo {
+    /// The resource id.
+    pub rid: ResourceId,
+    /// How its items are partitioned.
+    pub partition_key: PartitionKeyDefinition,
+}
+
+/// A physical partition as the driver knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionInfo {
+    /// Which one it is.
+    pub id: PartitionId,
+    /// The part of the key space that it holds.
+    pub range: EpkRange,
+    /// The partitions that it was split from, oldest first.
+    pub parents: Vec<PartitionKeyRangeId>,
+}
+
+impl CosmosDriver {
+    /// A driver whose background tasks run for as long as it is held.
+    pub(crate) fn start(core: Arc<DriverCore>, tasks: Arc<BackgroundTaskManager>) -> Self {
+        core.start(&tasks);
+        Self { core, tasks }
+    }
+
+    /// Runs an operation: routes it, sends it, and retries as far as that is safe and the options allow.
+    ///
+    /// Dropping the future cancels whatever is under way.
+    ///
+    /// # Errors
+    /// Whatever is not the answer that was asked for; see [`ErrorKind`](crate::ErrorKind).
+    pub async fn execute_operation(
+        &self,
+        operation: &CosmosOperation,
+        options: &OperationOptions,
+    ) -> Result<CosmosResponse, Error> {
+        let core = &*self.core;
+        let timeout = core.options.request(options).end_to_end_timeout();
+        let deadline = timeout.map(|timeout| Deadline::after(core.platform.now(), timeout));
+        let run = OperationPipeline::new(core, operation, options, deadline).run();
+        #[cfg(feature = "tracing")]
+        // Boxed, as the span's wrapper would take the room of the whole operation a second time.
+        let run = crate::telemetry::observed(
+            operation,
+            core.location.default_endpoint().authority().host(),
+            Box::pin(run),
+        );
+        run.await
+    }
+
+    /// Reads the account, so that a wrong endpoint or key shows now and not at the first operation.
+    ///
+    /// # Errors
+    /// If the account cannot be read.
+    pub async fn initialize(&self) -> Result<(), Error> {
+        self.core.read_location().await.map(drop)
+    }
+
+    /// The account as it last described itself; asks if it has not.
+    ///
+    /// # Errors
+    /// If the account cannot be read.
+    pub async fn account(&self) -> Result<Arc<AccountProperties>, Error> {
+        self.core.read_account().await
+    }
+
+    /// Which endpoints and partitions are in service; `None` until the account has been read.
+    pub fn location(&self) -> Option<Arc<LocationSnapshot>> {
+        self.core.location.load()
+    }
+
+    /// What is known about a container, by name or resource id; asks if nothing is.
+    ///
+    /// # Errors
+    /// A path that is no container's, or a container that cannot be read.
+    pub async fn container(&self, path: &ResourcePath) -> Result<ContainerInfo, Error> {
+        let container = self.core.container_of(container_of(path)?).await?;
+        Ok(ContainerInfo { rid: container.rid, partition_key: container.definition.clone() })
+    }
+
+    /// The partitions of a container, in the order of the key space. `refresh` asks even if they are known.
+    ///
+    /// # Errors
+    /// A path that is no container's, or partitions that cannot be read.
+    pub async fn partitions(&self, path: &ResourcePath, refresh: bool) -> Result<Vec<PartitionInfo>, Error> {
+        let map = self.core.ranges_of(container_of(path)?, refresh).await?;
+        let info = |range: &crate::cache::PartitionRange| PartitionInfo {
+            id: range.id.clone(),
+            range: range.range.clone(),
+            parents: range.parents.to_vec(),
+        };
+        Ok(map.ranges().iter().map(info).collect())
+    }
+
+    /// All that this driver has seen of a container, for passing on to another.
+    pub fn session_token(&self, container: ResourceId) -> SessionToken {
+        self.core.sessions.load().for_container(container)
+    }
+
+    /// Continues a session from elsewhere: reads will see at least what the token has.
+    pub fn adopt_session_token(&self, container: ResourceId, token: &SessionToken) {
+        self.core.sessions.adopt(container, token);
+    }
+
+    /// The HTTP/2 connections to an endpoint; none if it does not speak HTTP/2.
+    pub fn shards(&self, endpoint: &CosmosEndpoint) -> Vec<ShardStats> {
+        self.core.transport.transport.shards(endpoint)
+    }
+
+    /// Looks over all HTTP/2 connections now, as is done at intervals anyway.
+    pub fn sweep_shards(&self) {
+        self.core.transport.transport.sweep();
+    }
+
+    /// Looks over endpoints and partitions now, as is done at intervals anyway.
+    pub fn sweep_partitions(&self) {
+        self.core.location.sweep(self.core.platform.now());
+    }
+
+    /// Stops what runs in the background, and returns when it has. Operations still work, but nothing is
+    /// refreshed.
+    pub async fn shutdown(&self) {
+        self.tasks.shutdown().await;
+    }
+}
+
+fn container_of(path: &ResourcePath) -> Result<&str, Error> {
+    container_path(path).ok_or_else(|| {
+        let message =
+            format!("{} is not in a container (a container's path is /dbs/x/colls/y)", path.as_str());
+        Error::new(ErrorKind::Configuration, message)
+    })
+}
+
+impl fmt::Debug for CosmosDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CosmosDriver")
+            .field("endpoint", self.core.location.default_endpoint())
+            .finish_non_exhaustive()
+    }
+}

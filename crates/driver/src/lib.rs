@@ -1,0 +1,40 @@
+//! Runs Cosmos DB operations: the IO shell around the decisions of `cosmonaut-policy`.
+//!
+//! [`CosmosDriver::execute_operation`] is the only way in. It finds the partition, asks the policy where to
+//! go, signs and sends over the connection that the policy picks, and does what the policy says next. It
+//! parses no user types.
+
+#[cfg(feature = "azure-core")]
+mod azure;
+mod cache;
+mod clock;
+mod credential;
+mod diagnostics;
+mod driver;
+mod error;
+#[cfg(feature = "fault_injection")]
+pub mod fault_injection;
+mod location;
+mod options;
+mod pipeline;
+pub mod platform;
+mod race;
+mod response;
+mod runtime;
+mod session;
+mod tasks;
+#[cfg(feature = "tracing")]
+mod telemetry;
+pub mod transport;
+
+#[cfg(feature = "azure-core")]
+pub use azure::AzureHttpClientFactory;
+pub use cosmonaut_policy::{CosmosOperation, OperationType, PartitionId, PartitionTarget, Precondition};
+pub use credential::{AccessToken, Credential, CredentialError, TokenProvider};
+pub use diagnostics::{AttemptDiagnostics, AttemptOutcome, DiagnosticsContext, NextStep};
+pub use driver::{ContainerInfo, CosmosDriver, PartitionInfo};
+pub use error::{Error, ErrorKind};
+pub use options::OperationOptions;
+pub use response::CosmosResponse;
+pub use runtime::{CosmosDriverRuntime, CosmosDriverRuntimeBuilder};
+pub use tasks::{BackgroundTaskManager, TaskPanic};

@@ -1,0 +1,68 @@
+//! The options of one operation, and all layers of one driver together.
+
+use std::sync::Arc;
+
+use cosmonaut_options::{
+    ConnectionOptionsView, CosmosAccountOptionsView, CosmosClientOptions, CosmosRuntimeOptions,
+    EnvironmentOptions, HedgingOptions, HedgingOptionsView, OptionErrors, RegionOptionsView, RequestOptions,
+    RequestOptionsView, RetryOptionsView,
+};
+use cosmonaut_wire::SessionToken;
+
+/// The options of one operation.
+///
+/// It is open on purpose, so that `..Default::default()` works outside this crate.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OperationOptions {
+    /// What any request may carry.
+    pub request: RequestOptions,
+    /// Whether and when a second region is asked.
+    pub hedging: HedgingOptions,
+    /// The session to continue, instead of the driver's own.
+    pub session_token: Option<SessionToken>,
+}
+
+/// What was set at the layers below the operation.
+pub(crate) struct LayeredOptions {
+    pub(crate) environment: Arc<EnvironmentOptions>,
+    pub(crate) runtime: Arc<CosmosRuntimeOptions>,
+    pub(crate) account: CosmosClientOptions,
+}
+
+impl LayeredOptions {
+    /// Checks what was set for the account, and what only all layers together can get wrong.
+    pub(crate) fn validate(&self) -> Result<(), OptionErrors> {
+        self.account.validate()?;
+        self.connection().sharding().validate()
+    }
+
+    pub(crate) fn connection(&self) -> ConnectionOptionsView<'_> {
+        ConnectionOptionsView::new(
+            &self.environment.connection,
+            &self.runtime.connection,
+            &self.account.connection,
+        )
+    }
+
+    pub(crate) fn regions(&self) -> RegionOptionsView<'_> {
+        RegionOptionsView::new(&self.runtime.regions, &self.account.regions)
+    }
+
+    pub(crate) fn retry(&self) -> RetryOptionsView<'_> {
+        RetryOptionsView::new(&self.environment.retry, &self.runtime.retry, &self.account.retry)
+    }
+
+    pub(crate) fn account(&self) -> CosmosAccountOptionsView<'_> {
+        CosmosAccountOptionsView::new(&self.runtime.account, &self.account.account)
+    }
+
+    pub(crate) fn request<'a>(&'a self, operation: &'a OperationOptions) -> RequestOptionsView<'a> {
+        let Self { environment, runtime, account } = self;
+        RequestOptionsView::new(&environment.request, &runtime.request, &account.request, &operation.request)
+    }
+
+    pub(crate) fn hedging<'a>(&'a self, operation: &'a OperationOptions) -> HedgingOptionsView<'a> {
+        let Self { environment, runtime, account } = self;
+        HedgingOptionsView::new(&environment.hedging, &runtime.hedging, &account.hedging, &operation.hedging)
+    }
+}

@@ -1,0 +1,13 @@
+//! How an operation runs: attempts across regions, and within each the tries over connections.
+//!
+//! The operation pipeline asks `cosmonaut-policy` where to go and what to do next; the transport pipeline
+//! signs, sends and repeats on the spot. Neither decides anything itself.
+
+mod attempt;
+mod hedge;
+mod operation;
+mod target;
+mod transport;
+
+pub(crate) use operation::{OperationPipeline, out_of_time};
+pub(crate) use transport::{Leg, TransportPipeline};

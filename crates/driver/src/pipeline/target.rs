@@ -1,0 +1,184 @@
+//! Which container and partition an operation is for, from the caches; what is not there is fetched.
+
+use std::sync::Arc;
+
+use cosmonaut_policy::{CosmosOperation, Deadline, OperationType, PartitionId, Precondition};
+use cosmonaut_wire::model::{ContainerProperties, FeedEnvelope, PartitionKeyRange, from_json};
+use cosmonaut_wire::{PartitionKeyRangeId, ResourcePath, ResourceType, headers};
+use http::{HeaderValue, StatusCode, header};
+
+use crate::cache::{Container, PartitionRange, RangeMap, container_path};
+use crate::driver::DriverCore;
+use crate::error::{Error, ErrorKind};
+
+/// Pages of partitions that are read at most. An account has far fewer; a server that never ends is not
+/// followed.
+const MOST_PAGES: usize = 1_000;
+
+/// What an operation is for.
+#[derive(Clone, Default)]
+pub(super) struct Target {
+    pub(super) container: Option<Arc<Container>>,
+    pub(super) partition: Option<PartitionId>,
+    pub(super) parents: Option<Arc<[PartitionKeyRangeId]>>,
+}
+
+impl Target {
+    fn of(container: Arc<Container>, range: Option<&PartitionRange>) -> Self {
+        Self {
+            partition: range.map(|range| range.id.clone()),
+            parents: range.map(|range| Arc::clone(&range.parents)),
+            container: Some(container),
+        }
+    }
+}
+
+impl DriverCore {
+    /// What an operation is for, in the usual case that everything is known. `None` if something is to be
+    /// fetched.
+    ///
+    /// # Errors
+    /// A key that does not fit the container.
+    pub(super) fn known_target(&self, operation: &CosmosOperation) -> Result<Option<Target>, Error> {
+        let Some(path) = container_path(operation.path()).filter(|_| operation.is_partitioned()) else {
+            return Ok(Some(Target::default()));
+        };
+        let Some(container) = self.containers.known(path) else { return Ok(None) };
+        let Some(ranges) = container.ranges.current().filter(|_| !container.take_doubt()) else {
+            return Ok(None);
+        };
+        let range = container.partition(operation, &ranges).map_err(invalid_key)?;
+        Ok(Some(Target::of(Arc::clone(&container), range)))
+    }
+
+    /// What an operation is for, with what is not known fetched. If the container cannot be read, the
+    /// operation is sent without knowing: its own answer says more than that of a question it did not ask.
+    pub(super) async fn fetched_target(
+        &self,
+        operation: &CosmosOperation,
+        deadline: Option<Deadline>,
+    ) -> Result<Target, Error> {
+        let Some(path) = container_path(operation.path()) else { return Ok(Target::default()) };
+        match self.fetch_target(operation, path, deadline).await {
+            Err(error) if error.status().is_some() && error.kind() != ErrorKind::DeadlineExceeded => {
+                Ok(Target::default())
+            }
+            result => result,
+        }
+    }
+
+    async fn fetch_target(
+        &self,
+        operation: &CosmosOperation,
+        path: &str,
+        deadline: Option<Deadline>,
+    ) -> Result<Target, Error> {
+        let slot = self.containers.slot(path);
+        let container = slot.get(self.fetch_container(path, deadline)).await?;
+        let ranges = self.refresh_ranges(path, &container, deadline).await?;
+        let range = container.partition(operation, &ranges).map_err(invalid_key)?;
+        Ok(Target::of(Arc::clone(&container), range))
+    }
+
+    /// Reads anew what a partition map says, unless another has done so since.
+    pub(super) async fn refresh_ranges(
+        &self,
+        path: &str,
+        container: &Container,
+        deadline: Option<Deadline>,
+    ) -> Result<Arc<RangeMap>, Error> {
+        let known = container.ranges.current();
+        let fetch = self.fetch_ranges(path, container, known.clone(), deadline);
+        container.ranges.refresh(known.as_ref(), fetch).await
+    }
+
+    /// The partitions of a container, from the cache or the service.
+    pub(crate) async fn ranges_of(&self, path: &str, force: bool) -> Result<Arc<RangeMap>, Error> {
+        let container = self.container_of(path).await?;
+        match container.ranges.current().filter(|_| !force && !container.take_doubt()) {
+            Some(ranges) => Ok(ranges),
+            None => self.refresh_ranges(path, &container, None).await,
+        }
+    }
+
+    /// A container, from the cache or the service.
+    pub(crate) async fn container_of(&self, path: &str) -> Result<Arc<Container>, Error> {
+        self.containers.slot(path).get(self.fetch_container(path, None)).await
+    }
+
+    async fn fetch_container(&self, path: &str, deadline: Option<Deadline>) -> Result<Container, Error> {
+        let read = CosmosOperation::new(OperationType::Read, ResourcePath::parse(path)?);
+        let response = self.run_metadata(&read, deadline).await?;
+        let properties = from_json::<ContainerProperties>("container", response.body());
+        Container::of(properties.map_err(|error| Error::caused_by(ErrorKind::InvalidResponse, error))?)
+    }
+
+    /// Follows the feed of partitions from where the known map ends, or from its beginning if that leads
+    /// nowhere.
+    async fn fetch_ranges(
+        &self,
+        path: &str,
+        container: &Container,
+        known: Option<Arc<RangeMap>>,
+        deadline: Option<Deadline>,
+    ) -> Result<RangeMap, Error> {
+        let feed = Arc::new(ResourcePath::parse(path)?.feed(ResourceType::PartitionKeyRange)?);
+        let from = known.as_deref().and_then(RangeMap::etag).cloned();
+        if from.is_some() {
+            let (changed, etag) = self.follow_ranges(&feed, from, deadline).await?;
+            if let Some(map) = RangeMap::merge(known.as_deref(), container.rid, changed, etag) {
+                return Ok(map);
+            }
+        }
+        let (all, etag) = self.follow_ranges(&feed, None, deadline).await?;
+        RangeMap::merge(None, container.rid, all, etag).ok_or_else(|| {
+            let message = format!(
+                "the partitions of {path} do not cover the key space (try again: one may be splitting)"
+            );
+            Error::new(ErrorKind::InvalidResponse, message)
+        })
+    }
+
+    async fn follow_ranges(
+        &self,
+        feed: &Arc<ResourcePath>,
+        mut etag: Option<HeaderValue>,
+        deadline: Option<Deadline>,
+    ) -> Result<(Vec<PartitionKeyRange>, Option<HeaderValue>), Error> {
+        let mut ranges = Vec::new();
+        for _ in 0..MOST_PAGES {
+            let mut page = CosmosOperation::new(OperationType::ChangeFeed, Arc::clone(feed))
+                .with_header(headers::MAX_ITEM_COUNT, HeaderValue::from_static("-1"));
+            if let Some(etag) = etag.clone() {
+                page = page.with_precondition(Precondition::IfNoneMatch(etag));
+            }
+            let response = self.run_metadata(&page, deadline).await?;
+            if response.status().code() == StatusCode::NOT_MODIFIED {
+                break;
+            }
+            let before = ranges.len();
+            read_ranges(response.body(), &mut ranges)?;
+            let next = response.headers().get(header::ETAG).cloned();
+            // Without an etag, or without progress, there is no next page to ask for.
+            let is_last = next.is_none() || next == etag || ranges.len() == before;
+            etag = next.or(etag);
+            if is_last {
+                break;
+            }
+        }
+        Ok((ranges, etag))
+    }
+}
+
+fn read_ranges(body: &[u8], into: &mut Vec<PartitionKeyRange>) -> Result<(), Error> {
+    let invalid = |error| Error::caused_by(ErrorKind::InvalidResponse, error);
+    let page = FeedEnvelope::parse(ResourceType::PartitionKeyRange, body).map_err(invalid)?;
+    for item in page.items {
+        into.push(from_json("partition key range", item.get().as_bytes()).map_err(invalid)?);
+    }
+    Ok(())
+}
+
+fn invalid_key(error: cosmonaut_wire::partition_key::KeyShapeError) -> Error {
+    Error::caused_by(ErrorKind::BadRequest, error)
+}

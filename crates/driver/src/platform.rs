@@ -1,0 +1,206 @@
+//! The door through which time, chance and tasks come into the driver.
+//!
+//! Production runs on tokio; a simulator puts its own clock, seed and scheduler here. This is the one file
+//! of the crate that may ask the machine for any of them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use cosmonaut_policy::Moment;
+
+use crate::transport::BoxFuture;
+
+/// Time, chance and tasks.
+pub trait Platform: Send + Sync + 'static {
+    /// The time since some fixed point; never goes back.
+    fn now(&self) -> Moment;
+
+    /// The time of day, as a duration since the start of 1970, UTC. It may be set back.
+    fn time_of_day(&self) -> Duration;
+
+    /// Ends after some time.
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()>;
+
+    /// Runs a task in the background.
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Task;
+
+    /// A random number, evenly spread over all 64 bits.
+    fn random(&self) -> u64;
+
+    /// How busy the processors have been since this was last asked, from 0 to 1; `None` if that cannot be
+    /// known.
+    fn cpu_load(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// A number from 0 up to 1, by chance.
+pub(crate) fn chance(platform: &dyn Platform) -> f64 {
+    // The upper 53 bits are all that a fraction can hold.
+    (platform.random() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A running task; stopped when dropped, unless detached.
+#[must_use = "dropping a task stops it"]
+pub struct Task {
+    stop: Option<Box<dyn FnOnce() + Send + Sync>>,
+}
+
+impl Task {
+    /// A task that `stop` stops.
+    pub fn new(stop: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self { stop: Some(Box::new(stop)) }
+    }
+
+    /// Lets the task run to its end.
+    pub fn detach(mut self) {
+        self.stop = None;
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop();
+        }
+    }
+}
+
+/// Tokio, and the machine's clocks.
+pub struct TokioPlatform {
+    started: Instant,
+    state: AtomicU64,
+    processors: Mutex<Option<ProcessorTime>>,
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+impl TokioPlatform {
+    /// Reads the machine's clocks from here on.
+    pub fn new() -> Self {
+        let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+        Self {
+            started: Instant::now(),
+            state: AtomicU64::new(seed ^ u64::from(std::process::id()) << 40),
+            processors: Mutex::new(ProcessorTime::read()),
+        }
+    }
+}
+
+impl Default for TokioPlatform {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+impl Platform for TokioPlatform {
+    fn now(&self) -> Moment {
+        Moment::after_start(self.started.elapsed())
+    }
+
+    fn time_of_day(&self) -> Duration {
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Task {
+        let handle = tokio::spawn(task).abort_handle();
+        Task::new(move || handle.abort())
+    }
+
+    fn random(&self) -> u64 {
+        // SplitMix64: each step is an addition, so that concurrent callers need no lock.
+        let mut z = self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn cpu_load(&self) -> Option<f64> {
+        let now = ProcessorTime::read()?;
+        let before = self.processors.lock().unwrap_or_else(PoisonError::into_inner).replace(now)?;
+        now.load_since(before)
+    }
+}
+
+/// How long the processors have worked and idled since the machine was started, in the kernel's ticks.
+#[derive(Clone, Copy)]
+struct ProcessorTime {
+    idle: u64,
+    total: u64,
+}
+
+impl ProcessorTime {
+    /// Known on Linux only; elsewhere the guard that asks for it is off.
+    fn read() -> Option<Self> {
+        Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn parse(stat: &str) -> Option<Self> {
+        let ticks: Vec<u64> = stat
+            .lines()
+            .next()?
+            .strip_prefix("cpu ")?
+            .split_whitespace()
+            .map_while(|tick| tick.parse().ok())
+            .collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal; guest time is in user time already.
+        let ticks = ticks.get(..8)?;
+        Some(Self { idle: ticks[3] + ticks[4], total: ticks.iter().sum() })
+    }
+
+    fn load_since(self, before: Self) -> Option<f64> {
+        let total = self.total.checked_sub(before.total).filter(|total| *total > 0)?;
+        let idle = self.idle.saturating_sub(before.idle).min(total);
+        Some(1.0 - idle as f64 / total as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_is_the_share_of_ticks_that_were_not_idle() {
+        let at = |line: &str| ProcessorTime::parse(line).unwrap();
+        let before = at("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1");
+        for (line, expected) in [
+            ("cpu  190 0 100 810 0 0 0 0", Some(0.9)),
+            ("cpu  100 0 100 850 50 0 0 0", Some(0.0)),
+            ("cpu  100 0 100 800 0 0 0 0", None),
+            ("cpu  1 0 0 0 0 0 0 0", None),
+        ] {
+            assert_eq!(at(line).load_since(before), expected, "{line}");
+        }
+        assert!(ProcessorTime::parse("intr 1 2 3").is_none());
+        assert!(ProcessorTime::parse("cpu  1 2").is_none());
+    }
+
+    #[test]
+    fn chance_stays_below_one() {
+        struct Fixed(u64);
+        impl Platform for Fixed {
+            fn now(&self) -> Moment {
+                Moment::START
+            }
+            fn time_of_day(&self) -> Duration {
+                Duration::ZERO
+            }
+            fn sleep(&self, _: Duration) -> BoxFuture<'static, ()> {
+                Box::pin(std::future::pending())
+            }
+            fn spawn(&self, _: BoxFuture<'static, ()>) -> Task {
+                Task::new(|| ())
+            }
+            fn random(&self) -> u64 {
+                self.0
+            }
+        }
+        assert_eq!(chance(&Fixed(0)), 0.0);
+        assert!(chance(&Fixed(u64::MAX)) < 1.0);
+    }
+}

@@ -1,0 +1,224 @@
+//! Background tasks: started by name, stopped with their owner, their panics caught and kept.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::sync::Notify;
+
+use crate::platform::{Platform, Task};
+use crate::transport::BoxFuture;
+
+/// The tasks of one owner. Dropping it stops them.
+pub struct BackgroundTaskManager {
+    platform: Arc<dyn Platform>,
+    shared: Arc<Shared>,
+    next_id: AtomicU64,
+}
+
+#[derive(Default)]
+struct Shared {
+    tasks: Mutex<Tasks>,
+    running: AtomicUsize,
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct Tasks {
+    running: Vec<(u64, Task)>,
+    panics: Vec<TaskPanic>,
+    is_shut_down: bool,
+}
+
+/// A background task that panicked. The others go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskPanic {
+    /// The task.
+    pub task: &'static str,
+    /// What it said.
+    pub message: String,
+}
+
+impl BackgroundTaskManager {
+    /// No tasks yet.
+    pub fn new(platform: Arc<dyn Platform>) -> Self {
+        Self { platform, shared: Arc::default(), next_id: AtomicU64::new(0) }
+    }
+
+    /// Runs a task until it ends or its owner does. After a shutdown nothing is started.
+    pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let mut tasks = self.shared.lock();
+        if tasks.is_shut_down {
+            return;
+        }
+        self.shared.running.fetch_add(1, Ordering::AcqRel);
+        let watched = Watched { id, name, task: Box::pin(task), shared: Arc::clone(&self.shared) };
+        let task = self.platform.spawn(Box::pin(watched));
+        tasks.running.push((id, task));
+    }
+
+    /// How many tasks are running.
+    pub fn running(&self) -> usize {
+        self.shared.running.load(Ordering::Acquire)
+    }
+
+    /// The panics so far.
+    pub fn panics(&self) -> Vec<TaskPanic> {
+        self.shared.lock().panics.clone()
+    }
+
+    /// Stops all tasks, and returns when the last has been dropped.
+    pub async fn shutdown(&self) {
+        self.stop();
+        loop {
+            let mut ended = pin!(self.shared.ended.notified());
+            ended.as_mut().enable();
+            if self.running() == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn stop(&self) {
+        let stopped = {
+            let mut tasks = self.shared.lock();
+            tasks.is_shut_down = true;
+            std::mem::take(&mut tasks.running)
+        };
+        // Outside the lock: a task that is dropped on the spot takes it.
+        drop(stopped);
+    }
+}
+
+impl Drop for BackgroundTaskManager {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A task whose end is noticed, whichever way it comes.
+struct Watched {
+    id: u64,
+    name: &'static str,
+    task: BoxFuture<'static, ()>,
+    shared: Arc<Shared>,
+}
+
+impl Future for Watched {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // After a panic the future is never polled again, so no broken state is seen.
+        match catch_unwind(AssertUnwindSafe(|| self.task.as_mut().poll(context))) {
+            Ok(poll) => poll,
+            Err(payload) => {
+                let panic = TaskPanic { task: self.name, message: message_of(&*payload) };
+                self.shared.lock().panics.push(panic);
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let finished = {
+            let mut tasks = self.shared.lock();
+            let place = tasks.running.iter().position(|(id, _)| *id == self.id);
+            place.map(|place| tasks.running.swap_remove(place))
+        };
+        if let Some((_, task)) = finished {
+            task.detach();
+        }
+        self.shared.running.fetch_sub(1, Ordering::AcqRel);
+        self.shared.ended.notify_waiters();
+    }
+}
+
+fn message_of(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without words".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::TokioPlatform;
+
+    fn manager() -> BackgroundTaskManager {
+        BackgroundTaskManager::new(Arc::new(TokioPlatform::new()))
+    }
+
+    #[tokio::test]
+    async fn a_task_that_ends_is_forgotten_and_one_that_panics_is_kept_in_mind() {
+        let manager = manager();
+        let (done, ended) = tokio::sync::oneshot::channel();
+        manager.spawn("good", async move { done.send(()).unwrap() });
+        manager.spawn("bad", async { panic!("no {}", "luck") });
+        ended.await.unwrap();
+        manager.shutdown().await;
+        assert_eq!(manager.running(), 0);
+        assert!(manager.panics().is_empty() || manager.panics()[0].message == "no luck");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_caught_and_the_others_go_on() {
+        let manager = manager();
+        let (done, ended) = tokio::sync::oneshot::channel();
+        let (go, started) = tokio::sync::oneshot::channel::<()>();
+        manager.spawn("bad", async move {
+            let _armed = go;
+            panic!("no luck");
+        });
+        // The sender is dropped by the panic.
+        assert!(started.await.is_err());
+        manager.spawn("good", async move { done.send(()).unwrap() });
+        ended.await.unwrap();
+        let expected = TaskPanic { task: "bad", message: "no luck".to_owned() };
+        manager.shutdown().await;
+        assert_eq!(manager.panics(), [expected]);
+    }
+
+    #[tokio::test]
+    async fn shutdown_returns_when_every_task_is_gone() {
+        let manager = manager();
+        let held = Arc::new(());
+        for _ in 0..16 {
+            let held = Arc::clone(&held);
+            manager.spawn("waits", async move {
+                let _held = held;
+                std::future::pending::<()>().await;
+            });
+        }
+        assert_eq!(manager.running(), 16);
+        manager.shutdown().await;
+        assert_eq!(Arc::strong_count(&held), 1);
+        manager.spawn("too late", async {});
+        assert_eq!(manager.running(), 0);
+    }
+
+    #[tokio::test]
+    async fn dropping_the_owner_stops_its_tasks() {
+        let manager = manager();
+        let (alive, gone) = tokio::sync::oneshot::channel::<()>();
+        manager.spawn("waits", async move {
+            let _alive = alive;
+            std::future::pending::<()>().await;
+        });
+        drop(manager);
+        assert!(gone.await.is_err());
+    }
+}

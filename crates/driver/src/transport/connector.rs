@@ -1,0 +1,194 @@
+//! Makes connections: name, socket, proxy, TLS. Which protocol the connection then speaks comes out of it.
+
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio_rustls::client::TlsStream;
+
+use super::endpoint::Authority;
+use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
+use super::tls::LazyTls;
+
+/// The version of HTTP that a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HttpVersion {
+    /// One request at a time.
+    Http1,
+    /// Many streams on one connection.
+    Http2,
+}
+
+/// How connections are made.
+pub(super) struct Connector {
+    pub(super) timeout: Duration,
+    pub(super) keepalive: Duration,
+    pub(super) local_address: Option<IpAddr>,
+    pub(super) proxy: Option<Authority>,
+    pub(super) tls: LazyTls,
+}
+
+/// A connection, clear or encrypted.
+pub(super) enum Stream {
+    Clear(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connector {
+    /// Connects within the timeout. The version is known for TLS, where it was negotiated.
+    pub(super) async fn connect(
+        &self,
+        to: &Authority,
+    ) -> Result<(Stream, Option<HttpVersion>), TransportError> {
+        match tokio::time::timeout(self.timeout, self.connect_untimed(to)).await {
+            Ok(result) => result,
+            Err(_) => Err(not_sent(TransportErrorKind::ConnectTimeout, to)),
+        }
+    }
+
+    async fn connect_untimed(&self, to: &Authority) -> Result<(Stream, Option<HttpVersion>), TransportError> {
+        let stream = match &self.proxy {
+            None => self.dial(to).await?,
+            Some(proxy) => tunnel(self.dial(proxy).await?, to).await?,
+        };
+        if !to.is_tls() {
+            return Ok((Stream::Clear(stream), None));
+        }
+        let name = ServerName::try_from(to.host().to_owned())
+            .map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
+        let tls =
+            self.tls.get().map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
+        let stream = tls.connect(name, stream).await;
+        let stream = stream.map_err(|error| not_sent(kind_of_tls(&error), to).caused_by(error))?;
+        let version = match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => HttpVersion::Http2,
+            _ => HttpVersion::Http1,
+        };
+        Ok((Stream::Tls(Box::new(stream)), Some(version)))
+    }
+
+    /// Tries each address of the host in turn.
+    async fn dial(&self, to: &Authority) -> Result<TcpStream, TransportError> {
+        let addresses = tokio::net::lookup_host((to.host(), to.port()))
+            .await
+            .map_err(|error| not_sent(TransportErrorKind::Unresolved, to).caused_by(error))?;
+        let mut failure = not_sent(TransportErrorKind::Unresolved, to);
+        for address in addresses {
+            match self.dial_address(address).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failure = not_sent(TransportErrorKind::Unreachable, to).caused_by(error),
+            }
+        }
+        Err(failure)
+    }
+
+    async fn dial_address(&self, address: SocketAddr) -> std::io::Result<TcpStream> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        if let Some(local) = self.local_address {
+            socket.bind(SocketAddr::new(local, 0))?;
+        }
+        let keepalive = socket2::TcpKeepalive::new().with_time(self.keepalive).with_interval(self.keepalive);
+        socket2::SockRef::from(&socket).set_tcp_keepalive(&keepalive)?;
+        let stream = socket.connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+/// A certificate that fails is one thing; a peer that does not speak TLS at all is another.
+fn kind_of_tls(error: &std::io::Error) -> TransportErrorKind {
+    match error.get_ref().and_then(|source| source.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented) => {
+            TransportErrorKind::Certificate
+        }
+        Some(rustls::Error::InvalidMessage(_)) => TransportErrorKind::WrongScheme,
+        Some(_) => TransportErrorKind::Protocol,
+        None => TransportErrorKind::Disconnected,
+    }
+}
+
+fn not_sent(kind: TransportErrorKind, to: &Authority) -> TransportError {
+    TransportError::new(kind, RequestSentStatus::NotSent, Arc::clone(to.shown()))
+}
+
+/// Asks a proxy for a way through.
+async fn tunnel(mut stream: TcpStream, to: &Authority) -> Result<TcpStream, TransportError> {
+    const MOST: usize = 8 * 1024;
+    let refused = |detail: String| not_sent(TransportErrorKind::Proxy, to).caused_by(detail);
+    let target = format!("{}:{}", to.host(), to.port());
+    let request = format!("CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.map_err(|error| refused(error.to_string()))?;
+    let mut answer = Vec::new();
+    // A byte at a time: whatever follows the blank line belongs to the tunnel.
+    while !answer.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) if answer.len() < MOST => answer.push(byte),
+            Ok(_) => return Err(refused("its answer is too long".to_owned())),
+            Err(error) => return Err(refused(error.to_string())),
+        }
+    }
+    let status = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
+    match status.split_whitespace().nth(1) {
+        Some("200") => Ok(stream),
+        _ => Err(refused(status)),
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<std::io::Result<usize>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_write(cx, data),
+            Self::Tls(stream) => Pin::new(stream).poll_write(cx, data),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_write_vectored(cx, data),
+            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, data),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Clear(stream) => stream.is_write_vectored(),
+            Self::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Self::Clear(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

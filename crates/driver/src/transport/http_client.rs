@@ -1,0 +1,145 @@
+//! The one seam to the network: a request in, an answer or a [`TransportError`] out.
+//!
+//! Everything above it decides; everything below it moves bytes. Tests and simulators stand in here.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use cosmonaut_options::{ConnectionOptionsView, HttpProtocol};
+use cosmonaut_policy::RequestSentStatus;
+use http::{Request, Response};
+
+use super::connector::HttpVersion;
+use super::endpoint::{Authority, InvalidEndpoint};
+use super::error::TransportError;
+use super::tls::Trust;
+
+/// A future on the heap.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// How far a request has come, for whoever stops waiting for it.
+#[derive(Debug, Default)]
+pub struct SendProgress(AtomicBool);
+
+impl SendProgress {
+    /// Nothing has been sent.
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// From here on the server may see the request. A client says so before it hands the request to a
+    /// connection.
+    pub fn hand_over(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server may have seen a request that is given up now.
+    pub fn sent(&self) -> RequestSentStatus {
+        if self.0.load(Ordering::Relaxed) { RequestSentStatus::Unknown } else { RequestSentStatus::NotSent }
+    }
+}
+
+/// Sends requests to one server.
+///
+/// Dropping the future cancels the request and frees whatever it held on the connection.
+pub trait HttpClient: Send + Sync + 'static {
+    /// Sends a request with an absolute URI, and collects the answer.
+    fn send<'a>(
+        &'a self,
+        request: Request<Bytes>,
+        progress: &'a SendProgress,
+    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>>;
+
+    /// Connects ahead of the first request. A failure is left for that request to find.
+    fn warm_up(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// Closes the connection. What is under way on it fails.
+    fn close(&self) {}
+}
+
+/// Makes clients: each with connections of its own, so that a bad connection is contained.
+pub trait HttpClientFactory: Send + Sync + 'static {
+    /// Which version of HTTP a server speaks. Asked once per server and remembered.
+    fn version<'a>(&'a self, server: &'a Authority) -> BoxFuture<'a, Result<HttpVersion, TransportError>>;
+
+    /// A client for a server that speaks this version. Connects when first used.
+    fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient>;
+}
+
+/// How clients connect and what they accept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpClientConfig {
+    /// How long a connection may take to be made.
+    pub connect_timeout: Duration,
+    /// How often an idle connection is checked by TCP.
+    pub tcp_keepalive: Duration,
+    /// How long an idle HTTP/1.1 connection is kept.
+    pub pool_idle_timeout: Duration,
+    /// How many idle HTTP/1.1 connections are kept per server.
+    pub pool_max_idle_per_host: usize,
+    /// How many HTTP/1.1 connections there may be per server.
+    pub pool_max_connections: usize,
+    /// The proxy, for `CONNECT`.
+    pub proxy: Option<Authority>,
+    /// The address that connections are made from.
+    pub local_address: Option<IpAddr>,
+    /// What is trusted.
+    pub trust: Trust,
+    /// Which version of HTTP is spoken.
+    pub protocol: HttpProtocol,
+    /// The largest answer that is accepted, in bytes.
+    pub max_response: usize,
+    /// The largest head of an answer that is accepted, in bytes.
+    pub max_response_head: usize,
+}
+
+impl Default for HttpClientConfig {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            tcp_keepalive: Duration::from_secs(30),
+            pool_idle_timeout: Duration::from_secs(60),
+            pool_max_idle_per_host: 100,
+            pool_max_connections: 1000,
+            proxy: None,
+            local_address: None,
+            trust: Trust::default(),
+            protocol: HttpProtocol::Negotiated,
+            max_response: 64 * 1024 * 1024,
+            max_response_head: 256 * 1024,
+        }
+    }
+}
+
+impl HttpClientConfig {
+    /// What the options say.
+    ///
+    /// # Errors
+    /// A proxy that is no server.
+    pub fn from_options(
+        options: &ConnectionOptionsView<'_>,
+        mut trust: Trust,
+    ) -> Result<Self, InvalidEndpoint> {
+        let pool = options.connection_pool();
+        trust.accept_invalid |= options.accept_invalid_certs();
+        Ok(Self {
+            connect_timeout: options.connect_timeout(),
+            tcp_keepalive: options.tcp_keepalive(),
+            pool_idle_timeout: pool.idle_timeout(),
+            pool_max_idle_per_host: pool.max_idle_per_host(),
+            pool_max_connections: pool.max_connections(),
+            proxy: options.proxy().map(|proxy| Authority::of(proxy.as_uri())).transpose()?,
+            local_address: options.local_address(),
+            trust,
+            protocol: options.http_protocol(),
+            ..Self::default()
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! From a request to bytes and back: connections, shards, and which of them a request takes.
+
+mod adaptive;
+mod body;
+mod connector;
+mod endpoint;
+mod error;
+mod http_client;
+mod hyper_client;
+mod hyper_error;
+mod negotiate;
+mod shard;
+mod shard_pool;
+mod sharded_transport;
+mod time_limit;
+mod tls;
+
+pub(crate) use adaptive::{AdaptiveTransport, Sent, Try};
+pub use connector::HttpVersion;
+pub use endpoint::{Authority, InvalidEndpoint};
+pub use error::{RequestSentStatus, TransportError, TransportErrorKind};
+pub use http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory, SendProgress};
+pub use hyper_client::HyperClientFactory;
+pub use tls::Trust;

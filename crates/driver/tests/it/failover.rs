@@ -1,0 +1,207 @@
+//! Regions that fail: where requests go instead, and when they come back.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cosmonaut_driver::{AttemptOutcome, CosmosOperation, ErrorKind, NextStep, OperationType};
+use cosmonaut_options::{CosmosClientOptions, HedgingOptions, RegionOptions};
+use cosmonaut_wire::{PartitionKey, RegionName};
+
+use crate::harness::{operation, read};
+use crate::scripted::{Answer, Network, account, run};
+
+fn create() -> CosmosOperation {
+    operation(OperationType::Create, "/dbs/d/colls/c/docs")
+        .with_body("{}")
+        .with_target(PartitionKey::from("a"))
+}
+
+/// West before east, and no second region asked in parallel.
+fn options() -> CosmosClientOptions {
+    CosmosClientOptions {
+        regions: RegionOptions {
+            preferred_regions: Some(vec![RegionName::from("west"), RegionName::from("east")]),
+            ..Default::default()
+        },
+        hedging: HedgingOptions { hedging_enabled: Some(false), ..Default::default() },
+        ..Default::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_one_region_cannot_answer_is_answered_by_the_next() {
+    for (answer, tries) in [
+        (Answer::Status(503, 0), 1),
+        (Answer::Status(429, 3092), 1),
+        (Answer::Status(500, 0), 1),
+        (Answer::Status(410, 1022), 1),
+        (Answer::Refuse, 2),
+        (Answer::ResetAfterSend, 2),
+    ] {
+        let shown = format!("{answer:?}");
+        let network = Network::new(&["east", "west"], false, move |region, _| match region {
+            "west" => answer.clone(),
+            _ => Answer::Status(200, 0),
+        });
+        let response = run(&network.driver(options()), &read("1", "a")).await.unwrap();
+        let mut expected = vec!["GET west".to_owned(); tries];
+        expected.push("GET east".to_owned());
+        assert_eq!(network.take_calls(), expected, "{shown}");
+        let attempts = response.diagnostics().attempts();
+        assert_eq!(attempts[tries - 1].next, NextStep::Failover(Duration::ZERO), "{shown}");
+        assert!(matches!(attempts[tries].outcome, AttemptOutcome::Answered(status) if status.is_success()));
+        assert_eq!(attempts[tries].endpoint.region().unwrap().as_str(), "east");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_may_have_arrived_is_not_repeated() {
+    for (operation, answer, expected) in [
+        (create(), Answer::ResetAfterSend, Err(ErrorKind::OutcomeUnknown)),
+        (create(), Answer::Status(408, 0), Err(ErrorKind::OutcomeUnknown)),
+        (create(), Answer::Status(500, 0), Err(ErrorKind::OutcomeUnknown)),
+        (create(), Answer::Status(409, 0), Err(ErrorKind::Conflict)),
+        (create().with_repeats_allowed(), Answer::ResetAfterSend, Ok(())),
+    ] {
+        let shown = format!("{answer:?}");
+        let first = std::sync::atomic::AtomicBool::new(true);
+        let network = Network::new(&["east", "west"], false, move |_, _| {
+            if first.swap(false, Ordering::Relaxed) { answer.clone() } else { Answer::Status(201, 0) }
+        });
+        let result = run(&network.driver(options()), &operation).await;
+        assert_eq!(result.as_ref().map(|_| ()).map_err(|error| error.kind()), expected, "{shown}");
+        assert_eq!(network.take_calls().len(), 1 + usize::from(expected.is_ok()), "{shown}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_follow_the_write_region_when_it_moves() {
+    let network = Network::new(&["east", "west"], false, |region, _| match region {
+        "east" => Answer::Status(201, 0),
+        _ => Answer::Status(403, 3),
+    });
+    let driver = network.driver(options());
+    run(&driver, &create()).await.unwrap();
+    assert_eq!(network.take_calls(), ["POST east"]);
+    // The service moves writes to the west, and says so in the account.
+    network.now(|region, _| if region == "west" { Answer::Status(201, 0) } else { Answer::Status(403, 3) });
+    *network.account.lock().unwrap() = {
+        let mut moved = account(&["west", "east"], false);
+        moved["id"] = "moved".into();
+        moved
+    };
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let before = network.account_reads.load(Ordering::Relaxed);
+    run(&driver, &create()).await.unwrap();
+    assert_eq!(network.take_calls(), ["POST east", "POST west"]);
+    assert_eq!(network.account_reads.load(Ordering::Relaxed), before + 1);
+    run(&driver, &create()).await.unwrap();
+    assert_eq!(network.take_calls(), ["POST west"], "the next write goes there at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_writes_that_find_the_region_moved_ask_once() {
+    let network = Network::new(&["east", "west"], false, |_, _| Answer::Status(403, 3));
+    let driver = network.driver(options());
+    driver.initialize().await.unwrap();
+    tokio::time::advance(Duration::from_secs(10)).await;
+    let before = network.account_reads.load(Ordering::Relaxed);
+    let mut writes = tokio::task::JoinSet::new();
+    for _ in 0..20 {
+        let driver = driver.clone();
+        writes.spawn(async move { run(&driver, &create()).await.map(drop) });
+    }
+    for result in writes.join_all().await {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Forbidden);
+    }
+    let reads = network.account_reads.load(Ordering::Relaxed) - before;
+    assert!((1..=4).contains(&reads), "{reads} account reads for 20 writes that each failed many times");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_keeps_failing_is_served_elsewhere_and_tried_again_later() {
+    let network = Network::new(&["east", "west"], true, |region, _| match region {
+        "west" => Answer::Status(503, 0),
+        _ => Answer::Status(200, 0),
+    });
+    let driver = network.driver(options());
+    for _ in 0..3 {
+        run(&driver, &read("1", "a")).await.unwrap();
+        // The endpoint's own term passes, so that what remains is the partition's.
+        tokio::time::advance(Duration::from_secs(61)).await;
+    }
+    network.take_calls();
+    let moved = run(&driver, &read("1", "a")).await.unwrap();
+    assert_eq!(network.take_calls(), ["GET east"], "more than two failures moved it");
+    assert!(moved.diagnostics().attempts()[0].partition_override);
+
+    // Another failure where it was starts a new term; a success brings it back for good.
+    for (answer, calls) in
+        [(Answer::Status(503, 0), vec!["GET west", "GET east"]), (Answer::Status(200, 0), vec!["GET west"])]
+    {
+        let now = answer.clone();
+        network.now(move |region, _| if region == "west" { now.clone() } else { Answer::Status(200, 0) });
+        tokio::time::advance(Duration::from_secs(61)).await;
+        driver.sweep_partitions();
+        run(&driver, &read("1", "a")).await.unwrap();
+        assert_eq!(network.take_calls(), calls, "{answer:?}: the first request after the sweep is the probe");
+    }
+    run(&driver, &read("1", "a")).await.unwrap();
+    assert_eq!(network.take_calls(), ["GET west"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_dropped_is_left_to_the_next_request() {
+    let network = Network::new(&["east", "west"], true, |region, _| match region {
+        "west" => Answer::Status(503, 0),
+        _ => Answer::Status(200, 0),
+    });
+    let driver = network.driver(options());
+    for _ in 0..3 {
+        run(&driver, &read("1", "a")).await.unwrap();
+        tokio::time::advance(Duration::from_secs(61)).await;
+    }
+    driver.sweep_partitions();
+    network.now(|region, _| if region == "west" { Answer::Hang } else { Answer::Status(200, 0) });
+    network.take_calls();
+    let dropped = tokio::time::timeout(Duration::from_secs(1), run(&driver, &read("1", "a"))).await;
+    assert!(dropped.is_err());
+    assert_eq!(network.take_calls(), ["GET west"]);
+    network.now(|_, _| Answer::Status(200, 0));
+    run(&driver, &read("1", "a")).await.unwrap();
+    assert_eq!(network.take_calls(), ["GET west"], "it probes again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_leaves_rotation_when_it_cannot_be_reached_and_rejoins_when_it_can() {
+    let network = Network::new(&["east", "west"], false, |_, _| Answer::Status(200, 0));
+    let driver = network.driver(options());
+    driver.initialize().await.unwrap();
+    network.down.lock().unwrap().push("west".to_owned());
+    run(&driver, &read("1", "a")).await.unwrap();
+    // The check runs in the background; it takes no time.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    run(&driver, &read("1", "a")).await.unwrap();
+    assert_eq!(network.take_calls(), ["GET east", "GET east"]);
+    let direct = run(&driver, &read("1", "a")).await.unwrap();
+    assert_eq!(
+        direct.diagnostics().attempts().len(),
+        1,
+        "the west is not even tried: {}",
+        direct.diagnostics()
+    );
+    network.down.lock().unwrap().clear();
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    network.take_calls();
+    run(&driver, &read("1", "a")).await.unwrap();
+    assert_eq!(network.take_calls(), ["GET west"], "a probe brought it back before its term was over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn excluded_regions_are_not_used() {
+    let network = Network::new(&["east", "west"], false, |_, _| Answer::Status(200, 0));
+    let mut options = options();
+    options.request.excluded_regions = Some(vec![RegionName::from("west")]);
+    run(&network.driver(options), &read("1", "a")).await.unwrap();
+    assert_eq!(network.take_calls(), ["GET east"]);
+}

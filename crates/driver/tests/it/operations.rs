@@ -166,3 +166,13 @@ async fn a_key_of_the_wrong_shape_is_refused_before_it_is_sent() {
     assert_eq!(error.kind(), ErrorKind::BadRequest, "{error}");
     assert!(error.diagnostics().unwrap().attempts().is_empty());
 }
+
+#[tokio::test]
+async fn a_stored_procedure_is_called_where_its_partition_is_and_a_refusal_says_so() {
+    let bench = Bench::with_container(Wire::CLEAR_HTTP2).await;
+    let call = operation(OperationType::Execute, "/dbs/d/colls/c/sprocs/p").with_body("[1]");
+    let error = bench.run(call.with_target(PartitionKey::from("a"))).await.unwrap_err();
+    // The emulator runs no code of the user's, and must not pretend to.
+    assert_eq!(error.status().unwrap().code().as_u16(), 501, "{error}");
+    assert_eq!(error.diagnostics().unwrap().attempts().len(), 1);
+}

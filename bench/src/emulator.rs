@@ -16,12 +16,16 @@ pub struct Settings {
 
 impl Settings {
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut settings = Self { time: Duration::from_secs(3), sizes: vec![1_000, 100_000, 1_000_000], peer: true };
+        let mut settings =
+            Self { time: Duration::from_secs(3), sizes: vec![1_000, 100_000, 1_000_000], peer: true };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
                 "--seconds" => settings.time = Duration::from_secs(value()?.parse()?),
-                "--documents" => settings.sizes = value()?.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?,
+                "--documents" => {
+                    settings.sizes =
+                        value()?.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?
+                }
                 "--no-peer" => settings.peer = false,
                 _ => return Err(crate::USAGE.into()),
             }
@@ -90,7 +94,7 @@ fn document(number: u64) -> String {
     let (group, pad) = (number / GROUP, "x".repeat(850));
     format!(
         r#"{{"id":"{number}","pk":"{number}","group":"g{group}","number":{number},"even":{},"name":"document {number}","pad":"{pad}"}}"#,
-        number % 2 == 0
+        number.is_multiple_of(2)
     )
 }
 
@@ -109,14 +113,25 @@ fn read(number: u64) -> Call {
 fn row(name: &str, measured: &Measured, base: Option<f64>) -> Vec<String> {
     let micros = |time: Duration| format!("{:.0} µs", time.as_secs_f64() * 1e6);
     let ratio = base.map_or_else(String::new, |base| format!("{:.2} ×", measured.per_second / base));
-    vec![name.into(), format!("{:.0}/s", measured.per_second), micros(measured.p50), micros(measured.p99), ratio]
+    vec![
+        name.into(),
+        format!("{:.0}/s", measured.per_second),
+        micros(measured.p50),
+        micros(measured.p99),
+        ratio,
+    ]
 }
 
 fn heading(base: &str) -> Vec<String> {
     ["server", "rate", "P50", "P99", base].map(String::from).to_vec()
 }
 
-async fn point_reads(settings: &Settings, constant: &Server, ours: &Server, peer: Option<&Server>) -> Result<()> {
+async fn point_reads(
+    settings: &Settings,
+    constant: &Server,
+    ours: &Server,
+    peer: Option<&Server>,
+) -> Result<()> {
     let base = load(&constant.address, Protocol::Http2, IN_FLIGHT, settings.time, read).await?;
     let mut rows = vec![heading("of the constant server"), row(constant.name, &base, None)];
     let measured = load(&ours.address, Protocol::Http2, IN_FLIGHT, settings.time, read).await?;
@@ -150,7 +165,8 @@ async fn queries(settings: &Settings) -> Result<()> {
     let mut rows = vec![columns.map(String::from).to_vec()];
     query_sizes(&settings.sizes, Server::cosmonaut().await?, &mut rows).await?;
     if settings.peer {
-        let sizes: Vec<u64> = settings.sizes.iter().copied().filter(|size| *size <= MOST_FOR_SCANNING_PEER).collect();
+        let sizes: Vec<u64> =
+            settings.sizes.iter().copied().filter(|size| *size <= MOST_FOR_SCANNING_PEER).collect();
         query_sizes(&sizes, Server::vercel().await?, &mut rows).await?;
     }
     table::print(&format!("A query for {GROUP} documents by an indexed member, one at a time"), &rows);
@@ -207,7 +223,9 @@ async fn time_query(server: &Server, size: u64) -> Result<(Duration, Duration, u
     let started = std::time::Instant::now();
     for turn in 0..QUERIES {
         let group = turn * 7919 % (size / GROUP);
-        let body = format!(r#"{{"query":"SELECT * FROM c WHERE c.group = @g","parameters":[{{"name":"@g","value":"g{group}"}}]}}"#);
+        let body = format!(
+            r#"{{"query":"SELECT * FROM c WHERE c.group = @g","parameters":[{{"name":"@g","value":"g{group}"}}]}}"#
+        );
         let call = Call::new(Method::POST, format!("{CONTAINER}/docs"))
             .header("content-type", "application/query+json")
             .header("x-ms-documentdb-isquery", "true")
@@ -220,7 +238,9 @@ async fn time_query(server: &Server, size: u64) -> Result<(Duration, Duration, u
         let answer: serde_json::Value = serde_json::from_slice(&answer)?;
         count = answer["_count"].as_u64().unwrap_or(0);
         if count != GROUP {
-            return Err(format!("{} answered {count} rows for group g{group}, not {GROUP}", server.name).into());
+            return Err(
+                format!("{} answered {count} rows for group g{group}, not {GROUP}", server.name).into()
+            );
         }
         if started.elapsed() > Duration::from_secs(SECONDS) {
             break;

@@ -69,7 +69,8 @@ impl Connection {
             Protocol::Http1 => Sender::Http1(open_http1(address).await?),
             Protocol::Http2 => {
                 let io = TokioIo::new(dial(address).await?);
-                let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await?;
+                let (sender, connection) =
+                    hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await?;
                 tokio::spawn(connection);
                 Sender::Http2(sender)
             }
@@ -80,7 +81,11 @@ impl Connection {
     /// A second handle on an HTTP/2 connection.
     fn share(&self) -> Option<Self> {
         let Sender::Http2(sender) = &self.sender else { return None };
-        Some(Self { sender: Sender::Http2(sender.clone()), authority: self.authority.clone(), key: self.key.clone() })
+        Some(Self {
+            sender: Sender::Http2(sender.clone()),
+            authority: self.authority.clone(),
+            key: self.key.clone(),
+        })
     }
 
     pub async fn send(&mut self, call: &Call) -> Result<(StatusCode, HeaderMap, Bytes)> {
@@ -103,7 +108,10 @@ impl Connection {
                 sender.send_request(request).await?
             }
             Sender::Http2(sender) => {
-                let uri = Uri::builder().scheme("http").authority(self.authority.as_str()).path_and_query(&call.path);
+                let uri = Uri::builder()
+                    .scheme("http")
+                    .authority(self.authority.as_str())
+                    .path_and_query(&call.path);
                 *request.uri_mut() = uri.build()?;
                 sender.ready().await?;
                 sender.send_request(request).await?
@@ -131,7 +139,8 @@ async fn dial(address: &str) -> Result<TcpStream> {
 }
 
 async fn open_http1(address: &str) -> Result<hyper::client::conn::http1::SendRequest<Full<Bytes>>> {
-    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(dial(address).await?)).await?;
+    let (sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(dial(address).await?)).await?;
     tokio::spawn(connection);
     Ok(sender)
 }

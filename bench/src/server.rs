@@ -34,15 +34,22 @@ impl Server {
     pub async fn constant() -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("constant-server");
-        Self::start("hyper, constant answers", command, |line| line.starts_with("http").then(|| line.to_owned())).await
+        Self::start("hyper, constant answers", command, |line| {
+            line.starts_with("http").then(|| line.to_owned())
+        })
+        .await
     }
 
     pub async fn vercel() -> Result<Self> {
         let folder = install_vercel().await?;
         let mut command = Command::new("node");
-        command
-            .arg(folder.join("node_modules/@vercel/cosmosdb-server/lib/cli.js"))
-            .args(["--no-ssl", "--host", "127.0.0.1", "--port", "0"]);
+        command.arg(folder.join("node_modules/@vercel/cosmosdb-server/lib/cli.js")).args([
+            "--no-ssl",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+        ]);
         Self::start("@vercel/cosmosdb-server", command, |line| {
             let port = line.strip_prefix("Ready")?.rsplit(':').next()?;
             Some(format!("http://127.0.0.1:{}", port.trim()))

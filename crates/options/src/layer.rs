@@ -104,7 +104,9 @@ impl<'a, G> Layers<'a, G> {
     {
         let mut merged = T::default();
         for (_, group) in self.highest_first().into_iter().rev() {
-            merged.extend(group.and_then(&field).cloned().into_iter().flatten());
+            if let Some(collection) = group.and_then(&field) {
+                merged.extend(collection.clone());
+            }
         }
         merged
     }

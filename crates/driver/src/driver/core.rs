@@ -85,7 +85,11 @@ impl DriverCore {
     /// A name for an operation: a random UUID.
     pub(crate) fn new_activity_id(&self) -> HeaderValue {
         let (high, low) = (self.platform.random(), self.platform.random());
-        HeaderValue::from_bytes(&uuid(high, low)).expect("hexadecimal and dashes are printable ASCII")
+        let mut name =
+            HeaderValue::from_bytes(&uuid(high, low)).expect("hexadecimal and dashes are printable ASCII");
+        // No secret, but never sent twice: this keeps HTTP/2 from remembering it on both ends.
+        name.set_sensitive(true);
+        name
     }
 }
 

@@ -192,7 +192,14 @@ impl<'a> OperationPipeline<'a> {
         self.diagnostics.conclude_last(retry.reason);
         progress.context = match retry.reason {
             NextStep::Failover(_) => ExecutionContext::Failover,
-            _ => ExecutionContext::Retry,
+            NextStep::Done
+            | NextStep::RetryThrottled(_)
+            | NextStep::RetryOnAnotherShard
+            | NextStep::RetryForSession(_)
+            | NextStep::RetryInPlace(_)
+            | NextStep::RetryAfterRefresh(_)
+            | NextStep::HedgeTaken
+            | NextStep::HedgeDropped => ExecutionContext::Retry,
         };
         if let Some(delay) = retry.delay {
             self.core.platform.sleep(delay).await;

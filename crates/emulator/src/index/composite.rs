@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use cosmonaut_query::ast::PathSegment;
-use cosmonaut_query::raw::{PathScan, PathSet, RawJson};
+use cosmonaut_query::raw::{PathScan, PathSet, RawJson, Slots};
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::model::{CompositeOrder, CompositePath, IndexingPolicy};
 
@@ -62,11 +62,7 @@ impl Composites {
     pub(super) fn insert(&mut self, body: RawJson<'_>, number: u64) -> usize {
         let slots = self.scan.extract(body);
         for composite in &mut self.indexes {
-            let values = composite
-                .slots
-                .iter()
-                .map(|slot| slots.get(*slot).map_or(Value::Undefined, RawJson::to_value));
-            let key = composite.encode(values);
+            let key = composite.key_of(&slots);
             match composite.entries.get_mut(&key[..]) {
                 Some(postings) => {
                     postings.insert(number);
@@ -82,11 +78,7 @@ impl Composites {
     pub(super) fn remove(&mut self, body: RawJson<'_>, number: u64) -> usize {
         let slots = self.scan.extract(body);
         for composite in &mut self.indexes {
-            let values = composite
-                .slots
-                .iter()
-                .map(|slot| slots.get(*slot).map_or(Value::Undefined, RawJson::to_value));
-            let key = composite.encode(values);
+            let key = composite.key_of(&slots);
             if let Some(postings) = composite.entries.get_mut(&key[..])
                 && postings.remove(number) == Some(true)
             {
@@ -120,6 +112,13 @@ impl Composite {
         }
         let slots = parts.iter().map(|part| set.add(&segments(&part.path))).collect();
         Ok(Composite { parts, slots, entries: BTreeMap::new() })
+    }
+
+    /// The place of a document, by what a scan of it found.
+    fn key_of(&self, found: &Slots<'_>) -> Vec<u8> {
+        self.encode(
+            self.slots.iter().map(|slot| found.get(*slot).map_or(Value::Undefined, RawJson::to_value)),
+        )
     }
 
     /// The paths and directions that it is sorted by.

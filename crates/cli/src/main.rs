@@ -5,6 +5,7 @@
 
 mod failure;
 mod options;
+mod region;
 mod up;
 
 use std::process::ExitCode;
@@ -25,6 +26,8 @@ struct Arguments {
 enum Command {
     /// Start a Cosmos DB account on this machine that any SDK can use, until it is stopped
     Up(up::Arguments),
+    /// Break the regions of a running account and mend them: down, slow, failover, lag, faults and more
+    Region(region::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
     Options(options::Arguments),
 }
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(arguments) => up::run(&arguments),
+        Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
     }
 }

@@ -5,7 +5,9 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use cosmonaut_emulator::{EMULATOR_KEY, Emulator, EmulatorBuilder, Tls};
+use cosmonaut_emulator::{
+    Consistency, EMULATOR_KEY, Emulator, EmulatorBuilder, Lag, RegionStatus, StartError, Tls,
+};
 use serde_json::json;
 use tokio::runtime;
 
@@ -15,7 +17,7 @@ use crate::failure::Failure;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The port to listen on; 0 takes any free one
+    /// The port of the first region, the others take those that follow; 0 takes any free ones
     #[arg(long, default_value_t = 8081)]
     port: u16,
 
@@ -23,9 +25,39 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
 
-    /// The name of the account's region
-    #[arg(long, value_name = "NAME", default_value = "East US")]
-    region: String,
+    /// The account's regions, in the order of failover priority
+    #[arg(
+        long,
+        visible_alias = "region",
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "East US"
+    )]
+    regions: Vec<String>,
+
+    /// Let every region take writes
+    #[arg(long)]
+    multi_write: bool,
+
+    /// How late commits come from region to region: none, 50ms or 10ms..80ms
+    #[arg(long, value_name = "TIME", default_value_t = Lag::None)]
+    lag: Lag,
+
+    /// The account's consistency
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = Level::Session)]
+    consistency: Level,
+
+    /// Let single partitions fail over on their own
+    #[arg(long)]
+    partition_failover: bool,
+
+    /// Where `cosmonaut region` reaches the account; 0 takes any free port [default: 8080, or any if that is taken]
+    #[arg(long, value_name = "PORT")]
+    management_port: Option<u16>,
+
+    /// The address for that; it asks for no key, so let in other machines only where you trust them all
+    #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
+    management_host: String,
 
     /// Keep everything in this directory; without it, everything is in memory and gone afterwards
     #[arg(long, value_name = "DIR")]
@@ -60,11 +92,39 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// The consistency levels, by one word each.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Level {
+    Strong,
+    Bounded,
+    Session,
+    Prefix,
+    Eventual,
+}
+
+impl From<Level> for Consistency {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Strong => Self::Strong,
+            Level::Bounded => Self::BOUNDED,
+            Level::Session => Self::Session,
+            Level::Prefix => Self::ConsistentPrefix,
+            Level::Eventual => Self::Eventual,
+        }
+    }
+}
+
+/// Where the management API is unless it is wanted elsewhere.
+const MANAGEMENT_PORT: u16 = 8080;
+
 const EXAMPLES: &str = "\
 Examples:
   cosmonaut up                            an empty account at http://localhost:8081, in memory
   cosmonaut up --data ./account           the same, but what is written stays
   cosmonaut up --port 0 --json            any free port; read it from the line printed when ready
+  cosmonaut up --regions \"East US,West US\" --lag 50ms
+                                          two regions, the second a little behind; break them with
+                                          `cosmonaut region`
 
 Clients connect with the printed connection string. Ctrl-C stops.";
 
@@ -81,7 +141,10 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     // Before the ready line, so that a stop right after it is heard.
     let mut stop = StopSignal::listen()
         .map_err(|error| Failure::Work(format!("cannot listen for signals to stop: {error}")))?;
-    let emulator = builder(arguments).start().await.map_err(|error| Failure::Work(error.to_string()))?;
+    let emulator = builder(arguments).start().await.map_err(|error| match error {
+        StartError::Account(message) => Failure::Usage(message),
+        error => Failure::Work(error.to_string()),
+    })?;
     let text = if arguments.json { ready_line(&emulator) } else { greeting(arguments, &emulator) };
     announce(&text)?;
     stop.heard().await;
@@ -95,11 +158,20 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
 
 fn builder(arguments: &Arguments) -> EmulatorBuilder {
     let mut builder = Emulator::builder()
-        .region(arguments.region.as_str())
+        .regions(arguments.regions.iter().map(|name| name.trim()))
+        .multi_write(arguments.multi_write)
+        .lag(arguments.lag)
+        .consistency(arguments.consistency.into())
+        .partition_failover(arguments.partition_failover)
         .host(&arguments.host)
         .port(arguments.port)
+        .management_host(&arguments.management_host)
         .auth(!arguments.no_auth)
         .throttle(arguments.throttle);
+    builder = match arguments.management_port {
+        Some(port) => builder.management(port),
+        None => builder.management_or_any(MANAGEMENT_PORT),
+    };
     if let Some(directory) = &arguments.data {
         builder = builder.data(directory);
     }
@@ -117,8 +189,15 @@ fn builder(arguments: &Arguments) -> EmulatorBuilder {
 
 /// One line for scripts. It has the key because the script needs one to connect; `--json` is how it asks.
 fn ready_line(emulator: &Emulator) -> String {
-    let endpoint = json!({ "region": emulator.region().as_str(), "url": emulator.url() });
-    format!("{}\n", json!({ "ready": true, "endpoints": [endpoint], "key": emulator.key() }))
+    let endpoint = |region: RegionStatus| json!({ "region": region.name.as_str(), "url": region.url });
+    let endpoints: Vec<_> = emulator.control().regions().into_iter().map(endpoint).collect();
+    let line = json!({
+        "ready": true,
+        "endpoints": endpoints,
+        "key": emulator.key(),
+        "management": emulator.management_url(),
+    });
+    format!("{line}\n")
 }
 
 /// A few lines for people. A key of the user's own is not repeated on the screen.
@@ -127,6 +206,7 @@ fn greeting(arguments: &Arguments, emulator: &Emulator) -> String {
     let key = if emulator.key() == EMULATOR_KEY { EMULATOR_KEY } else { "<the key you gave>" };
     let mut text = format!("Cosmos DB is ready at {url}\n\n");
     text += &format!("  connection string  AccountEndpoint={url};AccountKey={key};\n");
+    text += &regions(emulator);
     if arguments.no_auth {
         text += "  authentication     off: any key will do\n";
     }
@@ -141,8 +221,36 @@ fn greeting(arguments: &Arguments, emulator: &Emulator) -> String {
             certificate.display()
         );
     }
+    text += &management(arguments, emulator);
     text += "\nPress Ctrl-C to stop.\n";
     text
+}
+
+/// A line for each region, if there are several.
+fn regions(emulator: &Emulator) -> String {
+    let regions = emulator.control().regions();
+    if regions.len() < 2 {
+        return String::new();
+    }
+    let line = |(nth, region): (usize, &RegionStatus)| {
+        let heading = if nth == 0 { "regions" } else { "" };
+        let writes = if region.takes_writes { "  takes writes" } else { "" };
+        format!("  {heading:17}  {:20} {}{writes}\n", region.name.as_str(), region.url)
+    };
+    regions.iter().enumerate().map(line).collect()
+}
+
+/// Where regions are broken, and how to say so if that is not where `cosmonaut region` looks.
+fn management(arguments: &Arguments, emulator: &Emulator) -> String {
+    let Some(url) = emulator.management_url() else { return String::new() };
+    let is_usual = url.ends_with(&format!(":{MANAGEMENT_PORT}/"));
+    let hint = if is_usual { "cosmonaut region --help".to_owned() } else { format!("--management {url}") };
+    let why = if is_usual || arguments.management_port.is_some() {
+        String::new()
+    } else {
+        format!("port {MANAGEMENT_PORT} is taken; ")
+    };
+    format!("  management         {url} ({why}{hint})\n")
 }
 
 fn announce(text: &str) -> Result<(), Failure> {

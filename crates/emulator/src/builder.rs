@@ -1,123 +1,32 @@
-//! Starting an emulator, in a test or in a process of its own, and stopping it.
+//! What to start, and starting it.
 
-use std::error::Error;
-use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use cosmonaut_wire::{EMULATOR_KEY, MasterKey, MasterKeyError, RegionName};
-use http::{Request, Response, header};
+use cosmonaut_wire::{EMULATOR_KEY, MasterKey, RegionName};
 
-use crate::engine::{Engine, EngineConfig, RegionId};
-use crate::gateway::{Access, Gateway, Origin, Scheme};
-use crate::server::{BindError, Listener, Server, Task, Tls, TlsError, load_tls};
-use crate::storage::{Journal, StorageError};
+use crate::background::Background;
+use crate::control::{Control, Setting};
+use crate::emulator::{Emulator, ManagementServer};
+use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
+use crate::gateway::{Access, Addresses, Scheme, reachable};
+use crate::management::Management;
+use crate::server::{BindError, Listener, Tls, load_tls};
+use crate::start_error::StartError;
+use crate::storage::Journal;
 use crate::{SystemWorld, World};
 
-/// How often expired items are taken out of memory. They are invisible before that.
-const SWEEP_EVERY: Duration = Duration::from_secs(1);
-
-/// A running Cosmos DB account. Dropping it stops it.
-///
-/// ```
-/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-/// use cosmonaut_emulator::Emulator;
-///
-/// // In a test: any free port, everything in memory, gone at the end.
-/// let emulator = Emulator::builder().start().await?;
-/// let (endpoint, key) = (emulator.url(), emulator.key());
-/// assert!(endpoint.starts_with("http://127.0.0.1:"));
-/// // … connect any SDK with `endpoint` and `key` …
-/// emulator.shutdown().await;
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// # })?;
-/// # Ok::<_, Box<dyn std::error::Error>>(())
-/// ```
-pub struct Emulator {
-    gateway: Arc<Gateway>,
-    server: Server,
-    _sweeper: Task,
-    scheme: Scheme,
-    url: String,
-    key: String,
-    certificate: Option<PathBuf>,
-}
-
-impl Emulator {
-    /// What to start: by default one region, "East US", on any free port of 127.0.0.1, in clear text, in memory, with
-    /// the well-known emulator key and throughput not enforced.
-    pub fn builder() -> EmulatorBuilder {
-        EmulatorBuilder::default()
-    }
-
-    /// The account's address, such as `http://127.0.0.1:8081/`.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// The account's address; another name for [`Emulator::url`].
-    pub fn endpoint(&self) -> &str {
-        &self.url
-    }
-
-    /// The account's key, in base64.
-    pub fn key(&self) -> &str {
-        &self.key
-    }
-
-    /// The account's region.
-    pub fn region(&self) -> &RegionName {
-        &self.gateway.region_name
-    }
-
-    /// The certificate to trust, if the emulator speaks TLS.
-    pub fn certificate(&self) -> Option<&Path> {
-        self.certificate.as_deref()
-    }
-
-    /// The engine: splits and whatever else cannot be asked for over HTTP.
-    pub fn engine(&self) -> &Arc<Engine> {
-        &self.gateway.engine
-    }
-
-    /// How many requests were answered so far, for tests that count them.
-    pub fn requests(&self) -> u64 {
-        self.gateway.requests.load(Ordering::Relaxed)
-    }
-
-    /// Answers a request as the server would, without a socket. It must be signed like any other.
-    pub async fn handle(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let (parts, body) = request.into_parts();
-        let authority = match parts.uri.authority() {
-            Some(authority) => Some(authority.as_str()),
-            None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
-        };
-        let origin = Origin { scheme: self.scheme, authority };
-        self.gateway.answer(&parts, body, origin).await
-    }
-
-    /// Stops listening, and returns when the requests under way are answered or have taken too long.
-    pub async fn shutdown(self) {
-        self.server.stop().await;
-    }
-}
-
-impl fmt::Debug for Emulator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Emulator").field("url", &self.url).finish_non_exhaustive()
-    }
-}
+const LOOPBACK: &str = "127.0.0.1";
 
 /// What to start; see [`Emulator::builder`].
 #[must_use = "nothing runs until it is started"]
 pub struct EmulatorBuilder {
-    region: RegionName,
+    account: AccountConfig,
+    lag: Lag,
     host: String,
     port: u16,
+    management: ManagementPort,
+    management_host: String,
     data: Option<PathBuf>,
     tls: Tls,
     key: String,
@@ -129,9 +38,12 @@ pub struct EmulatorBuilder {
 impl Default for EmulatorBuilder {
     fn default() -> Self {
         Self {
-            region: RegionName::from("East US"),
-            host: "127.0.0.1".to_owned(),
+            account: AccountConfig::default(),
+            lag: Lag::None,
+            host: LOOPBACK.to_owned(),
             port: 0,
+            management: ManagementPort::Off,
+            management_host: LOOPBACK.to_owned(),
             data: None,
             tls: Tls::Off,
             key: EMULATOR_KEY.to_owned(),
@@ -143,9 +55,57 @@ impl Default for EmulatorBuilder {
 }
 
 impl EmulatorBuilder {
-    /// The name of the account's region.
-    pub fn region(mut self, name: impl Into<RegionName>) -> Self {
-        self.region = name.into();
+    /// The name of the account's only region.
+    pub fn region(self, name: impl Into<RegionName>) -> Self {
+        self.regions([name])
+    }
+
+    /// The account's regions, in the order of failover priority: the first takes the writes of a single-write account.
+    pub fn regions(mut self, names: impl IntoIterator<Item: Into<RegionName>>) -> Self {
+        self.account.regions = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Whether every region takes writes.
+    pub fn multi_write(mut self, enabled: bool) -> Self {
+        self.account.multi_write = enabled;
+        self
+    }
+
+    /// The account's consistency; Session unless it is set.
+    pub fn consistency(mut self, consistency: Consistency) -> Self {
+        self.account.consistency = consistency;
+        self
+    }
+
+    /// Whether single partitions may fail over on their own.
+    pub fn partition_failover(mut self, enabled: bool) -> Self {
+        self.account.partition_failover = enabled;
+        self
+    }
+
+    /// How late commits come from each region to each other; at once unless it is set.
+    pub fn lag(mut self, lag: Lag) -> Self {
+        self.lag = lag;
+        self
+    }
+
+    /// Offers the management API at a port; 0 takes any free one.
+    pub fn management(mut self, port: u16) -> Self {
+        self.management = ManagementPort::Exactly(port);
+        self
+    }
+
+    /// Offers the management API at a port or, if that is taken, at any free one.
+    pub fn management_or_any(mut self, port: u16) -> Self {
+        self.management = ManagementPort::Preferably(port);
+        self
+    }
+
+    /// The address that the management API listens on. It asks for no key: leave it at this machine's own unless the
+    /// network is yours.
+    pub fn management_host(mut self, host: impl Into<String>) -> Self {
+        self.management_host = host.into();
         self
     }
 
@@ -155,7 +115,7 @@ impl EmulatorBuilder {
         self
     }
 
-    /// The port to listen on; 0 takes any free one.
+    /// The port that the first region listens on, the others on those that follow; 0 takes any free ones.
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
@@ -199,37 +159,68 @@ impl EmulatorBuilder {
 
     /// Starts it. When this returns, clients can connect.
     pub async fn start(self) -> Result<Emulator, StartError> {
+        self.account.validate().map_err(|failure| StartError::Account(failure.message))?;
         let key = MasterKey::from_base64(&self.key)?;
-        let tls = load_tls(&self.tls, &self.certificate_directory())?;
-        let listener = Listener::bind(&self.host, self.port).await?;
+        let (tls, certificate) = load_tls(&self.tls, &self.certificate_directory())?.unzip();
+        let listeners = self.bind_regions().await?;
+        let management = self.bind_management().await?;
         let world = self.world.unwrap_or_else(|| Arc::new(SystemWorld::new()));
         let journal = match &self.data {
             Some(directory) => Journal::open(directory)?,
             None => Journal::memory(),
         };
-        let config = EngineConfig { enforce_throughput: self.throttle };
+        let config = EngineConfig { enforce_throughput: self.throttle, account: self.account };
         let engine = Engine::new(config, Arc::clone(&world), journal)?;
         let scheme = if tls.is_some() { Scheme::Https } else { Scheme::Http };
-        let url = format!("{scheme}://{}/", reachable(listener.address()));
-        let gateway = Arc::new(Gateway {
+        let setting = Setting {
             engine: Arc::clone(&engine),
             world,
             access: if self.auth { Access::Key(key) } else { Access::Open },
-            region: RegionId::default(),
-            region_name: self.region,
-            endpoint: url.clone(),
-            requests: AtomicU64::new(0),
-        });
-        let (acceptor, certificate) = tls.unzip();
-        let server = listener.serve(Arc::clone(&gateway), acceptor);
+            addresses: Addresses::new(scheme),
+            tls,
+            host: self.host,
+            next_port: next_port(self.port, listeners.len()),
+            lag: self.lag,
+        };
+        let first = engine.topology().write_region().id;
+        let control = Arc::new(Control::start(setting, listeners));
         Ok(Emulator {
-            gateway,
-            server,
-            _sweeper: sweep(Arc::downgrade(&engine)),
-            scheme,
-            url,
+            management: management.map(|listener| serve_management(listener, &control)),
+            _background: Background::start(&engine),
+            first: control.gateway(first).expect("every region has a listener"),
+            url: control.addresses().url(first).expect("every region has a listener"),
+            control,
             key: self.key,
             certificate,
+        })
+    }
+
+    /// A listener for each region, in order.
+    async fn bind_regions(&self) -> Result<Vec<Listener>, StartError> {
+        let mut listeners = Vec::with_capacity(self.account.regions.len());
+        for nth in 0..self.account.regions.len() {
+            let port = next_port(self.port, nth);
+            if port == 0 && self.port != 0 {
+                return Err(StartError::Account(format!(
+                    "no port is left for region {} after port {} (try a lower one, or 0 for any free ones)",
+                    nth + 1,
+                    u16::MAX
+                )));
+            }
+            listeners.push(Listener::bind(&self.host, port).await?);
+        }
+        Ok(listeners)
+    }
+
+    async fn bind_management(&self) -> Result<Option<Listener>, BindError> {
+        let host = self.management_host.as_str();
+        Ok(match self.management {
+            ManagementPort::Off => None,
+            ManagementPort::Exactly(port) => Some(Listener::bind(host, port).await?),
+            ManagementPort::Preferably(port) => Some(match Listener::bind(host, port).await {
+                Err(error) if error.is_taken() => Listener::bind(host, 0).await?,
+                bound => bound?,
+            }),
         })
     }
 
@@ -242,25 +233,26 @@ impl EmulatorBuilder {
     }
 }
 
-/// The address for clients on this machine: one that means "all addresses" is none that a client can go to.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        IpAddr::V4(_) | IpAddr::V6(_) => {}
-    }
-    address
+/// Whether and where the management API listens.
+#[derive(Clone, Copy, Debug)]
+enum ManagementPort {
+    Off,
+    Exactly(u16),
+    Preferably(u16),
 }
 
-/// Takes expired items out of memory, for as long as there is an engine.
-fn sweep(engine: Weak<Engine>) -> Task {
-    Task::start(async move {
-        loop {
-            tokio::time::sleep(SWEEP_EVERY).await;
-            let Some(engine) = engine.upgrade() else { return };
-            engine.sweep();
-        }
-    })
+/// The port of the region at that place: the following ones, unless any will do; 0 also if there are no more.
+fn next_port(first: u16, nth: usize) -> u16 {
+    if first == 0 {
+        return 0;
+    }
+    u16::try_from(nth).ok().and_then(|nth| first.checked_add(nth)).unwrap_or(0)
+}
+
+fn serve_management(listener: Listener, control: &Arc<Control>) -> ManagementServer {
+    let url = format!("http://{}/", reachable(listener.address()));
+    let server = listener.serve(Arc::new(Management::new(Arc::clone(control))), None);
+    ManagementServer { server, url }
 }
 
 /// As the platform has it, or the directory for temporary files where there is no home.
@@ -277,64 +269,14 @@ fn user_data_directory() -> PathBuf {
     found.unwrap_or_else(std::env::temp_dir)
 }
 
-/// Why an emulator did not start.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The account key is not base64.
-    Key(MasterKeyError),
-    /// The certificate cannot be used.
-    Tls(TlsError),
-    /// The port cannot be had.
-    Bind(BindError),
-    /// The data cannot be opened.
-    Storage(StorageError),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Key(error) => error.fmt(f),
-            Self::Tls(error) => error.fmt(f),
-            Self::Bind(error) => error.fmt(f),
-            Self::Storage(error) => error.fmt(f),
-        }
-    }
-}
-
-impl Error for StartError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(match self {
-            Self::Key(error) => error,
-            Self::Tls(error) => error,
-            Self::Bind(error) => error,
-            Self::Storage(error) => error,
-        })
-    }
-}
-
-macro_rules! widened {
-    ($($error:ident => $variant:ident),+) => {
-        $(impl From<$error> for StartError {
-            fn from(error: $error) -> Self {
-                Self::$variant(error)
-            }
-        })+
-    };
-}
-
-widened!(MasterKeyError => Key, TlsError => Tls, BindError => Bind, StorageError => Storage);
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn clients_are_sent_to_an_address_that_they_can_reach() {
-        for (bound, told) in
-            [("127.0.0.1:1", "127.0.0.1:1"), ("0.0.0.0:2", "127.0.0.1:2"), ("[::]:3", "[::1]:3")]
-        {
-            assert_eq!(reachable(bound.parse().unwrap()).to_string(), told);
+    fn regions_have_ports_that_follow_each_other() {
+        for (first, nth, port) in [(0, 3, 0), (8081, 0, 8081), (8081, 2, 8083), (u16::MAX, 1, 0)] {
+            assert_eq!(next_port(first, nth), port);
         }
     }
 }

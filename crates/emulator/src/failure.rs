@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use cosmonaut_wire::CosmosStatus;
+use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, SessionToken};
+
+use crate::engine::{PartitionRange, ReplicaState, Standing};
 
 /// Why a request failed, as the client will see it.
 #[derive(Clone, Debug)]
@@ -17,12 +19,21 @@ pub struct Failure {
     pub retry_after_ms: Option<u64>,
     /// `additionalErrorInfo` of the body: the query plan, with 400/1004.
     pub additional_info: Option<String>,
+    /// The partition that was looked at: that something is not there is seen by a session, too.
+    pub seen: Option<Box<(PartitionKeyRangeId, Standing)>>,
 }
 
 impl Failure {
     /// A failure with a status and a message.
     pub fn new(status: CosmosStatus, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), charge: 0.0, retry_after_ms: None, additional_info: None }
+        Self {
+            status,
+            message: message.into(),
+            charge: 0.0,
+            retry_after_ms: None,
+            additional_info: None,
+            seen: None,
+        }
     }
 
     /// 400
@@ -54,6 +65,17 @@ impl Failure {
     pub fn with_charge(mut self, charge: f64) -> Self {
         self.charge = charge;
         self
+    }
+
+    /// The same failure with how far the partition was that was looked at.
+    pub(crate) fn seen_in(mut self, range: &PartitionRange, state: &ReplicaState) -> Self {
+        self.seen = Some(Box::new((range.id.clone(), range.standing(state))));
+        self
+    }
+
+    /// What a session has seen after it.
+    pub fn session(&self) -> Option<SessionToken> {
+        self.seen.as_ref().map(|seen| SessionToken::of(seen.0.clone(), seen.1.seen.clone()))
     }
 }
 

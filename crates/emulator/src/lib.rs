@@ -4,6 +4,8 @@
 //! driver.
 
 mod builder;
+mod emulator;
+mod start_error;
 
 // A request's way through.
 mod server;
@@ -14,12 +16,23 @@ pub mod engine;
 mod index;
 pub mod storage;
 
+// What goes wrong on purpose, and who decides about it.
+mod control;
+mod faults;
+mod management;
+
 // What all of them share.
+mod background;
 mod failure;
 mod world;
 
-pub use builder::{Emulator, EmulatorBuilder, StartError};
+pub use builder::EmulatorBuilder;
+pub use control::{Control, LinkStatus, NotALag, PartitionStatus, RegionState, RegionStatus};
 pub use cosmonaut_wire::EMULATOR_KEY;
+pub use emulator::Emulator;
+pub use engine::{Consistency, Failover, Lag, Link, Moved};
 pub use failure::Failure;
+pub use faults::{ActiveFault, Delay, Effect, Fault, FaultId, NotADelay, Operations, Outage};
 pub use server::{BindError, Tls, TlsError};
+pub use start_error::StartError;
 pub use world::{SystemWorld, Timestamp, World};

@@ -11,6 +11,10 @@ mod conversions;
 mod dates;
 mod integers;
 mod numbers;
+#[cfg(feature = "regex")]
+mod regexes;
+#[cfg(not(feature = "regex"))]
+#[path = "functions/no_regexes.rs"]
 mod regexes;
 mod sets;
 mod strings;
@@ -19,7 +23,7 @@ mod types;
 pub(crate) use aggregates::Accumulator;
 pub use aggregates::AggregateKind;
 pub(crate) use args::Args;
-pub(crate) use regexes::compile as compile_regex;
+pub(crate) use regexes::{AVAILABLE as REGEX_AVAILABLE, Pattern as RegexPattern, compile as compile_regex};
 
 use crate::eval::Val;
 

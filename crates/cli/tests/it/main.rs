@@ -3,16 +3,17 @@
 
 mod crash;
 mod options;
+mod region;
 mod up;
 
 use std::process::Command;
 
-/// The binary in an environment without any option's variable.
+/// The binary in an environment without any variable of ours.
 fn cosmonaut(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cosmonaut"));
     command.args(arguments);
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("AZURE_COSMOS_") {
+        if name.to_string_lossy().starts_with("AZURE_COSMOS_") || name == "COSMONAUT_MANAGEMENT_URL" {
             command.env_remove(name);
         }
     }

@@ -31,7 +31,7 @@ impl Running {
         line
     }
 
-    fn ready(&mut self) -> Value {
+    pub(crate) fn ready(&mut self) -> Value {
         serde_json::from_str(&self.line()).unwrap()
     }
 
@@ -76,6 +76,32 @@ fn the_ready_line_names_where_and_with_which_key() {
     assert!(ready["key"].as_str().unwrap().starts_with("C2y6yDjf5"));
     let url = ready["endpoints"][0]["url"].as_str().unwrap();
     assert!(get(url, "/").starts_with("HTTP/1.1 401"), "reachable as soon as it says so, and guarded");
+}
+
+#[test]
+fn every_region_has_an_address_and_the_account_one_to_be_managed_at() {
+    let regions = ["--regions", "East US, West US,North Europe", "--lag", "1ms..2ms", "--multi-write"];
+    let more = ["--consistency", "eventual", "--partition-failover", "--management-port", "0", "--no-auth"];
+    let mut up = Running::start(&[&["--port", "0", "--json"][..], &regions, &more].concat());
+    let ready = up.ready();
+    let endpoints = ready["endpoints"].as_array().unwrap();
+    let names: Vec<_> = endpoints.iter().map(|endpoint| endpoint["region"].as_str().unwrap()).collect();
+    assert_eq!(names, ["East US", "West US", "North Europe"]);
+    let account = get(endpoints[2]["url"].as_str().unwrap(), "/");
+    let port = authority(endpoints[1]["url"].as_str().unwrap()).rsplit(':').next().unwrap();
+    let west = format!("http://localhost:{port}/");
+    for part in ["\"Eventual\"", "\"enableMultipleWriteLocations\":true", west.as_str()] {
+        assert!(account.contains(part), "{account}");
+    }
+    assert!(account.contains("\"enablePerPartitionFailoverBehavior\":true"), "{account}");
+    let ready = get(ready["management"].as_str().unwrap(), "/ready");
+    assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+
+    let mut up = Running::start(&["--port", "0", "--regions", "East US,West US", "--management-port", "0"]);
+    let text: String = (0..7).map(|_| up.line()).collect();
+    for part in ["East US", "takes writes", "West US", "--management http://127.0.0.1:"] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]
@@ -146,6 +172,11 @@ fn what_cannot_be_started_says_why() {
         (&["--port", "0", "--cert", "a.pem"], 2, "--cert-key"),
         (&["--port", "0", "--cert", "no-such.pem", "--cert-key", "b.pem"], 1, "no-such.pem"),
         (&["--key", "x", "--no-auth"], 2, "--no-auth"),
+        (&["--port", "0", "--management-port", &port], 1, &port),
+        (&["--port", "0", "--regions", "East US,eastus"], 2, "already"),
+        (&["--port", "0", "--regions", "East US,,West US"], 2, "not empty"),
+        (&["--port", "0", "--lag", "soon"], 2, "10ms..80ms"),
+        (&["--port", "0", "--consistency", "weak"], 2, "eventual"),
     ] {
         let output = cosmonaut(&[&["up"], arguments].concat()).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();

@@ -28,6 +28,8 @@ pub struct Document {
     pub ts: u64,
     /// The commit that wrote it.
     pub lsn: i64,
+    /// The sequence that this commit is part of.
+    pub origin: RegionId,
     /// Its place among the changes of that commit.
     pub nth: u32,
     /// The item's own time to live.

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use cosmonaut_wire::model::PartitionKeyRange;
 use cosmonaut_wire::{
-    CosmosStatus, EffectivePartitionKey, EpkRange, Lsn, PartitionKeyRangeId, PartitionToken, ResourceId,
+    CosmosStatus, EffectivePartitionKey, EpkRange, PartitionKeyRangeId, PartitionToken, ResourceId,
     ResourceType, SessionToken,
 };
 
-use super::{RegionId, Replica};
+use super::replica::Locked;
+use super::replication::{Group, Unmet};
+use super::{RegionId, Replica, ReplicaState};
 use crate::Failure;
 
 /// The physical partitions of a container, in the order of their keys, from `""` to `"FF"` without a gap.
@@ -34,6 +36,18 @@ pub struct PartitionRange {
     pub parents: Vec<PartitionKeyRangeId>,
     /// One per region, by [`RegionId`].
     replicas: Vec<Arc<Replica>>,
+    group: Arc<Group>,
+}
+
+/// What an answer says about how far the partition is that it came from.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The latest commit in the region that answered.
+    pub lsn: i64,
+    /// How many commits every region has.
+    pub committed: i64,
+    /// What a session has seen after it.
+    pub seen: PartitionToken,
 }
 
 impl Layout {
@@ -71,6 +85,11 @@ impl Layout {
         ranges.sort_by(|a, b| a.range.min.cmp(&b.range.min));
         Self::new(ranges, self.version + 1)
     }
+
+    /// The layout with the same partitions, which have other replicas.
+    pub(crate) fn with_ranges(&self, ranges: Vec<Arc<PartitionRange>>) -> Self {
+        Self::new(ranges, self.version)
+    }
 }
 
 /// The failure for a partition that is not there any more.
@@ -90,8 +109,26 @@ impl PartitionRange {
         range: EpkRange,
         parents: Vec<PartitionKeyRangeId>,
         replicas: Vec<Arc<Replica>>,
+        group: Arc<Group>,
     ) -> Self {
-        Self { id: number.to_string().into(), number, range, parents, replicas }
+        Self { id: number.to_string().into(), number, range, parents, replicas, group }
+    }
+
+    /// The same partition with other replicas.
+    pub(crate) fn with_replicas(&self, replicas: Vec<Arc<Replica>>) -> Self {
+        Self {
+            id: self.id.clone(),
+            number: self.number,
+            range: self.range.clone(),
+            parents: self.parents.clone(),
+            replicas,
+            group: Arc::clone(&self.group),
+        }
+    }
+
+    /// What the replicas share.
+    pub(crate) fn group(&self) -> &Arc<Group> {
+        &self.group
     }
 
     /// The numbers of the partitions it was split from, oldest first.
@@ -100,10 +137,21 @@ impl PartitionRange {
         self.parents.iter().filter_map(|id| id.as_str().parse().ok())
     }
 
-    /// The replica in a region.
+    /// The replica in a region. A region that has just left the account is answered for by the first.
     pub fn replica(&self, region: RegionId) -> &Arc<Replica> {
-        // Regions are fixed when the engine starts, and every partition has a replica in each.
-        &self.replicas[region.index().min(self.replicas.len() - 1)]
+        self.find_replica(region).unwrap_or(&self.replicas[0])
+    }
+
+    pub(crate) fn find_replica(&self, region: RegionId) -> Option<&Arc<Replica>> {
+        // As long as no region has left, they are at their places.
+        let at_place = self.replicas.get(region.index()).filter(|replica| replica.region == region);
+        at_place.or_else(|| self.replicas.iter().find(|replica| replica.region == region))
+    }
+
+    /// Locks all replicas, in the order of their regions. Nobody else may do so meanwhile: take the group's turn
+    /// first.
+    pub(crate) fn lock_all(&self) -> Vec<Locked<'_>> {
+        self.replicas.iter().map(|replica| replica.lock()).collect()
     }
 
     /// All replicas, by region.
@@ -111,28 +159,59 @@ impl PartitionRange {
         &self.replicas
     }
 
-    /// Fails with 404/1002 if the session has seen more of this partition than a replica at `lsn` has.
-    pub fn check_session(&self, seen: Option<&SessionToken>, lsn: i64) -> Result<(), Failure> {
+    /// Fails with 404/1002 if the session has seen more of this partition than a replica has.
+    ///
+    /// A split hands the parent's log on to its children, so having seen the parent binds reads from each child.
+    pub fn check_session(&self, seen: Option<&SessionToken>, state: &ReplicaState) -> Result<(), Failure> {
         let Some(seen) = seen else { return Ok(()) };
-        let needed = seen
-            .for_range(&self.id, &self.parents)
-            .map_err(|error| Failure::bad_request(error.to_string()))?;
-        match needed {
-            Some(needed) if needed.global() > Lsn(lsn) => Err(Failure::new(
-                CosmosStatus::READ_SESSION_NOT_AVAILABLE,
-                format!(
-                    "The read session is not available for the input session token: it has seen {needed} of \
-                     partition {}, which is at {lsn} here",
-                    self.id
-                ),
-            )),
-            _ => Ok(()),
+        for needed in [&self.id].into_iter().chain(&self.parents).filter_map(|id| seen.get(id)) {
+            let unmet = |unmet: Unmet| self.unmet(needed, unmet, state.lsn());
+            self.group.lineage().check(needed, state.progress()).map_err(unmet)?;
         }
+        Ok(())
     }
 
-    /// What a session has seen after reading or writing this partition at `lsn`.
-    pub fn session(&self, lsn: i64) -> SessionToken {
-        SessionToken::of(self.id.clone(), PartitionToken::vector(-1, Lsn(lsn), []))
+    fn unmet(&self, needed: &PartitionToken, unmet: Unmet, lsn: i64) -> Failure {
+        let id = &self.id;
+        let why = match unmet {
+            Unmet::Behind => format!("it has seen {needed} of partition {id}, which is at {lsn} here"),
+            Unmet::Lost { after } => format!(
+                "it has seen {needed} of partition {id}, whose commits after {after} were lost in a forced failover \
+                 (read without the token, and write again what is missing)"
+            ),
+            Unmet::Unknown => format!("it has seen {needed}, a version that partition {id} never had"),
+        };
+        Failure::new(
+            CosmosStatus::READ_SESSION_NOT_AVAILABLE,
+            format!("The read session is not available for the input session token: {why}"),
+        )
+    }
+
+    /// What a session has seen after reading or writing a replica.
+    pub fn session(&self, state: &ReplicaState) -> SessionToken {
+        SessionToken::of(self.id.clone(), self.group.lineage().token(state.progress()))
+    }
+
+    /// What an answer from a replica says.
+    pub fn standing(&self, state: &ReplicaState) -> Standing {
+        let seen = self.group.lineage().token(state.progress());
+        Standing { lsn: state.lsn(), committed: self.committed().min(state.lsn()), seen }
+    }
+
+    /// How many commits every region has.
+    pub fn committed(&self) -> i64 {
+        let applied = || self.replicas.iter().map(|replica| replica.applied()).min().unwrap_or(0);
+        if self.replicas.len() == 1 || self.group.lineage().writer.is_some() {
+            return applied();
+        }
+        let mut least = (*self.replicas[0].progress()).clone();
+        self.replicas[1..].iter().for_each(|replica| least.meet(&replica.progress()));
+        least.total()
+    }
+
+    /// The latest commit of the replica that is furthest.
+    pub fn latest(&self) -> i64 {
+        self.replicas.iter().map(|replica| replica.applied()).max().unwrap_or(0)
     }
 
     /// The partition as `pkranges` lists it.
@@ -147,7 +226,7 @@ impl PartitionRange {
         described.parents = self.parents.clone();
         described.rid_prefix = Some(i64::from(self.number));
         described.throughput_fraction = Some(share);
-        described.lsn = Some(self.replica(RegionId::default()).read(|state| state.lsn()));
+        described.lsn = Some(self.latest());
         described.rid = rid.map(|rid| rid.to_string());
         described.self_link = link;
         described.etag = Some(format!("\"{:08x}-0000-0000-0000-000000000000\"", self.number));

@@ -5,6 +5,7 @@
 
 mod catalog;
 pub mod charge;
+mod conflicts;
 mod container;
 mod document;
 mod feed;
@@ -12,37 +13,50 @@ mod items;
 mod key;
 mod layout;
 pub(crate) mod locks;
+mod progress;
 pub mod query;
 mod region;
 mod replica;
+mod replication;
+mod resolution;
 mod ring;
 mod scope;
 #[cfg(test)]
 mod tests;
 mod throughput;
+mod topology;
 mod unique;
 
 use std::sync::{Arc, RwLock};
 
 pub use catalog::{Migration, minimum_throughput};
+pub use conflicts::Conflict;
 pub use container::{Container, Usage, Written};
 pub use document::Document;
 pub use feed::{ChangePage, ChangeRequest, FeedMode, FeedPage, FeedPosition, FeedStart};
 pub use items::{BatchReply, Conditions, ItemReply, ItemRequest, KeyDeleted, MAX_ITEM_BYTES};
-pub use layout::{Layout, PartitionRange};
+pub use layout::{Layout, PartitionRange, Standing};
+pub use progress::{NoProgress, Progress};
 pub use region::RegionId;
+pub(crate) use replica::Causes;
 pub use replica::{Change, LogEntry, Replica, ReplicaState};
+pub use replication::{Failover, Fork, Hold, Lag, Link, Moved};
 pub use scope::FeedScope;
+pub use topology::{AccountConfig, Consistency, Region, Topology};
 
 use crate::storage::{Journal, StorageError};
-use crate::{Timestamp, World};
+use crate::{Failure, Timestamp, World};
 use catalog::Catalog;
+use replication::Account;
+pub(crate) use replication::Lineage;
 
 /// How an engine behaves.
 #[derive(Clone, Debug, Default)]
 pub struct EngineConfig {
     /// Whether provisioned throughput is enforced with 429.
     pub enforce_throughput: bool,
+    /// The account and its regions.
+    pub account: AccountConfig,
 }
 
 /// An account's data.
@@ -50,6 +64,7 @@ pub struct Engine {
     config: EngineConfig,
     world: Arc<dyn World>,
     journal: Journal,
+    account: Arc<Account>,
     catalog: RwLock<Catalog>,
 }
 
@@ -60,8 +75,10 @@ impl Engine {
         world: Arc<dyn World>,
         journal: Journal,
     ) -> Result<Arc<Self>, StorageError> {
+        config.account.validate().map_err(StorageError::other)?;
         let saved = journal.load()?;
-        let engine = Self { config, world, journal, catalog: RwLock::default() };
+        let account = Account::new(&config.account, Arc::clone(&world));
+        let engine = Self { config, world, journal, account, catalog: RwLock::default() };
         engine.restore(saved)?;
         Ok(Arc::new(engine))
     }
@@ -74,6 +91,22 @@ impl Engine {
     /// Time and chance, as this engine sees them.
     pub fn world(&self) -> &Arc<dyn World> {
         &self.world
+    }
+
+    /// The account's regions as they are now.
+    pub fn topology(&self) -> Arc<Topology> {
+        self.account.topology()
+    }
+
+    /// 403/3 unless databases, containers and offers may be changed in a region. All regions see them at once.
+    pub fn check_catalog_write(&self, region: RegionId) -> Result<(), Failure> {
+        let topology = self.topology();
+        topology.check_present(region)?;
+        if topology.takes_writes(region) {
+            return Ok(());
+        }
+        let writer = topology.write_region().name.as_str();
+        Err(topology::write_forbidden("the account", &topology.called(region), writer))
     }
 
     /// Deletes items whose time has ended and forgets what need not be kept. To be called every few seconds;

@@ -1,13 +1,13 @@
 //! Which region of the account something belongs to.
 //!
-//! An account has one region today; everything that will differ between regions names its region already.
+//! What a region is called, and which there are, is the topology's.
 
-/// A region, by its place in the account's list of regions.
+/// A region, by the number that it was given when it came to the account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct RegionId(pub u8);
 
 impl RegionId {
-    /// The place in lists that have one entry per region.
+    /// The place in lists that have one entry per region, as long as no region has left.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }

@@ -1,13 +1,14 @@
-//! `GET /`: the account, its region by the address the client came by, and what its query engine allows.
+//! `GET /`: the account, its regions by the address the client came by, and what its query engine allows.
 
+use cosmonaut_wire::CosmosStatus;
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
-use cosmonaut_wire::{ConsistencyLevel, CosmosStatus};
 
 use super::Gateway;
 use super::call::Call;
 use super::metadata::json_body;
 use super::reply::Reply;
 use crate::Failure;
+use crate::engine::{Consistency, Region};
 
 /// The account's name. An emulator has one account, and clients do not look at its name.
 const NAME: &str = "cosmonaut";
@@ -17,18 +18,40 @@ const QUERY_ENGINE: &str = r#"{"maxSqlQueryInputLength":262144,"maxJoinsPerSqlQu
 
 impl Gateway {
     pub(super) fn read_account(&self, call: &Call<'_>) -> Result<Reply, Failure> {
-        let location = AccountLocation::new(self.region_name.clone(), call.origin.endpoint(&self.endpoint));
-        let mut account =
-            AccountProperties::new(NAME, ConsistencyLevel::Session, vec![location.clone()], vec![location]);
+        let topology = self.engine.topology();
+        let location = |region: &Region| self.location(region, call);
+        let readable: Vec<_> = topology.regions.iter().filter_map(location).collect();
+        let writable = if topology.multi_write {
+            readable.clone()
+        } else {
+            location(topology.write_region()).into_iter().collect()
+        };
+        let mut account = AccountProperties::new(NAME, (&topology.consistency).into(), writable, readable);
         account.rid = Some(NAME.to_owned());
         account.self_link = Some(String::new());
         account.media = Some("//media/".to_owned());
         account.addresses = Some("//addresses/".to_owned());
         account.databases_link = Some("//dbs/".to_owned());
-        account.enable_multiple_write_locations = Some(false);
-        account.enable_per_partition_failover_behavior = Some(false);
+        account.enable_multiple_write_locations = Some(topology.multi_write);
+        account.enable_per_partition_failover_behavior = Some(topology.partition_failover);
         account.query_engine_configuration = Some(QUERY_ENGINE.to_owned());
+        if let Consistency::BoundedStaleness { max_prefix, max_interval } = topology.consistency {
+            let policy = &mut account.user_consistency_policy.extra;
+            policy.insert("maxStalenessPrefix".to_owned(), max_prefix.into());
+            policy.insert("maxIntervalInSeconds".to_owned(), max_interval.as_secs().into());
+        }
         Ok(Reply::new(CosmosStatus::OK, json_body(&account)))
+    }
+
+    /// A region at the address by which this client can reach it; none that is about to come or go.
+    fn location(&self, region: &Region, call: &Call<'_>) -> Option<AccountLocation> {
+        let address = self.addresses.of(region.id)?;
+        let endpoint = if region.id == self.region {
+            call.origin.endpoint(address)
+        } else {
+            call.origin.neighbour(address)
+        };
+        Some(AccountLocation::new(region.name.clone(), endpoint))
     }
 }
 

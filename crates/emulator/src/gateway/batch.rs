@@ -58,8 +58,11 @@ fn leave_out_what_was_written(operations: &[BatchOperation], results: &mut [Batc
 }
 
 fn batch_reply(container: &Located<'_>, done: BatchReply) -> Reply {
-    let mut reply = Reply::new(done.status, json_body(&done.results)).charged(done.charge).after(done.commit);
+    let mut reply = Reply::new(done.status, json_body(&done.results))
+        .charged(done.charge)
+        .after(done.commit)
+        .held(done.hold);
     reply.number(headers::ITEM_COUNT, done.results.len() as u64);
-    reply.of_partition(container, &done.range, done.lsn);
+    reply.of_partition(container, &done.range, done.standing);
     reply
 }

@@ -4,9 +4,7 @@
 
 use bytes::Bytes;
 use cosmonaut_wire::model::from_json;
-use cosmonaut_wire::{
-    ConsistencyLevel, EpkRange, PartitionKey, PartitionKeyRangeId, ResourcePath, SessionToken, headers,
-};
+use cosmonaut_wire::{EpkRange, PartitionKey, PartitionKeyRangeId, ResourcePath, headers};
 use http::{HeaderMap, HeaderName, header};
 use serde::Deserialize;
 
@@ -48,21 +46,6 @@ impl Call<'_> {
     /// The partition key, if the request names one.
     pub(super) fn partition_key(&self) -> Result<Option<PartitionKey>, Failure> {
         self.parsed(&headers::PARTITION_KEY)
-    }
-
-    /// What the session has seen, if reads are to be held to it.
-    pub(super) fn session(&self) -> Result<Option<SessionToken>, Failure> {
-        let token = self.parsed(&headers::SESSION_TOKEN)?;
-        match self.parsed::<ConsistencyLevel>(&headers::CONSISTENCY_LEVEL)? {
-            None | Some(ConsistencyLevel::Session) => Ok(token),
-            Some(ConsistencyLevel::ConsistentPrefix | ConsistencyLevel::Eventual) => Ok(None),
-            Some(level @ (ConsistencyLevel::Strong | ConsistencyLevel::BoundedStaleness)) => {
-                Err(Failure::bad_request(format!(
-                    "consistency level {level} is stronger than the account's, which is Session (ask for Session, \
-                     ConsistentPrefix or Eventual)"
-                )))
-            }
-        }
     }
 
     /// How many rows a page may hold.

@@ -17,13 +17,13 @@ impl Gateway {
     /// A page of changes; 304 with the place to go on from if there are none.
     pub(super) fn read_changes(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let session = call.session()?;
+        let reading = self.reading(call)?;
         let request = ChangeRequest {
             scope: call.scope()?,
             mode: mode(call)?,
             start: start(call)?,
             max_items: call.most_items()?,
-            session: session.as_ref(),
+            session: reading.session.as_ref(),
         };
         let page = container.change_feed(self.region, &request)?;
         let (status, body) = if page.items.is_empty() {
@@ -32,12 +32,13 @@ impl Gateway {
             let rid = container.rid().to_string();
             (CosmosStatus::OK, FeedEnvelope::write(ResourceType::Document, &rid, &page.items).into())
         };
-        let mut reply = Reply::new(status, body).charged(page.charge).after_all(page.commits);
+        let hold = reading.hold(&container, &page.session);
+        let mut reply = Reply::new(status, body).charged(page.charge).after_all(page.commits).held(hold);
         reply.number(headers::ITEM_COUNT, page.items.len() as u64);
         reply.owned(header::ETAG, page.next.to_string());
         reply.of_container(&container);
         reply.session(&page.session);
-        reply.sequence_numbers(page.lsn);
+        reply.sequence_numbers(page.lsn, page.committed);
         if let Some(range) = &page.range {
             reply.text(headers::PARTITION_KEY_RANGE_ID, range.id.as_str());
         }

@@ -14,6 +14,7 @@ use crate::engine::charge;
 
 impl Gateway {
     pub(super) fn create_container(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
         let made = self.engine.create_container(&call.path, call.json("container")?, call.throughput()?)?;
         let reply = container_reply(CosmosStatus::CREATED, &made.value.properties());
         Ok(reply.charged(charge::CATALOG_WRITE).after(made.commit))
@@ -42,6 +43,7 @@ impl Gateway {
     }
 
     pub(super) fn replace_container(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
         let container = self.container(call)?;
         let properties = call.json("container")?;
         let replaced = self.engine.replace_container(&call.path, properties, call.conditions()?)?;
@@ -51,6 +53,7 @@ impl Gateway {
     }
 
     pub(super) fn delete_container(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
         self.container(call)?;
         let commit = self.engine.delete_container(&call.path)?;
         Ok(Reply::new(CosmosStatus::NO_CONTENT, Bytes::new()).charged(charge::CATALOG_WRITE).after(commit))

@@ -14,6 +14,7 @@ use crate::engine::charge;
 
 impl Gateway {
     pub(super) fn create_database(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
         let made = self.engine.create_database(call.json("database")?, call.throughput()?)?;
         Ok(database_reply(CosmosStatus::CREATED, &made.value)
             .charged(charge::CATALOG_WRITE)
@@ -33,6 +34,7 @@ impl Gateway {
     }
 
     pub(super) fn delete_database(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
         let commit = self.engine.delete_database(&call.path)?;
         Ok(Reply::new(CosmosStatus::NO_CONTENT, Bytes::new()).charged(charge::CATALOG_WRITE).after(commit))
     }

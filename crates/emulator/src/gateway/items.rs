@@ -36,9 +36,10 @@ impl Gateway {
 
     pub(super) fn read_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let session = call.session()?;
-        let request = ItemRequest { session: session.as_ref(), ..request(call)? };
-        let reply = container.read_item(self.region, request)?;
+        let reading = self.reading(call)?;
+        let request = ItemRequest { session: reading.session.as_ref(), ..request(call)? };
+        let mut reply = container.read_item(self.region, request)?;
+        reply.hold = reading.hold(&container, &reply.session());
         Ok(item_reply(&container, reply))
     }
 
@@ -58,8 +59,10 @@ impl Gateway {
             Failure::bad_request(format!("the request has no header {}", headers::PARTITION_KEY))
         })?;
         let deleted = container.delete_partition_key(self.region, &key)?;
-        let mut reply =
-            Reply::new(CosmosStatus::OK, Bytes::new()).charged(deleted.charge).after_all(deleted.commits);
+        let mut reply = Reply::new(CosmosStatus::OK, Bytes::new())
+            .charged(deleted.charge)
+            .after_all(deleted.commits)
+            .held(deleted.hold);
         reply.of_container(&container);
         Ok(reply)
     }
@@ -74,12 +77,13 @@ fn request<'a>(call: &'a Call<'_>) -> Result<ItemRequest<'a>, Failure> {
 }
 
 fn item_reply(container: &Located<'_>, item: ItemReply) -> Reply {
-    let mut reply = Reply::new(item.status, item.body).charged(item.charge).after(item.commit);
+    let mut reply =
+        Reply::new(item.status, item.body).charged(item.charge).after(item.commit).held(item.hold);
     if let Some(etag) = &item.etag {
         reply.text(header::ETAG, etag.as_str());
     }
     reply.set(headers::ITEM_LSN, HeaderValue::from(item.item_lsn));
-    reply.of_partition(container, &item.range, item.lsn);
+    reply.of_partition(container, &item.range, item.standing);
     reply
 }
 

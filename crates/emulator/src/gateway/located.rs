@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use cosmonaut_wire::{CosmosStatus, ResourcePath, SessionToken, headers};
+use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, ResourcePath, SessionToken, headers};
 use http::HeaderValue;
 
 use super::Gateway;
 use super::call::Call;
 use super::reply::Reply;
 use crate::Failure;
-use crate::engine::{Container, PartitionRange};
+use crate::engine::{Container, PartitionRange, Standing};
 
 /// The container of a request, and its link by names: `dbs/x/colls/y`.
 pub(super) struct Located<'a> {
@@ -29,8 +29,10 @@ impl Deref for Located<'_> {
 }
 
 impl Gateway {
-    /// The container that a request is for, or lies in; 400/1024 if the client means another of the same name.
+    /// The container that a request is for, or lies in; 400/1024 if the client means another of the same name, 403/1008
+    /// if the region has left the account.
     pub(super) fn container<'c>(&self, call: &'c Call<'_>) -> Result<Located<'c>, Failure> {
+        self.engine.topology().check_present(self.region)?;
         let container = self.engine.container(&call.path)?;
         if let Some(intended) = call.text(&headers::INTENDED_COLLECTION_RID)?
             && intended.parse() != Ok(container.rid())
@@ -78,11 +80,21 @@ impl Reply {
     }
 
     /// Says which partition answered, and how far its log was.
-    pub(super) fn of_partition(&mut self, container: &Located<'_>, range: &PartitionRange, lsn: i64) {
+    pub(super) fn of_partition(
+        &mut self,
+        container: &Located<'_>,
+        range: &PartitionRange,
+        standing: Standing,
+    ) {
         self.of_container(container);
-        self.text(headers::PARTITION_KEY_RANGE_ID, range.id.as_str());
-        self.session(&range.session(lsn));
-        self.sequence_numbers(lsn);
+        self.of_range(&range.id, standing);
+    }
+
+    /// The same without the container.
+    pub(super) fn of_range(&mut self, range: &PartitionKeyRangeId, standing: Standing) {
+        self.text(headers::PARTITION_KEY_RANGE_ID, range.as_str());
+        self.sequence_numbers(standing.lsn, standing.committed);
+        self.session(&SessionToken::of(range.clone(), standing.seen));
     }
 
     pub(super) fn session(&mut self, token: &SessionToken) {
@@ -94,12 +106,11 @@ impl Reply {
         }
     }
 
-    /// One region has everything that there is, so all progress is the same.
-    pub(super) fn sequence_numbers(&mut self, lsn: i64) {
-        let lsn = HeaderValue::from(lsn);
-        for name in [headers::LSN, headers::LOCAL_LSN, headers::GLOBAL_COMMITTED_LSN] {
-            self.set(name, lsn.clone());
-        }
+    /// How far the region is, and how far all are.
+    pub(super) fn sequence_numbers(&mut self, lsn: i64, committed: i64) {
+        self.set(headers::LSN, HeaderValue::from(lsn));
+        self.set(headers::LOCAL_LSN, HeaderValue::from(lsn));
+        self.set(headers::GLOBAL_COMMITTED_LSN, HeaderValue::from(committed));
     }
 }
 

@@ -1,13 +1,17 @@
 //! HTTP requests in, HTTP responses out: who may ask, what is asked, and how the answer is written.
 //!
-//! One file per kind of resource, and [`route`] is the table that leads to them. Handlers are synchronous: a request
-//! is done when its handler returns, and only making it durable is awaited. What the operations do is the engine's.
+//! One file per kind of resource, and [`mod@route`] is the table that leads to them. Handlers are synchronous: a request
+//! is done when its handler returns; only making it durable, and what other regions must have before or after it, is
+//! awaited. What the operations do is the engine's.
 
 mod account;
+mod addresses;
 mod auth;
 mod batch;
 mod call;
 mod change_feed;
+mod conflicts;
+mod consistency;
 mod containers;
 mod databases;
 mod items;
@@ -19,65 +23,114 @@ mod queries;
 mod ranges;
 mod reply;
 mod route;
+mod target;
 mod unsupported;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, RegionName, ResourcePath};
+use cosmonaut_wire::{CosmosStatus, ResourcePath};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
+pub(crate) use addresses::{Addresses, reachable};
 pub(crate) use auth::Access;
 pub(crate) use origin::{Origin, Scheme};
 
 use crate::engine::{Engine, RegionId};
+use crate::faults::{Faults, Strike, Verdict};
+use crate::server::{Answer, Handler};
 use crate::{Failure, World};
 use call::Call;
 use reply::Reply;
 use route::{Action, route};
+use target::Aim;
 
 /// The account as one region answers for it.
 pub(crate) struct Gateway {
     pub(crate) engine: Arc<Engine>,
     pub(crate) world: Arc<dyn World>,
-    pub(crate) access: Access,
+    pub(crate) access: Arc<Access>,
+    pub(crate) faults: Arc<Faults>,
+    pub(crate) addresses: Arc<Addresses>,
     pub(crate) region: RegionId,
-    pub(crate) region_name: RegionName,
-    /// The address to advertise to a client that names none.
-    pub(crate) endpoint: String,
-    /// How many requests were answered.
+    /// How many requests came in.
     pub(crate) requests: AtomicU64,
 }
 
-impl Gateway {
-    /// Answers a request, once what it wrote is safe.
-    pub(crate) async fn answer(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Response<Bytes> {
-        let started = self.world.now();
+impl Handler for Gateway {
+    /// Answers a request, once what it wrote is safe, unless a fault does something else to it.
+    async fn answer(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Answer {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let reply = self.handle(request, body, origin).safe().await;
+        if self.faults.is_empty() {
+            return Answer::Send(self.respond(request, body, origin).await);
+        }
+        // Boxed, so that requests which no fault looks at do not carry the room for it.
+        Box::pin(self.answer_under_faults(request, body, origin)).await
+    }
+
+    fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
+        Reply::failure(&Failure::new(status.into(), message)).finish(&*self.world, 0)
+    }
+}
+
+impl Gateway {
+    async fn answer_under_faults(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Answer {
+        match self.judge(request, &body).await {
+            Verdict::Pass => Answer::Send(self.respond(request, body, origin).await),
+            Verdict::Fail(failure) => Answer::Send(Reply::failure(&failure).finish(&*self.world, 0)),
+            Verdict::Cut => Answer::Cut,
+            Verdict::DropResponse => {
+                self.respond(request, body, origin).await;
+                Answer::Cut
+            }
+            Verdict::Duplicate => {
+                self.respond(request, body.clone(), origin).await;
+                Answer::Send(self.respond(request, body, origin).await)
+            }
+        }
+    }
+
+    /// Lets a request wait as long as the faults want it to, and says how it is to end.
+    async fn judge(&self, request: &Parts, body: &Bytes) -> Verdict {
+        loop {
+            let strike = self.faults.strike(self.region, &Aim::new(self, request, body));
+            match strike {
+                Strike::Hang(id) => self.faults.lifted(&[id]).await,
+                Strike::Slow(delay, ids, verdict) => {
+                    tokio::select! {
+                        () = tokio::time::sleep(delay) => {}
+                        () = self.faults.lifted(&ids) => {}
+                    }
+                    return verdict;
+                }
+                Strike::Now(verdict) => return verdict,
+            }
+        }
+    }
+
+    async fn respond(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Response<Bytes> {
+        let started = self.world.now();
+        let reply = self.handle(request, body, origin).await.safe().await;
         reply.finish(&*self.world, self.world.now().micros_since(started))
     }
 
-    /// The answer to a request that never became one.
-    pub(crate) fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
-        Reply::failure(&Failure::new(status.into(), message)).finish(&*self.world, 0)
-    }
-
-    fn handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Reply {
+    async fn handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Reply {
         if request.method == Method::OPTIONS {
             return options();
         }
-        self.try_handle(request, body, origin).unwrap_or_else(|failure| Reply::failure(&failure))
+        self.try_handle(request, body, origin).await.unwrap_or_else(|failure| Reply::failure(&failure))
     }
 
-    fn try_handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Result<Reply, Failure> {
+    async fn try_handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Result<Reply, Failure> {
         let path = ResourcePath::parse(request.uri.path())
             .map_err(|error| Failure::bad_request(error.to_string()))?;
         self.access.check(&request.method, &path, &request.headers)?;
         let action = route(&request.method, &path, &request.headers)?;
-        self.run(action, &Call { path, headers: &request.headers, body, origin })
+        let call = Call { path, headers: &request.headers, body, origin };
+        self.ready(action, &call).await?;
+        self.run(action, &call)
     }
 
     fn run(&self, action: Action, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -106,6 +159,10 @@ impl Gateway {
             Action::Batch => self.run_batch(call),
             Action::ReadChanges => self.read_changes(call),
             Action::DeleteByPartitionKey => self.delete_by_partition_key(call),
+            Action::ListConflicts => self.list_conflicts(call),
+            Action::QueryConflicts => self.query_conflicts(call),
+            Action::ReadConflict => self.read_conflict(call),
+            Action::DeleteConflict => self.delete_conflict(call),
             Action::ListRanges => self.list_ranges(call),
             Action::ListOffers => self.list_offers(call),
             Action::QueryOffers => self.query_offers(call),

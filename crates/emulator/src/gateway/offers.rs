@@ -25,6 +25,7 @@ impl Gateway {
     }
 
     pub(super) fn replace_offer(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
         let wanted: Offer = call.json("offer")?;
         let replaced = self.engine.replace_offer(rid(call), &wanted, migration(call)?, call.conditions()?)?;
         Ok(offer_reply(&replaced.value).charged(charge::CATALOG_WRITE).after(replaced.commit))

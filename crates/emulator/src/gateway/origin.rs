@@ -1,6 +1,7 @@
 //! The address by which a client came, which is the address that the account tells it to come by.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 /// How the client's connection is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +19,24 @@ pub(crate) struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// The address as an account's list of regions writes it, or `fallback` if the client has named no host.
-    pub(crate) fn endpoint(&self, fallback: &str) -> String {
-        match self.authority.filter(|authority| is_authority(authority)) {
+    /// The address of the region that the client came to, which listens at `here`.
+    pub(crate) fn endpoint(&self, here: SocketAddr) -> String {
+        match self.authority() {
             Some(authority) => format!("{}://{authority}/", self.scheme),
-            None => fallback.to_owned(),
+            None => format!("{}://{here}/", self.scheme),
         }
+    }
+
+    /// The address of another region, which listens at `there`: the same host, as far as the client is concerned.
+    pub(crate) fn neighbour(&self, there: SocketAddr) -> String {
+        match self.authority().map(host) {
+            Some(host) => format!("{}://{host}:{}/", self.scheme, there.port()),
+            None => format!("{}://{there}/", self.scheme),
+        }
+    }
+
+    fn authority(&self) -> Option<&str> {
+        self.authority.filter(|authority| is_authority(authority))
     }
 }
 
@@ -32,6 +45,14 @@ fn is_authority(text: &str) -> bool {
     let allowed =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'_' | b'[' | b']');
     !text.is_empty() && text.bytes().all(allowed)
+}
+
+/// An authority without its port. The colons in an address of version 6 are within brackets.
+fn host(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => host,
+        _ => authority,
+    }
 }
 
 impl fmt::Display for Scheme {
@@ -48,16 +69,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_account_is_where_the_client_came_by() {
-        let fallback = "http://127.0.0.1:8081/";
-        for (scheme, authority, expected) in [
-            (Scheme::Http, Some("localhost:9999"), "http://localhost:9999/"),
-            (Scheme::Https, Some("[::1]:8081"), "https://[::1]:8081/"),
-            (Scheme::Http, Some("a/b?c"), fallback),
-            (Scheme::Http, Some(""), fallback),
-            (Scheme::Https, None, fallback),
+    fn regions_are_where_the_client_came_by() {
+        let (here, there) = ("127.0.0.1:8081".parse().unwrap(), "127.0.0.1:8082".parse().unwrap());
+        for (scheme, authority, own, other) in [
+            (Scheme::Http, Some("localhost:9999"), "http://localhost:9999/", "http://localhost:8082/"),
+            (Scheme::Https, Some("[::1]:8081"), "https://[::1]:8081/", "https://[::1]:8082/"),
+            (Scheme::Https, Some("[::1]"), "https://[::1]/", "https://[::1]:8082/"),
+            (Scheme::Http, Some("cosmos"), "http://cosmos/", "http://cosmos:8082/"),
+            (Scheme::Http, Some("a/b?c"), "http://127.0.0.1:8081/", "http://127.0.0.1:8082/"),
+            (Scheme::Http, Some(""), "http://127.0.0.1:8081/", "http://127.0.0.1:8082/"),
+            (Scheme::Https, None, "https://127.0.0.1:8081/", "https://127.0.0.1:8082/"),
         ] {
-            assert_eq!(Origin { scheme, authority }.endpoint(fallback), expected, "{authority:?}");
+            let origin = Origin { scheme, authority };
+            assert_eq!(origin.endpoint(here), own, "{authority:?}");
+            assert_eq!(origin.neighbour(there), other, "{authority:?}");
         }
     }
 }

@@ -17,32 +17,36 @@ impl Gateway {
     /// A page of what a query finds.
     pub(super) fn query_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
+        let reading = self.reading(call)?;
         let request = QueryRequest {
             page_size: call.page_size()?,
             continuation: call.continuation()?.map(str::to_owned),
             cross_partition: call.flag(&headers::ENABLE_CROSS_PARTITION_QUERY),
             populate_metrics: call.flag(&headers::POPULATE_QUERY_METRICS),
             populate_index_metrics: call.flag(&headers::POPULATE_INDEX_METRICS),
-            session: call.session()?,
+            session: reading.session.clone(),
             ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
         };
         let page = query::run(&container, self.region, &request, &*self.world)?;
-        Ok(page_reply(&container, page))
+        let hold = reading.hold(&container, &page.session);
+        Ok(page_reply(&container, page).held(hold))
     }
 
     /// A page of all items.
     pub(super) fn list_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let (scope, session, continuation) = (call.scope()?, call.session()?, call.continuation()?);
+        let (scope, reading, continuation) = (call.scope()?, self.reading(call)?, call.continuation()?);
         let most = call.most_items()?;
-        let page = container.read_feed(self.region, &scope, most, continuation, session.as_ref())?;
+        let page = container.read_feed(self.region, &scope, most, continuation, reading.session.as_ref())?;
         let rid = container.rid().to_string();
         let body = FeedEnvelope::write(ResourceType::Document, &rid, &page.items);
-        let mut reply = Reply::new(CosmosStatus::OK, body).charged(page.charge).after_all(page.commits);
+        let hold = reading.hold(&container, &page.session);
+        let mut reply =
+            Reply::new(CosmosStatus::OK, body).charged(page.charge).after_all(page.commits).held(hold);
         reply.number(headers::ITEM_COUNT, page.items.len() as u64);
         reply.of_container(&container);
         reply.session(&page.session);
-        reply.sequence_numbers(page.lsn);
+        reply.sequence_numbers(page.lsn, page.committed);
         if let Some(range) = &page.range {
             reply.text(headers::PARTITION_KEY_RANGE_ID, range.id.as_str());
         }
@@ -71,7 +75,7 @@ fn page_reply(container: &Located<'_>, page: QueryPage) -> Reply {
     reply.number(headers::ITEM_COUNT, page.rows.len() as u64);
     reply.of_container(container);
     reply.session(&page.session);
-    reply.sequence_numbers(page.lsn);
+    reply.sequence_numbers(page.lsn, page.committed);
     for (name, value) in [
         (headers::CONTINUATION, page.continuation),
         (headers::QUERY_METRICS, page.metrics),

@@ -5,6 +5,7 @@ use cosmonaut_wire::model::ErrorBody;
 use cosmonaut_wire::{CosmosStatus, headers};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
 
+use crate::engine::Hold;
 use crate::storage::Commit;
 use crate::{Failure, World};
 
@@ -24,6 +25,7 @@ pub(crate) struct Reply {
     charge: f64,
     commit: Commit,
     more_commits: Vec<Commit>,
+    hold: Hold,
 }
 
 impl Reply {
@@ -37,6 +39,7 @@ impl Reply {
             charge: 0.0,
             commit: Commit::done(),
             more_commits: Vec::new(),
+            hold: Hold::none(),
         }
     }
 
@@ -45,6 +48,9 @@ impl Reply {
         let mut reply = Self::new(failure.status, error_body(failure)).charged(failure.charge);
         if let Some(delay) = failure.retry_after_ms {
             reply.number(headers::RETRY_AFTER_MS, delay);
+        }
+        if let Some(seen) = &failure.seen {
+            reply.of_range(&seen.0, seen.1.clone());
         }
         reply
     }
@@ -64,7 +70,12 @@ impl Reply {
         self
     }
 
-    /// The answer that may go out: this one, once all that it tells of is safe.
+    pub(super) fn held(mut self, hold: Hold) -> Self {
+        self.hold = hold;
+        self
+    }
+
+    /// The answer that may go out: this one, once all that it tells of is safe and where it has to be.
     pub(super) async fn safe(mut self) -> Self {
         let first = std::mem::take(&mut self.commit);
         for commit in std::iter::once(first).chain(std::mem::take(&mut self.more_commits)) {
@@ -72,7 +83,10 @@ impl Reply {
                 return Self::failure(&failure);
             }
         }
-        self
+        match std::mem::take(&mut self.hold).wait().await {
+            Ok(()) => self,
+            Err(failure) => Self::failure(&failure),
+        }
     }
 
     /// Leaves the body out: `Prefer: return=minimal`.

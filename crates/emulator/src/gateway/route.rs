@@ -34,6 +34,10 @@ pub(super) enum Action {
     Batch,
     ReadChanges,
     DeleteByPartitionKey,
+    ListConflicts,
+    QueryConflicts,
+    ReadConflict,
+    DeleteConflict,
     ListRanges,
     ListOffers,
     QueryOffers,
@@ -80,13 +84,18 @@ pub(super) fn route(method: &Method, path: &ResourcePath, headers: &HeaderMap) -
             FeedRequest::Create | FeedRequest::Other => None,
         },
         ResourceType::Offer => single(method, Action::ReadOffer, Some(Action::ReplaceOffer), None),
+        ResourceType::Conflict if path.is_feed() => match feed_request(method, headers) {
+            FeedRequest::List => Some(Action::ListConflicts),
+            FeedRequest::Query => Some(Action::QueryConflicts),
+            FeedRequest::Create | FeedRequest::Other => None,
+        },
+        ResourceType::Conflict => single(method, Action::ReadConflict, None, Some(Action::DeleteConflict)),
         ResourceType::Operation => operation(method, path),
         kind @ (ResourceType::StoredProcedure
         | ResourceType::Trigger
         | ResourceType::UserDefinedFunction
         | ResourceType::User
         | ResourceType::Permission
-        | ResourceType::Conflict
         | ResourceType::ClientEncryptionKey) => Some(absent(method, headers, kind, path.is_feed())),
     };
     found.ok_or_else(|| {
@@ -217,7 +226,11 @@ mod tests {
             ("POST /dbs/a/colls/b/sprocs", Ok(Unsupported(ResourceType::StoredProcedure))),
             ("POST /dbs/a/colls/b/sprocs/s", Ok(Unsupported(ResourceType::StoredProcedure))),
             ("GET /dbs/a/users/u", Ok(ReadNone(ResourceType::User))),
-            ("GET /dbs/a/colls/b/conflicts", Ok(ListNone(ResourceType::Conflict))),
+            ("GET /dbs/a/colls/b/conflicts", Ok(ListConflicts)),
+            ("POST /dbs/a/colls/b/conflicts", Err(405)),
+            ("GET /dbs/a/colls/b/conflicts/c", Ok(ReadConflict)),
+            ("PUT /dbs/a/colls/b/conflicts/c", Err(405)),
+            ("DELETE /dbs/a/colls/b/conflicts/c", Ok(DeleteConflict)),
         ] {
             let (method, path) = request.split_once(' ').unwrap();
             assert_eq!(find(method, path, &[]), expected, "{request}");
@@ -244,6 +257,7 @@ mod tests {
             ("/dbs", QueryDatabases),
             ("/dbs/a/colls", QueryContainers),
             ("/offers", QueryOffers),
+            ("/dbs/a/colls/b/conflicts", QueryConflicts),
             ("/dbs/a/users", ListNone(ResourceType::User)),
         ] {
             assert_eq!(find("POST", path, std::slice::from_ref(&by_type)), Ok(expected), "{path}");

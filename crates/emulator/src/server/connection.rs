@@ -1,6 +1,7 @@
-//! One connection: HTTP/1.1 or HTTP/2, whichever the client begins with, each request handed to the gateway.
+//! One connection: HTTP/1.1 or HTTP/2, whichever the client begins with, each request handed to the handler.
 
 use std::convert::Infallible;
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -12,11 +13,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::MAX_BODY_BYTES;
+use super::handler::{Answer, Handler};
+use super::listener::Phase;
 use super::tasks::Streams;
-use crate::gateway::{Gateway, Origin, Scheme};
+use crate::gateway::{Origin, Scheme};
 
 /// As many requests as the service allows at once on a connection.
 const MAX_CONCURRENT_STREAMS: u32 = 20;
@@ -31,35 +34,36 @@ const MAX_HEADERS: usize = 200;
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
 
-/// How a connection is protected.
-#[derive(Clone, Copy)]
-pub(super) enum Security {
-    ClearText,
-    Tls,
+/// What the requests of a connection share.
+struct Shared<H> {
+    handler: Arc<H>,
+    scheme: Scheme,
+    /// Told when the connection is to end at once.
+    cut: Notify,
 }
 
 /// Serves until the client is done, or finishes what is under way when told to stop.
-pub(super) async fn serve<S>(
-    stream: S,
-    gateway: Arc<Gateway>,
-    security: Security,
-    mut stopped: watch::Receiver<()>,
-) where
+pub(super) async fn serve<S, H>(stream: S, handler: Arc<H>, scheme: Scheme, mut phase: watch::Receiver<Phase>)
+where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: Handler,
 {
-    let scheme = match security {
-        Security::ClearText => Scheme::Http,
-        Security::Tls => Scheme::Https,
-    };
-    let service = service_fn(move |request| answer(Arc::clone(&gateway), scheme, request));
+    let shared = Arc::new(Shared { handler, scheme, cut: Notify::new() });
+    let of_requests = Arc::clone(&shared);
+    let service = service_fn(move |request| answer(Arc::clone(&of_requests), request));
     let builder = builder();
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         // A broken connection is the client's to report; nothing is lost that was acknowledged.
         _ = connection.as_mut() => return,
-        _ = stopped.changed() => connection.as_mut().graceful_shutdown(),
+        // Returning drops the socket.
+        () = shared.cut.notified() => return,
+        _ = phase.changed() => connection.as_mut().graceful_shutdown(),
     }
-    let _ = connection.await;
+    tokio::select! {
+        _ = connection => {}
+        () = shared.cut.notified() => {}
+    }
 }
 
 fn builder() -> Builder<Streams> {
@@ -74,9 +78,8 @@ fn builder() -> Builder<Streams> {
     builder
 }
 
-async fn answer(
-    gateway: Arc<Gateway>,
-    scheme: Scheme,
+async fn answer<H: Handler>(
+    shared: Arc<Shared<H>>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (parts, body) = request.into_parts();
@@ -85,21 +88,29 @@ async fn answer(
         Some(authority) => Some(authority.as_str()),
         None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
     };
-    let origin = Origin { scheme, authority: host };
-    let response = match read(body).await {
-        Ok(body) => gateway.answer(&parts, body, origin).await,
-        Err(BodyFailure::TooLarge) => gateway.refuse(
+    let origin = Origin { scheme: shared.scheme, authority: host };
+    let handler = &shared.handler;
+    let answer = match read(body).await {
+        Ok(body) => handler.answer(&parts, body, origin).await,
+        Err(BodyFailure::TooLarge) => Answer::Send(handler.refuse(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!(
                 "the request body is larger than {MAX_BODY_BYTES} bytes (an item or a batch is at most 2 MB)"
             ),
-        ),
-        Err(BodyFailure::Broken(error)) => gateway.refuse(
+        )),
+        Err(BodyFailure::Broken(error)) => Answer::Send(handler.refuse(
             StatusCode::BAD_REQUEST,
             format!("the request body could not be read to its end: {error}"),
-        ),
+        )),
     };
-    Ok(response.map(Full::new))
+    match answer {
+        Answer::Send(response) => Ok(response.map(Full::new)),
+        Answer::Cut => {
+            shared.cut.notify_one();
+            // The connection is dropped, and this with it.
+            pending().await
+        }
+    }
 }
 
 enum BodyFailure {

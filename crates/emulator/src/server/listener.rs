@@ -1,4 +1,4 @@
-//! A listening port: accepts connections until it is told to stop, then lets those under way finish.
+//! A listening port: accepts connections until it is told to stop, then lets those under way finish or cuts them off.
 
 use std::fmt;
 use std::io;
@@ -12,8 +12,9 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection;
+use super::handler::Handler;
 use super::tasks::Task;
-use crate::gateway::Gateway;
+use crate::gateway::Scheme;
 
 /// How long requests under way may take to finish after a stop.
 const GRACE: Duration = Duration::from_secs(5);
@@ -31,8 +32,12 @@ impl Listener {
     /// Takes a port; 0 takes any free one.
     pub(crate) async fn bind(host: &str, port: u16) -> Result<Self, BindError> {
         let failed = |source| BindError { host: host.to_owned(), port, source };
-        let socket = TcpListener::bind((host, port)).await.map_err(failed)?;
-        let address = socket.local_addr().map_err(failed)?;
+        Self::of(TcpListener::bind((host, port)).await.map_err(failed)?).map_err(failed)
+    }
+
+    /// Takes over a socket that listens.
+    pub(super) fn of(socket: TcpListener) -> io::Result<Self> {
+        let address = socket.local_addr()?;
         Ok(Self { socket, address })
     }
 
@@ -42,42 +47,62 @@ impl Listener {
     }
 
     /// Starts to answer.
-    pub(crate) fn serve(self, gateway: Arc<Gateway>, tls: Option<TlsAcceptor>) -> Server {
-        let (stop, stopped) = watch::channel(());
-        let task = Task::start(accept_until_stopped(self.socket, gateway, tls, stopped));
-        Server { stop, task }
+    pub(crate) fn serve<H: Handler>(self, handler: Arc<H>, tls: Option<TlsAcceptor>) -> Server {
+        let (phase, seen) = watch::channel(Phase::Serving);
+        let task = Task::start(accept_until_stopped(self.socket, handler, tls, seen));
+        Server { phase, task }
     }
 }
 
-/// A port that answers. Dropping it cuts every connection off; [`Server::stop`] lets them finish.
+/// What a server is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Serving,
+    /// No more connections; those there are may finish.
+    Finishing,
+    /// No more connections, and an end to those there are.
+    Cut,
+}
+
+/// A port that answers. Dropping it cuts every connection off.
 pub(crate) struct Server {
-    stop: watch::Sender<()>,
+    phase: watch::Sender<Phase>,
     task: Task,
 }
 
 impl Server {
-    /// Accepts no more, and waits until the requests under way are answered, or too late.
-    pub(crate) async fn stop(self) {
-        drop(self.stop);
+    /// Accepts no more; [`Server::ended`] waits for the requests under way.
+    pub(crate) fn finish(&self) {
+        self.phase.send_replace(Phase::Finishing);
+    }
+
+    /// Accepts no more, and cuts every connection off. When this returns, the port is free.
+    pub(crate) async fn cut(self) {
+        self.phase.send_replace(Phase::Cut);
+        self.task.ended().await;
+    }
+
+    /// Waits until the requests under way are answered, or too late.
+    pub(crate) async fn ended(self) {
         self.task.ended().await;
     }
 }
 
-async fn accept_until_stopped(
+async fn accept_until_stopped<H: Handler>(
     socket: TcpListener,
-    gateway: Arc<Gateway>,
+    handler: Arc<H>,
     tls: Option<TlsAcceptor>,
-    mut stopped: watch::Receiver<()>,
+    mut phase: watch::Receiver<Phase>,
 ) {
     // Dropping the set, as an abort of this task does, stops every connection.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            // The only change there ever is, is that the sender goes away.
-            _ = stopped.changed() => break,
+            // The only change there ever is, is to another phase than serving.
+            _ = phase.changed() => break,
             accepted = socket.accept() => match accepted {
                 Ok((stream, _)) => {
-                    let serving = serve(stream, Arc::clone(&gateway), tls.clone(), stopped.clone());
+                    let serving = serve(stream, Arc::clone(&handler), tls.clone(), phase.clone());
                     connections.spawn(serving);
                 }
                 Err(error) => pause_if_exhausted(&error).await,
@@ -86,30 +111,36 @@ async fn accept_until_stopped(
         }
     }
     drop(socket);
-    let finished = async { while connections.join_next().await.is_some() {} };
-    // Whoever is not finished by now is cut off by dropping the set.
-    let _ = tokio::time::timeout(GRACE, finished).await;
+    let phase = *phase.borrow();
+    match phase {
+        Phase::Cut => connections.shutdown().await,
+        Phase::Serving | Phase::Finishing => {
+            let finished = async { while connections.join_next().await.is_some() {} };
+            // Whoever is not finished by now is cut off by dropping the set.
+            let _ = tokio::time::timeout(GRACE, finished).await;
+        }
+    }
 }
 
-async fn serve(
+async fn serve<H: Handler>(
     stream: TcpStream,
-    gateway: Arc<Gateway>,
+    handler: Arc<H>,
     tls: Option<TlsAcceptor>,
-    mut stopped: watch::Receiver<()>,
+    mut phase: watch::Receiver<Phase>,
 ) {
     // Answers are small and awaited: delaying them to fill packets only adds latency. A socket that refuses
     // the option still works.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => connection::serve(stream, gateway, connection::Security::ClearText, stopped).await,
+        None => connection::serve(stream, handler, Scheme::Http, phase).await,
         Some(acceptor) => {
             let handshake = tokio::select! {
                 handshake = acceptor.accept(stream) => handshake,
-                _ = stopped.changed() => return,
+                _ = phase.changed() => return,
             };
             // A failed handshake is the client's to report: it knows what it does not trust.
             if let Ok(stream) = handshake {
-                connection::serve(stream, gateway, connection::Security::Tls, stopped).await;
+                connection::serve(stream, handler, Scheme::Https, phase).await;
             }
         }
     }
@@ -126,9 +157,16 @@ async fn pause_if_exhausted(error: &io::Error) {
 /// A port that cannot be had.
 #[derive(Debug)]
 pub struct BindError {
-    host: String,
-    port: u16,
-    source: io::Error,
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) source: io::Error,
+}
+
+impl BindError {
+    /// Whether another process, or another part of this one, has the port.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.source.kind() == io::ErrorKind::AddrInUse
+    }
 }
 
 impl fmt::Display for BindError {

@@ -1,15 +1,19 @@
 //! The sockets: a listening port, its connections, HTTP/1.1 and HTTP/2 in clear text or over TLS.
 //!
-//! What a request means is the gateway's business; here it is a method, a path, headers and a bounded body.
+//! What a request means is its [`Handler`]'s business; here it is a method, a path, headers and a bounded body.
 
 mod certificate;
 mod connection;
+mod handler;
 mod listener;
+mod port;
 mod tasks;
 mod tls;
 
+pub(crate) use handler::{Answer, Handler};
 pub use listener::BindError;
 pub(crate) use listener::{Listener, Server};
+pub(crate) use port::Port;
 pub(crate) use tasks::Task;
 pub(crate) use tls::load as load_tls;
 pub use tls::{Tls, TlsError};

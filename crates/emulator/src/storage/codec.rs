@@ -10,7 +10,7 @@ use cosmonaut_wire::{EffectivePartitionKey, Etag};
 
 use super::StorageError;
 use crate::Timestamp;
-use crate::engine::{Change, Document, LogEntry};
+use crate::engine::{Causes, Change, Document, LogEntry, RegionId};
 
 /// A document, but for its number, which is its key.
 pub(super) fn encode_document(document: &Document) -> Vec<u8> {
@@ -29,7 +29,8 @@ pub(super) fn encode_entry(entry: &LogEntry) -> Vec<u8> {
     let mut out = Vec::new();
     put_u64(entry.lsn as u64, &mut out);
     put_u64(entry.timestamp.0, &mut out);
-    put_u64(entry.changes.len() as u64, &mut out);
+    // Few enough to leave room for the sequence, of which there is only one on most accounts.
+    put_u64(entry.changes.len() as u64 | u64::from(entry.origin().0) << 56, &mut out);
     for change in &entry.changes {
         let kind = match change {
             Change::Create { .. } => CREATE,
@@ -76,7 +77,7 @@ fn put_document(document: &Document, out: &mut Vec<u8>) {
     put_bytes(document.etag.as_str().as_bytes(), out);
     put_u64(document.ts, out);
     put_u64(document.lsn as u64, out);
-    put_u64(u64::from(document.nth), out);
+    put_u64(u64::from(document.nth) | u64::from(document.origin.0) << 32, out);
     // 0 is no time to live, so it can stand for none.
     put_u64(document.ttl.map_or(0, |ttl| i64::from(ttl) as u64), out);
     out.push(u8::from(document.indexed));
@@ -110,15 +111,19 @@ impl<'b> Reader<'b> {
     }
 
     fn document(&mut self) -> Option<Document> {
+        let (number, id, key) = (self.u64()?, self.text()?.into(), self.text()?.parse().ok()?);
+        let (epk, etag) = (EffectivePartitionKey::from_bytes(self.bytes()?), Etag::from(self.text()?));
+        let (ts, lsn, place) = (self.u64()?, self.u64()? as i64, self.u64()?);
         Some(Document {
-            number: self.u64()?,
-            id: self.text()?.into(),
-            key: self.text()?.parse().ok()?,
-            epk: EffectivePartitionKey::from_bytes(self.bytes()?),
-            etag: Etag::from(self.text()?),
-            ts: self.u64()?,
-            lsn: self.u64()? as i64,
-            nth: self.u64()?.try_into().ok()?,
+            number,
+            id,
+            key,
+            epk,
+            etag,
+            ts,
+            lsn,
+            nth: place as u32,
+            origin: RegionId(u8::try_from(place >> 32).ok()?),
             ttl: match self.u64()? as i64 {
                 0 => None,
                 seconds => Some(TimeToLive::try_from(seconds).ok()?),
@@ -130,8 +135,9 @@ impl<'b> Reader<'b> {
 
     fn entry(&mut self) -> Option<LogEntry> {
         let (lsn, timestamp, count) = (self.u64()? as i64, Timestamp(self.u64()?), self.u64()?);
+        let origin = RegionId((count >> 56) as u8);
         let mut changes = Vec::new();
-        for _ in 0..count {
+        for _ in 0..count & ((1 << 56) - 1) {
             changes.push(match self.byte()? {
                 CREATE => Change::Create { current: Arc::new(self.document()?) },
                 REPLACE => Change::Replace {
@@ -143,7 +149,10 @@ impl<'b> Reader<'b> {
                 _ => return None,
             });
         }
-        Some(LogEntry { lsn, timestamp, changes })
+        // What is read from disk has arrived everywhere, so nobody compares it any more.
+        let causes =
+            (origin != RegionId::default()).then(|| Box::new(Causes { origin, ..Causes::default() }));
+        Some(LogEntry { lsn, timestamp, changes, causes })
     }
 }
 
@@ -165,6 +174,7 @@ mod tests {
             ts: 5,
             lsn: 7,
             nth: 1,
+            origin: RegionId((number % 5) as u8),
             ttl: ttl.and_then(|ttl| TimeToLive::try_from(ttl).ok()),
             indexed: number.is_multiple_of(2),
         }
@@ -179,6 +189,7 @@ mod tests {
             let entry = LogEntry {
                 lsn: 9,
                 timestamp: Timestamp(11),
+                causes: (number % 2 == 0).then(|| Box::new(Causes { origin: RegionId(3), ..Causes::default() })),
                 changes: vec![
                     Change::Create { current: Arc::clone(&current) },
                     Change::Replace { current, previous: Arc::clone(&previous) },

@@ -38,6 +38,12 @@ impl Commit {
             .is_none_or(|(progress, position)| progress.safe.load(Ordering::Acquire) >= *position)
     }
 
+    /// The one of two that resolves later.
+    pub(crate) fn later<'a>(&'a self, other: &'a Commit) -> &'a Commit {
+        let position = |commit: &Commit| commit.waits_for.as_ref().map(|(_, position)| *position);
+        if position(self) > position(other) { self } else { other }
+    }
+
     /// Blocks the thread until the write is safe. For callers outside of any async task.
     pub fn wait(&self) -> Result<(), Failure> {
         match &self.waits_for {

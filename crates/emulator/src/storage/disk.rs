@@ -12,10 +12,10 @@ use redb::{
 
 use super::codec::{encode_document, encode_entry};
 use super::{Record, StorageError};
-use crate::engine::LogEntry;
+use crate::engine::{LogEntry, RegionId};
 
 /// Raised whenever what is written could not be read by an earlier version.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
 pub(super) const FILE: &str = "account.redb";
 
 pub(super) type Bytes = &'static [u8];
@@ -29,7 +29,8 @@ pub(super) type ByRid = TableDefinition<'static, &'static str, Bytes>;
 pub(super) const DATABASES: ByRid = TableDefinition::new("databases");
 pub(super) const CONTAINERS: ByRid = TableDefinition::new("containers");
 pub(super) const OFFERS: ByRid = TableDefinition::new("offers");
-/// Of each partition, its latest commit and one past the highest document number it has written.
+/// Of each sequence of a partition, its latest commit and one past the highest document number it has written. The
+/// partition's number is in the lower half of its key, the sequence's above it.
 pub(super) const RANGES: TableDefinition<'static, InContainer, (i64, u64)> = TableDefinition::new("ranges");
 pub(super) const DOCUMENTS: TableDefinition<'static, InContainer, Bytes> = TableDefinition::new("documents");
 /// By container, partition and LSN.
@@ -50,6 +51,17 @@ pub(super) fn container_key(rid: ResourceId) -> u64 {
     let len = bytes.len().min(8);
     wide[..len].copy_from_slice(&bytes[..len]);
     u64::from_be_bytes(wide)
+}
+
+/// The number that stands for a sequence of a partition in keys.
+fn sequence_key(range: u32, origin: RegionId) -> u64 {
+    u64::from(range) | u64::from(origin.0) << 32
+}
+
+/// The partition and the sequence that a number stands for.
+pub(super) fn sequence_of(key: u64) -> Result<(u32, RegionId), StorageError> {
+    let origin = u8::try_from(key >> 32).map_err(|_| StorageError::corrupt("a partition has no number"))?;
+    Ok((key as u32, RegionId(origin)))
 }
 
 impl Disk {
@@ -85,8 +97,9 @@ impl Disk {
         };
         match found {
             Some(found) if found > FORMAT => Err(StorageError::newer(found, FORMAT)),
-            Some(_) => Ok(()),
-            None => self.prepare().map_err(StorageError::other),
+            Some(FORMAT) => Ok(()),
+            // Earlier formats are read as they are, and added to in this one.
+            Some(_) | None => self.prepare().map_err(StorageError::other),
         }
     }
 
@@ -144,15 +157,25 @@ impl<'t> Tables<'t> {
             Record::DropContainer(rid) => self.drop_container(*rid),
             Record::Offer(rid, offer) => put(&mut self.offers, *rid, &**offer),
             Record::DropOffer(rid) => drop_key(&mut self.offers, *rid),
-            Record::Range { container, range, lsn } => {
-                self.ranges.insert((container_key(*container), u64::from(*range)), (*lsn, 0))?;
+            Record::Range { container, range, origin, lsn } => {
+                self.ranges.insert((container_key(*container), sequence_key(*range, *origin)), (*lsn, 0))?;
                 Ok(())
             }
             Record::Entry { container, range, entry, keep } => {
-                self.entry(container_key(*container), u64::from(*range), entry, *keep)
+                self.entry(container_key(*container), sequence_key(*range, entry.origin()), entry, *keep)
             }
-            Record::Truncate { container, range, lsn } => {
-                let (container, range) = (container_key(*container), u64::from(*range));
+            Record::Settle { container, put, remove } => {
+                let container = container_key(*container);
+                for number in remove {
+                    self.documents.remove((container, *number))?;
+                }
+                for document in put {
+                    self.documents.insert((container, document.number), &encode_document(document)[..])?;
+                }
+                Ok(())
+            }
+            Record::Truncate { container, range, origin, lsn } => {
+                let (container, range) = (container_key(*container), sequence_key(*range, *origin));
                 self.log.retain_in((container, range, i64::MIN)..=(container, range, *lsn), |_, _| false)?;
                 Ok(())
             }

@@ -37,7 +37,7 @@ impl StorageError {
         Self { path: None, problem: Problem::Corrupt(what.into()) }
     }
 
-    pub(super) fn other(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub(crate) fn other(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { path: None, problem: Problem::Other(source.into()) }
     }
 

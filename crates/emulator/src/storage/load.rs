@@ -2,7 +2,7 @@
 //!
 //! What it means is up to the engine; nothing is repaired or guessed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cosmonaut_wire::ResourceId;
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::codec::{decode_document, decode_entry};
 use super::disk::{self, ByRid, CONTAINERS, DATABASES, DOCUMENTS, Disk, LOG, OFFERS, RANGES};
 use super::{ContainerRecord, RangeRecord, StorageError};
-use crate::engine::{Document, LogEntry};
+use crate::engine::{Document, Lineage, LogEntry, Progress, RegionId};
 
 /// All that a journal holds.
 #[derive(Default)]
@@ -28,21 +28,50 @@ pub(crate) struct SavedContainer {
     pub(crate) rid: ResourceId,
     pub(crate) record: ContainerRecord,
     pub(crate) documents: Vec<Arc<Document>>,
-    /// By partition, living or split: its latest commit and one past the highest number it wrote.
-    ranges: BTreeMap<u32, (i64, u64)>,
+    /// By partition, living or split, and by sequence: its latest commit and one past the highest number it wrote.
+    ranges: BTreeMap<(u32, RegionId), (i64, u64)>,
     /// By partition, living or split.
     log: BTreeMap<u32, Vec<LogEntry>>,
+    /// Whether it was read from disk.
+    stored: bool,
 }
 
 impl SavedContainer {
     /// A container that holds nothing yet.
     pub(crate) fn empty(rid: ResourceId, record: ContainerRecord) -> Self {
-        Self { rid, record, documents: Vec::new(), ranges: BTreeMap::new(), log: BTreeMap::new() }
+        Self {
+            rid,
+            record,
+            documents: Vec::new(),
+            ranges: BTreeMap::new(),
+            log: BTreeMap::new(),
+            stored: false,
+        }
     }
 
-    /// The latest commit of a partition.
-    pub(crate) fn lsn(&self, range: u32) -> i64 {
-        self.ranges.get(&range).map_or(0, |(lsn, _)| *lsn)
+    pub(crate) fn was_stored(&self) -> bool {
+        self.stored
+    }
+
+    /// How many sequences of commits a partition has.
+    pub(crate) fn sequences(&self, range: u32) -> usize {
+        self.of(range).count()
+    }
+
+    /// The latest commit of each sequence of a partition, but for those that were cut off.
+    pub(crate) fn progress(&self, range: &RangeRecord, lineage: &Lineage) -> Progress {
+        let mut progress = Progress::default();
+        for (origin, lsn) in self.of(range.number) {
+            // Nothing has been committed since the cut.
+            let cut = lineage.lost_in(lsn).filter(|_| origin == RegionId::default());
+            progress.set(origin, cut.map_or(lsn, |fork| fork.lsn));
+        }
+        progress
+    }
+
+    fn of(&self, range: u32) -> impl Iterator<Item = (RegionId, i64)> + '_ {
+        let sequences = (range, RegionId(0))..=(range, RegionId(u8::MAX));
+        self.ranges.range(sequences).map(|((_, origin), (lsn, _))| (*origin, *lsn))
     }
 
     /// The number of the next item.
@@ -50,11 +79,40 @@ impl SavedContainer {
         self.ranges.values().map(|(_, next)| *next).max().unwrap_or(0).max(1)
     }
 
-    /// The log of a partition: what it wrote itself, after what its parents wrote to its keys.
-    pub(crate) fn log_of(&self, range: &RangeRecord) -> Vec<LogEntry> {
+    /// The log of a partition: what it wrote itself, after what its parents wrote to its keys, without what was cut
+    /// off.
+    pub(crate) fn log_of(&self, range: &RangeRecord, lineage: &Lineage) -> Vec<LogEntry> {
         let of_all = range.parents.iter().chain([&range.number]);
         let entries = of_all.filter_map(|number| self.log.get(number)).flatten();
-        entries.map(|entry| entry.within(&range.keys)).collect()
+        let is_lost =
+            |entry: &LogEntry| entry.origin() == RegionId::default() && lineage.lost_in(entry.lsn).is_some();
+        let kept = entries.filter(|entry| !is_lost(entry));
+        let mut log: Vec<_> = kept.map(|entry| entry.within(&range.keys)).collect();
+        // Within a sequence this is its order already.
+        log.sort_by_key(|entry| entry.timestamp);
+        log
+    }
+
+    /// Takes out documents that share an item with a later one, and returns their numbers: regions that wrote at the
+    /// same time had not agreed yet when the account stopped.
+    pub(crate) fn take_duplicates(&mut self) -> Vec<u64> {
+        if self.documents.iter().all(|document| document.origin == RegionId::default()) {
+            return Vec::new();
+        }
+        let age = |document: &Document| (document.ts, document.origin, document.lsn);
+        let mut latest: HashMap<(String, &str), &Arc<Document>> = HashMap::new();
+        let mut gone = Vec::new();
+        for document in &self.documents {
+            let other = latest.insert((document.key.to_string(), &document.id), document);
+            if let Some(other) = other {
+                let (kept, lost) =
+                    if age(other) > age(document) { (other, document) } else { (document, other) };
+                latest.insert((kept.key.to_string(), &kept.id), kept);
+                gone.push(lost.number);
+            }
+        }
+        self.documents.retain(|document| !gone.contains(&document.number));
+        gone
     }
 }
 
@@ -94,10 +152,8 @@ fn load_container(
     rid: ResourceId,
     record: ContainerRecord,
 ) -> Result<SavedContainer, StorageError> {
-    let mut saved = SavedContainer::empty(rid, record);
+    let mut saved = SavedContainer { stored: true, ..SavedContainer::empty(rid, record) };
     let container = disk::container_key(rid);
-    let number =
-        |range: u64| u32::try_from(range).map_err(|_| StorageError::corrupt("a partition has no number"));
 
     let documents = reading.open_table(DOCUMENTS).map_err(StorageError::other)?;
     for row in documents.range((container, 0)..=(container, u64::MAX)).map_err(StorageError::other)? {
@@ -107,13 +163,13 @@ fn load_container(
     let ranges = reading.open_table(RANGES).map_err(StorageError::other)?;
     for row in ranges.range((container, 0)..=(container, u64::MAX)).map_err(StorageError::other)? {
         let (key, value) = row.map_err(StorageError::other)?;
-        saved.ranges.insert(number(key.value().1)?, value.value());
+        saved.ranges.insert(disk::sequence_of(key.value().1)?, value.value());
     }
     let log = reading.open_table(LOG).map_err(StorageError::other)?;
     let all = (container, 0, i64::MIN)..=(container, u64::MAX, i64::MAX);
     for row in log.range(all).map_err(StorageError::other)? {
         let (key, value) = row.map_err(StorageError::other)?;
-        saved.log.entry(number(key.value().1)?).or_default().push(decode_entry(value.value())?);
+        saved.log.entry(disk::sequence_of(key.value().1)?.0).or_default().push(decode_entry(value.value())?);
     }
     Ok(saved)
 }

@@ -8,7 +8,7 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, Offer};
 use cosmonaut_wire::{EpkRange, ResourceId};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::LogEntry;
+use crate::engine::{Document, Fork, Lineage, LogEntry, RegionId};
 
 /// One thing to write.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub(crate) enum Record {
     Offer(ResourceId, Box<Offer>),
     /// A throughput is no more.
     DropOffer(ResourceId),
-    /// A partition begins its log after this commit.
-    Range { container: ResourceId, range: u32, lsn: i64 },
+    /// A partition begins a sequence of its log after this commit.
+    Range { container: ResourceId, range: u32, origin: RegionId, lsn: i64 },
     /// A commit.
     Entry {
         container: ResourceId,
@@ -35,8 +35,10 @@ pub(crate) enum Record {
         /// Whether the commit itself is to be kept, and not only the documents it leaves.
         keep: bool,
     },
-    /// Commits up to this one need not be kept any more.
-    Truncate { container: ResourceId, range: u32, lsn: i64 },
+    /// What items are in the end, whatever the commits before have said.
+    Settle { container: ResourceId, put: Vec<Arc<Document>>, remove: Vec<u64> },
+    /// Commits of a sequence up to this one need not be kept any more.
+    Truncate { container: ResourceId, range: u32, origin: RegionId, lsn: i64 },
 }
 
 /// A container without its documents.
@@ -56,4 +58,21 @@ pub(crate) struct RangeRecord {
     pub(crate) number: u32,
     pub(crate) keys: EpkRange,
     pub(crate) parents: Vec<u32>,
+    /// The version of session tokens.
+    #[serde(default = "first_version")]
+    pub(crate) token_version: i64,
+    /// What forced failovers have cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) forks: Vec<Fork>,
+}
+
+fn first_version() -> i64 {
+    Lineage::FIRST_VERSION
+}
+
+impl RangeRecord {
+    /// A new partition, not split from any.
+    pub(crate) fn new(number: u32, keys: EpkRange) -> Self {
+        Self { number, keys, parents: Vec::new(), token_version: first_version(), forks: Vec::new() }
+    }
 }

@@ -128,6 +128,9 @@ fn a_file_of_a_later_format_is_refused_and_left_alone() {
         writing.commit().unwrap();
     }
     let error = Journal::open(&directory).unwrap_err().to_string();
-    assert!(error.contains("format 2") && error.contains("up to 1"), "{error}");
+    assert!(
+        error.contains(&format!("format {}", FORMAT + 1)) && error.contains(&format!("up to {FORMAT}")),
+        "{error}"
+    );
     std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -62,7 +62,7 @@ async fn another_key_is_another_secret() {
 #[tokio::test]
 async fn what_is_not_there_yet_says_so() {
     let emulator = with_container().await;
-    for kind in ["sprocs", "triggers", "udfs", "conflicts"] {
+    for kind in ["sprocs", "triggers", "udfs"] {
         let feed = format!("/dbs/d/colls/c/{kind}");
         let list = send(&emulator, &format!("GET {feed}"), &[], &Value::Null).await;
         assert_eq!((list.code(), &list.body["_count"]), (200, &json!(0)), "{kind}");

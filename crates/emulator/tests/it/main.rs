@@ -3,8 +3,15 @@
 
 mod account;
 mod client;
+mod conflicts;
 mod containers;
+mod faults;
 mod items;
 mod malformed;
+mod management;
+mod outages;
+mod regions;
+mod replication;
+mod socket;
 mod throttling;
 mod transport;

@@ -12,7 +12,7 @@ use super::rows::Rows;
 use super::scope::{Const, Scope};
 use super::val::Val;
 use crate::ast::{BinaryOp, UnaryOp};
-use crate::functions::{Apply, Args};
+use crate::functions::{Apply, Args, RegexPattern};
 use crate::raw::RawJson;
 use crate::value::{Kind, write_string};
 
@@ -43,7 +43,7 @@ pub(super) enum Node {
     Like(Box<Node>, Pattern),
     /// `LIKE` with a pattern that varies: value, pattern, escape.
     LikeDynamic(Box<Node>, Box<Node>, Option<Box<Node>>),
-    Regex(Box<Node>, Box<regex::Regex>),
+    Regex(Box<Node>, Box<RegexPattern>),
     Call(Apply, Vec<Node>),
     Object(Vec<(Box<str>, Node)>),
     Array(Vec<Node>),

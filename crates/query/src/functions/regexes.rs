@@ -3,10 +3,15 @@
 //! The engine runs in time linear in the text, and so has neither back-references nor look-around; a pattern that uses
 //! them is not valid here.
 
-use regex::{Regex, RegexBuilder};
+use regex::RegexBuilder;
+
+pub(crate) use regex::Regex as Pattern;
 
 use super::Args;
 use crate::eval::Val;
+
+/// Whether patterns can be matched at all.
+pub(crate) const AVAILABLE: bool = true;
 
 /// Whether the pattern occurs in the text; undefined for an invalid pattern or modifier.
 pub(super) fn matches<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
@@ -16,7 +21,7 @@ pub(super) fn matches<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
 }
 
 /// Prepares a pattern with the modifiers `m`, `s`, `i` and `x`.
-pub(crate) fn compile(pattern: &Val<'_>, modifiers: Option<&Val<'_>>) -> Option<Regex> {
+pub(crate) fn compile(pattern: &Val<'_>, modifiers: Option<&Val<'_>>) -> Option<Pattern> {
     // Enough for any pattern a person writes; bounds what a hostile one may take.
     const MAX_COMPILED_BYTES: usize = 1 << 20;
     let Val::Str(pattern) = pattern else { return None };

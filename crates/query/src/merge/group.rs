@@ -1,21 +1,21 @@
 //! Aggregates and `GROUP BY`: rows of the same group become one.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use cosmonaut_wire::model::{AggregateKind, QueryInfo};
 use serde_json::value::RawValue;
 
 use super::aggregate::Accumulator;
+use super::mark::Mark;
 use super::row::{GroupedRow, Partial, members};
 use super::{MergeError, to_raw};
 use crate::value::write_string;
 
-/// All groups seen so far, in the order of their first rows.
+/// All groups seen so far.
 pub(super) struct Groups {
     shape: Shape,
     keyed: bool,
-    groups: Vec<Vec<Cell>>,
-    places: HashMap<Vec<u8>, usize>,
+    groups: HashMap<Mark, Vec<Cell>>,
 }
 
 /// What a group yields.
@@ -50,24 +50,25 @@ impl Groups {
                 Shape::Members(info.group_by_aliases.iter().chain(unlisted).map(typed).collect())
             }
         };
-        Some(Groups { shape, keyed, groups: Vec::new(), places: HashMap::new() })
+        Some(Groups { shape, keyed, groups: HashMap::new() })
     }
 
     /// Takes one row of a partition.
     pub(super) fn absorb(&mut self, row: &RawValue) -> Result<(), MergeError> {
         // Without GROUP BY, a single aggregate's row is the aggregate itself.
         if let (false, Shape::Value(_)) = (self.keyed, &self.shape) {
-            let group = self.group(Vec::new());
-            return absorb_value(&mut self.groups[group], Some(row), row);
+            let cells = group(&mut self.groups, &self.shape, Vec::new());
+            return absorb_value(cells, Some(row), row);
         }
         let grouped = GroupedRow::read(row)?;
-        let group = self.group(grouped.key(row)?);
+        let key = grouped.key(row)?;
+        let cells = group(&mut self.groups, &self.shape, key);
         match &self.shape {
-            Shape::Value(_) => absorb_value(&mut self.groups[group], grouped.payload, row),
+            Shape::Value(_) => absorb_value(cells, grouped.payload, row),
             Shape::Members(shape) => {
                 let payload = grouped.payload.ok_or_else(|| MergeError::row(row, "it has no payload"))?;
                 let members = members(payload)?;
-                for ((alias, _), cell) in shape.iter().zip(&mut self.groups[group]) {
+                for ((alias, _), cell) in shape.iter().zip(cells) {
                     let member = members.iter().find(|(name, _)| name == alias).map(|(_, value)| *value);
                     cell.absorb(member, row)?;
                 }
@@ -76,22 +77,19 @@ impl Groups {
         }
     }
 
-    /// The place of the group with this key, which is made if it is new.
-    fn group(&mut self, key: Vec<u8>) -> usize {
-        *self.places.entry(key).or_insert_with(|| {
-            self.groups.push(match &self.shape {
-                Shape::Value(kind) => vec![Cell::new(*kind)],
-                Shape::Members(members) => members.iter().map(|(_, kind)| Cell::new(*kind)).collect(),
-            });
-            self.groups.len() - 1
-        })
-    }
-
-    /// One row for each group; a group whose value is undefined has none.
-    pub(super) fn finish(self) -> VecDeque<Box<RawValue>> {
+    /// One row for each group, with what the group is known by; a group whose value is undefined has none.
+    pub(super) fn finish(self) -> Vec<(Mark, Box<RawValue>)> {
         let Groups { shape, groups, .. } = self;
-        groups.into_iter().filter_map(|cells| finish(&shape, cells)).collect()
+        groups.into_iter().filter_map(|(key, cells)| Some((key, finish(&shape, cells)?))).collect()
     }
+}
+
+/// The group with this key, which is made if it is new.
+fn group<'g>(groups: &'g mut HashMap<Mark, Vec<Cell>>, shape: &Shape, key: Vec<u8>) -> &'g mut Vec<Cell> {
+    groups.entry(Mark::of(key)).or_insert_with(|| match shape {
+        Shape::Value(kind) => vec![Cell::new(*kind)],
+        Shape::Members(members) => members.iter().map(|(_, kind)| Cell::new(*kind)).collect(),
+    })
 }
 
 fn absorb_value(cells: &mut [Cell], value: Option<&RawValue>, row: &RawValue) -> Result<(), MergeError> {

@@ -7,26 +7,27 @@ mod aggregate;
 mod distinct;
 mod error;
 mod group;
+mod mark;
 mod ordered;
 mod resume;
 mod row;
 mod source;
 #[cfg(test)]
 mod tests;
-
-use std::collections::VecDeque;
+mod whole;
 
 use cosmonaut_wire::model::QueryInfo;
 use serde_json::value::RawValue;
 
 pub use error::MergeError;
-pub use resume::{Position, Remaining, resume_filter};
+pub use mark::Mark;
+pub use resume::{Checkpoint, Reached, Remaining, Standing, resume_filter};
 
 use crate::value::{write_number, write_string};
 use distinct::Distinct;
-use group::Groups;
 use ordered::Ordered;
 use source::{Pull, Source, concatenate};
+use whole::Whole;
 
 /// What a merger can do next.
 #[derive(Debug)]
@@ -61,13 +62,22 @@ pub enum Step {
 /// ```
 pub struct Merger {
     sources: Vec<Source>,
-    ordered: Option<Ordered>,
-    groups: Option<Groups>,
-    /// What grouping or counting came to, once all rows are in.
-    finished: VecDeque<Box<RawValue>>,
+    way: Way,
     distinct: Distinct,
     window: Window,
+    /// The window before the first row.
+    opening: Window,
     counter: Option<Counter>,
+}
+
+/// How the rows of the sources become those of the result.
+enum Way {
+    /// One source after the other.
+    Concatenated,
+    /// Sorted streams become one.
+    Ordered(Ordered),
+    /// Nothing can be said before everything is known.
+    Whole(Whole),
 }
 
 /// How many rows are still passed over and still given: `OFFSET`, `LIMIT` and `TOP`.
@@ -89,40 +99,95 @@ struct Counter {
 impl Merger {
     /// A merger for so many sources of a query with this plan.
     pub fn new(info: &QueryInfo, sources: usize) -> Merger {
-        let ordered = (!info.order_by.is_empty())
-            .then(|| Ordered::new(&info.order_by, !info.has_non_streaming_order_by, sources));
+        let streaming = !info.has_non_streaming_order_by;
+        let way = match Whole::new(info) {
+            Some(whole) => Way::Whole(whole),
+            None if info.order_by.is_empty() => Way::Concatenated,
+            None => Way::Ordered(Ordered::new(&info.order_by, streaming, sources)),
+        };
         let take = [info.limit, info.top].into_iter().flatten().min().unwrap_or(u64::MAX);
+        let opening = Window { skip: info.offset.unwrap_or(0), take };
+        // What collects all rows tells them apart by itself.
+        let distinct = match &way {
+            Way::Whole(_) => Distinct::Off,
+            Way::Concatenated | Way::Ordered(_) => Distinct::new(info.distinct_type),
+        };
         Merger {
             sources: (0..sources).map(|_| Source::default()).collect(),
-            ordered,
-            groups: Groups::new(info),
-            finished: VecDeque::new(),
-            distinct: Distinct::new(info.distinct_type),
-            window: Window { skip: info.offset.unwrap_or(0), take },
+            way,
+            distinct,
+            window: opening,
+            opening,
             counter: info.d_count_info.as_ref().map(|info| Counter { alias: info.alias.clone(), count: 0 }),
         }
     }
 
-    /// Goes on after a row that an earlier merger of the same ordered query gave, as told by its
-    /// [`position`](Merger::position) and [`window`](Merger::window). Rows that were given are left out if
-    /// they come again. What `DISTINCT` has seen and aggregates have added up is not carried over: such
-    /// queries run to their end or start again.
-    pub fn resume(&mut self, source: usize, position: Position, window: Window) {
-        self.window = window;
-        if let Some(ordered) = &mut self.ordered {
-            ordered.resume(source, position);
+    /// Goes on where a merger of the same query stopped, as told by its [`checkpoint`](Merger::checkpoint).
+    ///
+    /// Sources may be others than they were, as long as each document that was in a source is now in one with
+    /// the same [`Standing`]. Rows that were given are left out when they come again: they have to for a result
+    /// without order, and for `DISTINCT` with another `ORDER BY` than what is selected; see
+    /// [`replays`](Merger::replays).
+    pub fn resume(&mut self, checkpoint: Checkpoint) {
+        self.window = checkpoint.window;
+        let replays = self.replays();
+        match (checkpoint.reached, &mut self.way) {
+            (Reached::Ordered { order, standings, row }, Way::Ordered(ordered)) => {
+                ordered.resume(order, standings, replays);
+                self.distinct.resume(row);
+            }
+            (Reached::Marked(mark), Way::Whole(whole)) => whole.resume(mark),
+            (Reached::Start | Reached::Ordered { .. } | Reached::Marked(_), _) => {}
         }
+    }
+
+    /// What has been given so far. Also between pages of the sources, and after rows that were asked for in vain.
+    ///
+    /// Sources that are not ordered are not told apart: where each goes on is for the caller to remember.
+    pub fn checkpoint(&self) -> Checkpoint {
+        if self.counter.is_some() {
+            // A count is given as a whole or not at all.
+            return Checkpoint { window: self.opening, reached: Reached::Start };
+        }
+        let reached = match &self.way {
+            Way::Concatenated => None,
+            Way::Ordered(ordered) => ordered.reached().map(|(order, standings)| Reached::Ordered {
+                order,
+                standings,
+                row: self.distinct.last().cloned(),
+            }),
+            Way::Whole(whole) => whole.given().cloned().map(Reached::Marked),
+        };
+        Checkpoint { window: self.window, reached: reached.unwrap_or(Reached::Start) }
+    }
+
+    /// Whether sources have to start from their beginning to resume, because everything that was given has to
+    /// be known again.
+    pub fn replays(&self) -> bool {
+        match self.way {
+            Way::Concatenated => false,
+            Way::Ordered(_) => self.distinct.needs_all(),
+            Way::Whole(_) => true,
+        }
+    }
+
+    /// Whether all rows are needed before the first one is given; a caller may then fetch all it can.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.way, Way::Whole(_)) || self.counter.is_some()
     }
 
     /// Adds the next page of a source; `last` says that no other follows.
     pub fn feed(&mut self, source: usize, rows: Vec<Box<RawValue>>, last: bool) -> Result<(), MergeError> {
-        match self.sources.get_mut(source) {
-            Some(known) if !known.ended => {
+        let Some(known) = self.sources.get_mut(source).filter(|known| !known.ended) else {
+            return Err(MergeError::Source(source));
+        };
+        known.ended = last;
+        match &mut self.way {
+            Way::Whole(whole) => rows.into_iter().try_for_each(|row| whole.absorb(row)),
+            Way::Concatenated | Way::Ordered(_) => {
                 known.rows.extend(rows);
-                known.ended = last;
                 Ok(())
             }
-            _ => Err(MergeError::Source(source)),
         }
     }
 
@@ -131,6 +196,10 @@ impl Merger {
         while self.window.take > 0 {
             let row = match self.pull()? {
                 Pull::Row(row) => row,
+                Pull::Again(row) => {
+                    self.distinct.admit(&row)?;
+                    continue;
+                }
                 Pull::NeedPage(source) => return Ok(Step::NeedPage(source)),
                 Pull::Done => break,
             };
@@ -153,16 +222,6 @@ impl Merger {
         }
     }
 
-    /// The source and position of the last row taken, for an ordered query that has given one.
-    pub fn position(&self) -> Option<(usize, &Position)> {
-        self.ordered.as_ref().and_then(Ordered::last)
-    }
-
-    /// How many rows are still passed over and still given.
-    pub fn window(&self) -> Window {
-        self.window
-    }
-
     /// How many rows of a source have arrived and were not yet looked at.
     pub fn buffered(&self, source: usize) -> usize {
         self.sources.get(source).map_or(0, |source| source.rows.len())
@@ -170,27 +229,13 @@ impl Merger {
 
     /// The next row before `DISTINCT` and the window.
     fn pull(&mut self) -> Result<Pull<Box<RawValue>>, MergeError> {
-        while self.groups.is_some() {
-            match self.pull_raw()? {
-                Pull::NeedPage(source) => return Ok(Pull::NeedPage(source)),
-                Pull::Row(row) => {
-                    if let Some(groups) = &mut self.groups {
-                        groups.absorb(&row)?;
-                    }
-                }
-                Pull::Done => self.finished = self.groups.take().map(Groups::finish).unwrap_or_default(),
-            }
-        }
-        match self.finished.pop_front() {
-            Some(row) => Ok(Pull::Row(row)),
-            None => self.pull_raw(),
-        }
-    }
-
-    fn pull_raw(&mut self) -> Result<Pull<Box<RawValue>>, MergeError> {
-        match &mut self.ordered {
-            Some(ordered) => ordered.pull(&mut self.sources),
-            None => Ok(concatenate(&mut self.sources)),
+        match &mut self.way {
+            Way::Concatenated => Ok(concatenate(&mut self.sources)),
+            Way::Ordered(ordered) => ordered.pull(&mut self.sources),
+            Way::Whole(whole) => match self.sources.iter().position(|source| !source.ended) {
+                Some(source) => Ok(Pull::NeedPage(source)),
+                None => Ok(whole.next()?.map_or(Pull::Done, Pull::Row)),
+            },
         }
     }
 }

@@ -10,7 +10,7 @@ use cosmonaut_wire::model::SortOrder;
 use serde_json::value::RawValue;
 
 use super::MergeError;
-use super::resume::{Position, Resume};
+use super::resume::{Resume, Standing};
 use super::row::OrderedRow;
 use super::source::{Pull, Source};
 use crate::value::Value;
@@ -23,9 +23,21 @@ pub(super) struct Ordered {
     heap: BinaryHeap<Head>,
     /// The sources that have to be looked at before the top is known, the next one last.
     unfilled: Vec<usize>,
+    sources: usize,
     arrived: usize,
-    last: Option<(usize, Position)>,
+    last: Option<Position>,
     resume: Option<Resume>,
+    /// Whether rows that were given before are passed on as such.
+    replays: bool,
+}
+
+/// The row given last.
+struct Position {
+    source: usize,
+    order: Vec<Value>,
+    rid: String,
+    /// How many rows of its document were given, this one included.
+    given: usize,
 }
 
 /// A row whose turn can come.
@@ -33,6 +45,7 @@ struct Head {
     keys: Vec<Value>,
     rid: String,
     payload: Option<Box<RawValue>>,
+    was_given: bool,
     source: usize,
     arrived: usize,
     directions: Arc<[SortOrder]>,
@@ -45,21 +58,35 @@ impl Ordered {
             streaming,
             heap: BinaryHeap::new(),
             unfilled: (0..sources).rev().collect(),
+            sources,
             arrived: 0,
             last: None,
             resume: None,
+            replays: false,
         }
     }
 
-    /// Leaves out what was given before.
-    pub(super) fn resume(&mut self, target: usize, position: Position) {
-        self.last = Some((target, position.clone()));
-        self.resume = Some(Resume::new(target, position, Arc::clone(&self.directions)));
+    /// Leaves out what was given before, or with `replays` passes it on as such.
+    pub(super) fn resume(&mut self, order: Vec<Value>, standings: Vec<Standing>, replays: bool) {
+        self.resume = Some(Resume::new(order, standings, Arc::clone(&self.directions)));
+        self.replays = replays;
     }
 
-    /// The source and position of the row given last.
-    pub(super) fn last(&self) -> Option<(usize, &Position)> {
-        self.last.as_ref().map(|(source, position)| (*source, position))
+    /// The values that the row given last is sorted by, and which rows that sort alike each source has given.
+    pub(super) fn reached(&self) -> Option<(Vec<Value>, Vec<Standing>)> {
+        let Some(last) = &self.last else {
+            return self.resume.as_ref().map(|resume| (resume.order.clone(), resume.standings.clone()));
+        };
+        let before = self.resume.as_ref().filter(|resume| resume.order == last.order);
+        // Of rows that sort alike, those of earlier sources come first.
+        let standing = |source: usize| match source.cmp(&last.source) {
+            Ordering::Less => Standing::All,
+            Ordering::Equal => Standing::UpTo { rid: last.rid.clone(), given: last.given },
+            Ordering::Greater => {
+                before.and_then(|before| before.standings.get(source).cloned()).unwrap_or(Standing::None)
+            }
+        };
+        Some((last.order.clone(), (0..self.sources).map(standing).collect()))
     }
 
     /// The payload of the next row. A row without one, whose selected value is undefined, is passed over.
@@ -73,9 +100,15 @@ impl Ordered {
             }
             let Some(head) = self.heap.pop() else { return Ok(Pull::Done) };
             self.unfilled.push(head.source);
-            self.advance(head.source, head.keys, head.rid);
-            if let Some(payload) = head.payload {
-                return Ok(Pull::Row(payload));
+            match (head.was_given, head.payload) {
+                (true, Some(payload)) => return Ok(Pull::Again(payload)),
+                (true, None) => {}
+                (false, payload) => {
+                    self.advance(head.source, head.keys, head.rid);
+                    if let Some(payload) = payload {
+                        return Ok(Pull::Row(payload));
+                    }
+                }
             }
         }
     }
@@ -83,8 +116,11 @@ impl Ordered {
     /// Brings a source's rows into the heap as far as needed; `false` if that takes another page.
     fn fill(&mut self, at: usize, source: &mut Source) -> Result<bool, MergeError> {
         while let Some(row) = source.rows.pop_front() {
-            let head = self.head(at, &row)?;
-            if self.resume.as_mut().is_some_and(|resume| resume.was_given(at, &head.keys, &head.rid)) {
+            let mut head = self.head(at, &row)?;
+            if let Some(resume) = &mut self.resume {
+                head.was_given = resume.was_given(at, &head.keys, &head.rid);
+            }
+            if head.was_given && !self.replays {
                 continue;
             }
             self.heap.push(head);
@@ -106,6 +142,7 @@ impl Ordered {
             keys,
             rid: parsed.rid.into_owned(),
             payload: parsed.payload.map(RawValue::to_owned),
+            was_given: false,
             source,
             arrived: self.arrived,
             directions: Arc::clone(&self.directions),
@@ -113,11 +150,12 @@ impl Ordered {
     }
 
     fn advance(&mut self, source: usize, order: Vec<Value>, rid: String) {
-        let given = match &self.last {
-            Some((at, last)) if *at == source && last.rid == rid && last.order == order => last.given + 1,
-            _ => 1,
+        let same = |last: &&Position| last.source == source && last.rid == rid && last.order == order;
+        let earlier = match self.last.as_ref().filter(same) {
+            Some(last) => last.given,
+            None => self.resume.as_ref().map_or(0, |resume| resume.given_of(source, &order, &rid)),
         };
-        self.last = Some((source, Position { order, rid, given }));
+        self.last = Some(Position { source, order, rid, given: earlier + 1 });
     }
 }
 

@@ -6,67 +6,120 @@ use std::sync::Arc;
 use cosmonaut_wire::ResourceId;
 use cosmonaut_wire::model::SortOrder;
 
+use super::Window;
+use super::mark::Mark;
 use super::ordered::compare;
 use crate::value::{Kind, Value};
 
-/// The place of a row in an ordered result.
+/// Where a merge stopped, so that another can go on from there: see [`Merger::checkpoint`](super::Merger::checkpoint).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Position {
-    /// The values it is sorted by.
-    pub order: Vec<Value>,
-    /// The `_rid` of its document.
-    pub rid: String,
-    /// How many rows of that document were given, this one included; more than one only with `JOIN`.
-    pub given: usize,
+pub struct Checkpoint {
+    /// How many rows are still passed over and still given.
+    pub window: Window,
+    /// What was given.
+    pub reached: Reached,
+}
+
+/// What a merge has given.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reached {
+    /// Nothing that has to be left out: the sources themselves go on where they were, or from their beginning.
+    Start,
+    /// The rows of an ordered result up to one.
+    Ordered {
+        /// The values that this row is sorted by.
+        order: Vec<Value>,
+        /// For each source, which of its rows that sort alike were given.
+        standings: Vec<Standing>,
+        /// The row, for `DISTINCT` to know it again.
+        row: Option<Mark>,
+    },
+    /// The rows of a result without order, up to the one with this mark.
+    Marked(Mark),
+}
+
+/// Which of a source's rows that sort as the last given row does were given. Those that sort before were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// All of them.
+    All,
+    /// Up to one of a document.
+    UpTo {
+        /// The `_rid` of the document.
+        rid: String,
+        /// How many rows of the document were given; more than one only with `JOIN`.
+        given: usize,
+    },
+    /// None.
+    None,
+}
+
+impl Standing {
+    /// Which rows the source still has to be asked for.
+    pub fn remaining(&self) -> Remaining {
+        match self {
+            Standing::All => Remaining::After,
+            Standing::UpTo { .. } | Standing::None => Remaining::FromIt,
+        }
+    }
 }
 
 /// Which rows of a source can still come after a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remaining {
-    /// Those that sort after it: for the sources before the one that the position is in.
+    /// Those that sort after it.
     After,
-    /// Those and the ones that sort alike: for the position's own source and those behind it.
+    /// Those and the ones that sort alike.
     FromIt,
 }
 
-/// Recognises the rows that were given before a position was reached.
+/// Recognises the rows that were given before.
 pub(super) struct Resume {
-    target: usize,
-    position: Position,
+    pub(super) order: Vec<Value>,
+    pub(super) standings: Vec<Standing>,
     directions: Arc<[SortOrder]>,
-    passed: usize,
+    /// How many rows of the document that a source stands at have come again.
+    passed: Vec<usize>,
 }
 
 impl Resume {
-    pub(super) fn new(target: usize, position: Position, directions: Arc<[SortOrder]>) -> Resume {
-        Resume { target, position, directions, passed: 0 }
+    pub(super) fn new(order: Vec<Value>, standings: Vec<Standing>, directions: Arc<[SortOrder]>) -> Resume {
+        let passed = vec![0; standings.len()];
+        Resume { order, standings, directions, passed }
     }
 
     /// Whether this row of a source was already given.
     pub(super) fn was_given(&mut self, source: usize, keys: &[Value], rid: &str) -> bool {
-        match compare(keys, &self.position.order, &self.directions) {
+        match compare(keys, &self.order, &self.directions) {
             Ordering::Less => true,
             Ordering::Greater => false,
-            Ordering::Equal => match source.cmp(&self.target) {
-                Ordering::Less => true,
-                Ordering::Greater => false,
-                Ordering::Equal => self.was_given_in_target(rid),
+            Ordering::Equal => match self.standings.get(source) {
+                Some(Standing::All) => true,
+                Some(Standing::None) | None => false,
+                Some(Standing::UpTo { rid: last, given }) => match self.document_order(rid, last) {
+                    Ordering::Less => true,
+                    Ordering::Greater => false,
+                    Ordering::Equal => {
+                        self.passed[source] += 1;
+                        self.passed[source] <= *given
+                    }
+                },
             },
         }
     }
 
-    /// Among rows that sort alike, a source gives documents by `_rid`, backwards if the first key descends.
-    fn was_given_in_target(&mut self, rid: &str) -> bool {
-        let descending = self.directions.first() == Some(&SortOrder::Descending);
-        let order = compare_rids(rid, &self.position.rid);
-        match if descending { order.reverse() } else { order } {
-            Ordering::Less => true,
-            Ordering::Greater => false,
-            Ordering::Equal => {
-                self.passed += 1;
-                self.passed <= self.position.given
-            }
+    /// How many rows of a document, sorted like this, a source has given before.
+    pub(super) fn given_of(&self, source: usize, order: &[Value], rid: &str) -> usize {
+        match self.standings.get(source) {
+            Some(Standing::UpTo { rid: last, given }) if last == rid && self.order == order => *given,
+            Some(Standing::All | Standing::UpTo { .. } | Standing::None) | None => 0,
         }
+    }
+
+    /// Among rows that sort alike, a source gives documents by `_rid`, backwards if the first key descends.
+    fn document_order(&self, rid: &str, other: &str) -> Ordering {
+        let order = compare_rids(rid, other);
+        if self.directions.first() == Some(&SortOrder::Descending) { order.reverse() } else { order }
     }
 }
 

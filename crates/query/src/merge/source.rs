@@ -15,6 +15,8 @@ pub(super) struct Source {
 /// What pulling a row gives.
 pub(super) enum Pull<T> {
     Row(T),
+    /// A row that was given before; it only has to be remembered.
+    Again(T),
     /// Nothing can be said before this source's next page.
     NeedPage(usize),
     Done,

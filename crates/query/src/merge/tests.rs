@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use super::{MergeError, Merger, Position, Remaining, Step, resume_filter};
+use super::{MergeError, Merger, Reached, Remaining, Standing, Step, resume_filter};
 use crate::value::Value;
 
 fn raw(json: &Json) -> Box<RawValue> {
@@ -160,7 +160,8 @@ fn groups_of_partitions_become_one_row_each() {
     ];
     let rows = merged(&info, &sources).unwrap();
     let expected =
-        [json!({"n": 5, "a": "x", "low": 3}), json!({"n": 3}), json!({"n": 3, "a": "y", "low": 1})];
+        // In the order of their keys; none comes last.
+        [json!({"n": 5, "a": "x", "low": 3}), json!({"n": 3, "a": "y", "low": 1}), json!({"n": 3})];
     assert_eq!(as_numbers(&rows), as_numbers(&expected));
     assert_eq!(merged(&QueryInfo { limit: Some(1), offset: Some(1), ..info }, &sources).unwrap().len(), 1);
 }
@@ -195,7 +196,7 @@ fn grouped_values_and_several_aggregates_at_once() {
 fn equal_rows_are_given_once() {
     let rows = || vec![json!({"a": 1, "b": 0}), json!({"b": 0, "a": 1}), json!(2), json!({"a": 1, "b": 0})];
     let unordered = QueryInfo { distinct_type: DistinctType::Unordered, ..QueryInfo::default() };
-    assert_eq!(merged(&unordered, &[rows(), rows()]).unwrap(), [json!({"a": 1, "b": 0}), json!(2)]);
+    assert_eq!(merged(&unordered, &[rows(), rows()]).unwrap(), [json!(2), json!({"a": 1, "b": 0})]);
     let ordered = QueryInfo { distinct_type: DistinctType::Ordered, ..QueryInfo::default() };
     assert_eq!(merged(&ordered, &[rows()]).unwrap().len(), 3);
 
@@ -310,11 +311,105 @@ proptest! {
             result.push(serde_json::from_str::<Json>(row.get()).unwrap());
         }
         let mut second = Merger::new(&info, rows.len());
-        if let Some((source, position)) = first.position() {
-            let position: Position = position.clone();
-            second.resume(source, position, first.window());
-        }
+        second.resume(first.checkpoint());
         result.extend(drain(&mut second, &rows).unwrap());
         prop_assert_eq!(result, whole);
     }
+
+    #[test]
+    fn a_result_without_order_can_stop_after_any_row_and_go_on(
+        keys in proptest::collection::vec(proptest::collection::vec(0..9, 0..9), 1..4),
+        stops in proptest::collection::vec(0..4usize, 0..6),
+    ) {
+        let grouped = QueryInfo {
+            group_by_expressions: vec!["c.a".into()],
+            aggregates: vec![AggregateKind::Count],
+            has_select_value: true,
+            ..QueryInfo::default()
+        };
+        let distinct = QueryInfo { distinct_type: DistinctType::Unordered, ..QueryInfo::default() };
+        let group = |key: &i32| json!({"groupByItems": [{"item": key}], "payload": [{"item": 1}]});
+        for (info, row) in [(grouped, &group as &dyn Fn(&i32) -> Json), (distinct, &|key: &i32| json!(key))] {
+            let mut rows: Vec<Vec<Json>> =
+                keys.iter().map(|keys| keys.iter().map(row).collect()).collect();
+            let whole = merged(&info, &rows).unwrap();
+            let mut result = Vec::new();
+            let mut checkpoint = Merger::new(&info, rows.len()).checkpoint();
+            for stop in stops.iter().copied().chain([usize::MAX]) {
+                // Where rows come from does not matter.
+                rows.rotate_left(1);
+                let mut merger = Merger::new(&info, rows.len());
+                merger.resume(checkpoint);
+                for (source, rows) in rows.iter().enumerate() {
+                    merger.feed(source, rows.iter().map(raw).collect(), true).unwrap();
+                }
+                for _ in 0..stop {
+                    let Step::Row(row) = merger.step().unwrap() else { break };
+                    result.push(serde_json::from_str::<Json>(row.get()).unwrap());
+                }
+                checkpoint = merger.checkpoint();
+            }
+            prop_assert_eq!(result, whole);
+        }
+    }
+}
+
+/// Feeds rows of `(key, _rid)` and takes so many.
+fn take(merger: &mut Merger, sources: &[&[(i32, &str)]], most: usize) -> Vec<String> {
+    for (source, rows) in sources.iter().enumerate() {
+        let rows =
+            rows.iter().map(|(key, rid)| raw(&ordered_row(Some(json!(key)), rid, json!(rid)))).collect();
+        merger.feed(source, rows, true).unwrap();
+    }
+    let mut taken = Vec::new();
+    while taken.len() < most
+        && let Step::Row(row) = merger.step().unwrap()
+    {
+        taken.push(serde_json::from_str(row.get()).unwrap());
+    }
+    taken
+}
+
+#[test]
+fn the_halves_of_a_split_source_go_on_where_it_was() {
+    let info = ordered_info(&[SortOrder::Ascending]);
+    let mut merger = Merger::new(&info, 2);
+    let whole: &[(i32, &str)] = &[(1, "1"), (1, "2"), (1, "3"), (1, "4"), (2, "5")];
+    assert_eq!(take(&mut merger, &[whole, &[(1, "6")]], 2), ["1", "2"]);
+    let mut checkpoint = merger.checkpoint();
+    // The first source becomes two: documents 2 and 4, and the others.
+    let halves: [&[(i32, &str)]; 3] = [&[(1, "2"), (1, "4")], &[(1, "1"), (1, "3"), (2, "5")], &[(1, "6")]];
+    let Reached::Ordered { standings, .. } = &mut checkpoint.reached else { panic!("{checkpoint:?}") };
+    standings.insert(0, standings[0].clone());
+    let mut given = Vec::new();
+    for _ in 0..5 {
+        let mut merger = Merger::new(&info, 3);
+        merger.resume(checkpoint);
+        given.extend(take(&mut merger, &halves, 1));
+        checkpoint = merger.checkpoint();
+    }
+    assert_eq!(given, ["4", "3", "6", "5"]);
+    let Reached::Ordered { standings, .. } = checkpoint.reached else { panic!() };
+    assert_eq!(standings, [Standing::All, Standing::UpTo { rid: "5".into(), given: 1 }, Standing::None]);
+}
+
+#[test]
+fn distinct_rows_in_another_order_are_known_again_when_they_come_again() {
+    let info = QueryInfo { distinct_type: DistinctType::Unordered, ..ordered_info(&[SortOrder::Ascending]) };
+    let row = |key: i32, rid: &str, payload: &str| ordered_row(Some(json!(key)), rid, json!(payload));
+    let rows =
+        [vec![row(1, "1", "a"), row(2, "2", "b"), row(3, "3", "a"), row(4, "4", "c"), row(5, "5", "b")]];
+    let mut given = Vec::new();
+    let mut checkpoint = Merger::new(&info, 1).checkpoint();
+    for _ in 0..5 {
+        let mut merger = Merger::new(&info, 1);
+        assert!(merger.replays());
+        merger.resume(checkpoint);
+        merger.feed(0, rows[0].iter().map(raw).collect(), true).unwrap();
+        if let Step::Row(row) = merger.step().unwrap() {
+            given.push(row.get().to_owned());
+        }
+        checkpoint = merger.checkpoint();
+    }
+    assert_eq!(given, [r#""a""#, r#""b""#, r#""c""#]);
 }

@@ -239,6 +239,13 @@ impl From<bool> for PartitionKeyValue {
     }
 }
 
+/// `()` is `null`, as `serde` writes it.
+impl From<()> for PartitionKeyValue {
+    fn from((): ()) -> Self {
+        Self::Null
+    }
+}
+
 /// `None` is `null`; a missing value is [`PartitionKeyValue::Undefined`].
 impl<T: Into<PartitionKeyValue>> From<Option<T>> for PartitionKeyValue {
     fn from(value: Option<T>) -> Self {

@@ -101,7 +101,7 @@ impl Engine {
         own: Option<ThroughputProperties>,
     ) -> Surroundings {
         Surroundings {
-            world: Arc::clone(&self.world),
+            account: Arc::clone(&self.account),
             journal: self.journal.clone(),
             enforced: self.config.enforce_throughput,
             shared: own.is_none().then(|| Arc::clone(&database.bucket)),

@@ -46,6 +46,11 @@ impl Catalog {
         })
     }
 
+    /// All containers of all databases.
+    pub(super) fn containers(&self) -> impl Iterator<Item = &Arc<Container>> {
+        self.databases.values().flat_map(|database| database.containers.values())
+    }
+
     fn offer_of(&self, resource: ResourceId) -> Option<&Offer> {
         let id = resource.to_string();
         self.offers.values().find(|offer| offer.offer_resource_id == id)
@@ -104,9 +109,8 @@ impl Engine {
     }
 
     /// All containers of all databases.
-    pub(super) fn containers(&self) -> Vec<Arc<Container>> {
-        let catalog = locks::read(&self.catalog);
-        catalog.databases.values().flat_map(|database| database.containers.values().cloned()).collect()
+    pub(crate) fn containers(&self) -> Vec<Arc<Container>> {
+        locks::read(&self.catalog).containers().cloned().collect()
     }
 
     /// Takes over what the journal holds.

@@ -5,24 +5,27 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 
+use arc_swap::ArcSwap;
 use cosmonaut_wire::model::ContainerProperties;
 use cosmonaut_wire::{Etag, ResourceId};
 
 use super::{Container, Rate, Written, complete, properties, retention};
+use crate::Failure;
 use crate::engine::key::KeyReader;
 use crate::engine::layout::{Layout, PartitionRange};
 use crate::engine::replica::{Phase, Replica, ReplicaState, Retention, Transaction};
+use crate::engine::replication::{Account, Group, Lineage, Queues};
+use crate::engine::resolution::Resolution;
 use crate::engine::ring::Ring;
 use crate::engine::throughput::Bucket;
 use crate::engine::unique::UniqueKeys;
-use crate::engine::{Conditions, RegionId, locks};
+use crate::engine::{Conditions, Progress, RegionId, locks};
 use crate::index::Index;
 use crate::storage::{Commit, ContainerRecord, Journal, RangeRecord, Record, SavedContainer};
-use crate::{Failure, World};
 
 /// What a container is made with besides its properties.
 pub(crate) struct Surroundings {
-    pub(crate) world: Arc<dyn World>,
+    pub(crate) account: Arc<Account>,
     pub(crate) journal: Journal,
     /// Whether throughput is enforced.
     pub(crate) enforced: bool,
@@ -41,7 +44,7 @@ impl Container {
         around: Surroundings,
     ) -> Result<(Self, Box<ContainerRecord>), Failure> {
         let ranges = Ring::of(&properties.partition_key).divide(partitions).into_iter().enumerate();
-        let ranges = ranges.map(|(nth, keys)| RangeRecord { number: nth as u32, keys, parents: Vec::new() });
+        let ranges = ranges.map(|(nth, keys)| RangeRecord::new(nth as u32, keys));
         let record =
             ContainerRecord { properties, ranges: ranges.collect(), next_range: partitions, version: 0 };
         let saved = SavedContainer::empty(rid, record);
@@ -50,7 +53,8 @@ impl Container {
     }
 
     /// A container as it was written to disk.
-    pub(crate) fn restore(saved: SavedContainer, around: Surroundings) -> Result<Self, Failure> {
+    pub(crate) fn restore(mut saved: SavedContainer, around: Surroundings) -> Result<Self, Failure> {
+        let duplicates = saved.take_duplicates();
         let properties = saved.record.properties.clone();
         let unique_keys = UniqueKeys::new(properties.unique_key_policy.as_ref())?;
         let mut ranges = Vec::with_capacity(saved.record.ranges.len());
@@ -60,10 +64,12 @@ impl Container {
         let container = Self {
             rid: saved.rid,
             keys: KeyReader::new(&properties.partition_key)?,
-            world: around.world,
+            resolution: Resolution::new(properties.conflict_resolution_policy.as_ref())?,
+            conflicts: Mutex::default(),
+            account: around.account,
             journal: around.journal,
             properties: RwLock::new(Arc::new(properties)),
-            layout: RwLock::new(Arc::new(Layout::new(ranges, saved.record.version))),
+            layout: ArcSwap::from_pointee(Layout::new(ranges, saved.record.version)),
             next_number: AtomicU64::new(saved.next_number()),
             next_range: AtomicU32::new(saved.record.next_range),
             rate: Rate {
@@ -74,7 +80,25 @@ impl Container {
             admin: Mutex::new(()),
         };
         container.share_throughput();
+        container.tell_of_restart(&saved, duplicates);
         Ok(container)
+    }
+
+    /// Tells the journal what is no longer as it has it.
+    fn tell_of_restart(&self, saved: &SavedContainer, duplicates: Vec<u64>) {
+        let mut records = Vec::new();
+        let layout = self.layout();
+        let versions = layout.ranges().iter().map(|range| range.group().lineage().version);
+        if saved.was_stored() && !versions.eq(saved.record.ranges.iter().map(|range| range.token_version)) {
+            records.push(self.record());
+        }
+        if !duplicates.is_empty() {
+            records.push(Record::Settle { container: self.rid, put: Vec::new(), remove: duplicates });
+        }
+        if !records.is_empty() {
+            // Nobody is told about a restart, so nobody waits for it.
+            drop(self.journal.append(records));
+        }
     }
 
     /// Replaces the properties; 400 if that would change what a container keeps for life.
@@ -91,6 +115,7 @@ impl Container {
         properties::check_replacement(&current, &properties)?;
         let mut new = complete(properties, self.rid, etag, self.now())?;
         new.partition_key.version = current.partition_key.version;
+        new.conflict_resolution_policy = current.conflict_resolution_policy.clone();
         let (old_retention, new_retention) = (retention(&current), retention(&new));
         let policy = new.indexing_policy.clone().unwrap_or_default();
         for replica in self.replicas() {
@@ -130,35 +155,56 @@ impl Container {
             return last;
         }
         for range in self.layout().ranges() {
-            // Deleting is a write, which one region makes and the others follow.
-            let purged = range.replica(RegionId::default()).write(|state| self.purge(range, state));
-            last = purged.unwrap_or(last);
-            for replica in range.replicas() {
-                let truncated = replica.write(|state| match state.retention() {
-                    Retention::Tail => None,
-                    Retention::Minutes(_) => state.truncate(self.now()),
-                });
-                if let Some(lsn) = truncated {
-                    last = self.journal.append(self.forget(range, lsn));
-                }
-            }
+            last = self.purge(range).unwrap_or(last);
+            last = self.forget_log(range).unwrap_or(last);
+            self.forget_deletes(range);
         }
         last
     }
 
-    /// One commit that deletes all that has expired.
-    fn purge(&self, range: &PartitionRange, state: &mut ReplicaState) -> Option<Commit> {
-        let expired: Vec<u64> = state.expired(self.now()).collect();
-        let mut tx = Transaction::new(state, self.now());
-        for number in expired {
-            tx.delete(number, true);
-        }
-        let entry = tx.commit()?;
-        let keep = state.retention() != Retention::Tail;
-        let commit =
-            self.journal.append([Record::Entry { container: self.rid, range: range.number, entry, keep }]);
-        state.promise(&commit);
+    /// One commit that deletes all that has expired: a write, which one region makes and the others follow.
+    fn purge(&self, range: &PartitionRange) -> Option<Commit> {
+        let region = self.sweeping_region(range);
+        let commit = range.find_replica(region)?.write(|state| {
+            let lineage = range.group().lineage();
+            let now = self.now();
+            let expired: Vec<u64> = state.expired(now).collect();
+            let mut tx = Transaction::new(state, now, self.author(&lineage, region));
+            for number in expired {
+                tx.delete(number, true);
+            }
+            let entry = tx.commit()?;
+            Some(self.log(range, region, state, entry))
+        })?;
+        self.deliver_soon(range);
         Some(commit)
+    }
+
+    /// The region that deletes what has expired: the one that writes or, if all do, the first that others hear of.
+    fn sweeping_region(&self, range: &PartitionRange) -> RegionId {
+        let (topology, links) = (self.account.topology(), self.account.network.links());
+        let mut regions = topology.regions.iter().map(|region| region.id);
+        let heard = regions.find(|region| !links.is_isolated(*region));
+        range.group().lineage().writer.or(heard).unwrap_or(topology.write_region().id)
+    }
+
+    /// Forgets commits that need not be kept. What all replicas have forgotten is forgotten on disk.
+    fn forget_log(&self, range: &PartitionRange) -> Option<Commit> {
+        let now = self.now();
+        let mut forgotten = false;
+        let mut kept_by_all: Option<Progress> = None;
+        for replica in range.replicas() {
+            replica.write(|state| {
+                if state.retention() != Retention::Tail {
+                    forgotten |= state.truncate(now);
+                }
+                match &mut kept_by_all {
+                    Some(point) => point.meet(state.truncated()),
+                    None => kept_by_all = Some(state.truncated().clone()),
+                }
+            });
+        }
+        forgotten.then(|| self.journal.append(self.forget(range, &kept_by_all.unwrap_or_default())))
     }
 
     /// Sets the container's own throughput.
@@ -190,10 +236,15 @@ impl Container {
     /// The container as the journal keeps it.
     pub(super) fn record(&self) -> Record {
         let layout = self.layout();
-        let ranges = layout.ranges().iter().map(|range| RangeRecord {
-            number: range.number,
-            keys: range.range.clone(),
-            parents: range.parent_numbers().collect(),
+        let ranges = layout.ranges().iter().map(|range| {
+            let lineage = range.group().lineage();
+            RangeRecord {
+                number: range.number,
+                keys: range.range.clone(),
+                parents: range.parent_numbers().collect(),
+                token_version: lineage.version,
+                forks: lineage.forks.clone(),
+            }
         });
         let record = ContainerRecord {
             properties: (*self.properties()).clone(),
@@ -207,19 +258,27 @@ impl Container {
     /// Forgets all commits on disk, after a change of how long they are kept.
     fn forget_all(&self) -> Vec<Record> {
         let of = |range: &Arc<PartitionRange>| {
-            let lsn = range.replica(RegionId::default()).read(|state| state.lsn());
-            self.forget(range, lsn)
+            let mut all = Progress::default();
+            for replica in range.replicas() {
+                replica.read(|state| all.join(state.progress()));
+            }
+            self.forget(range, &all)
         };
         self.layout().ranges().iter().flat_map(of).collect()
     }
 
     /// Forgets a partition's commits on disk. Those from before a split are kept under its parents' numbers.
-    fn forget(&self, range: &PartitionRange, lsn: i64) -> Vec<Record> {
-        let numbers = range.parent_numbers().chain([range.number]);
-        numbers.map(|range| Record::Truncate { container: self.rid, range, lsn }).collect()
+    fn forget(&self, range: &PartitionRange, point: &Progress) -> Vec<Record> {
+        let numbers: Vec<u32> = range.parent_numbers().chain([range.number]).collect();
+        let of = |(origin, lsn): (RegionId, i64)| {
+            let container = self.rid;
+            numbers.iter().map(move |range| Record::Truncate { container, range: *range, origin, lsn })
+        };
+        point.sequences().flat_map(of).collect()
     }
 }
 
+/// Builds a partition with a replica in every region, all of which have everything.
 fn restore_range(
     saved: &SavedContainer,
     range: &RangeRecord,
@@ -228,17 +287,40 @@ fn restore_range(
 ) -> Result<PartitionRange, Failure> {
     let properties = &saved.record.properties;
     let policy = properties.indexing_policy.clone().unwrap_or_default();
-    let lsn = saved.lsn(range.number);
-    let mut state = ReplicaState::new(lsn, Index::new(&policy)?, unique_keys.clone());
-    state.follow(properties.default_ttl, retention(properties));
-    for document in saved.documents.iter().filter(|document| range.keys.contains(&document.epk)) {
-        state.insert(Arc::clone(document));
-    }
-    if retention(properties) != Retention::Tail {
-        state.restore_log(lsn, saved.log_of(range));
-    }
-    let bucket = around.shared.clone().unwrap_or_default();
-    let replicas = vec![Arc::new(Replica::new(RegionId::default(), range.number, bucket, state))];
+    let topology = around.account.topology();
+    let lineage = restore_lineage(saved, range, &around.account);
+    let progress = saved.progress(range, &lineage);
+    let documents = saved.documents.iter().filter(|document| range.keys.contains(&document.epk));
+    let replica = |region: RegionId| {
+        let mut state = ReplicaState::new(progress.clone(), Index::new(&policy)?, unique_keys.clone());
+        state.follow(properties.default_ttl, retention(properties));
+        for document in documents.clone() {
+            state.insert(Arc::clone(document));
+        }
+        if retention(properties) != Retention::Tail {
+            state.restore_log(saved.log_of(range, &lineage));
+        }
+        if topology.multi_write {
+            state.compare_versions();
+        }
+        let bucket = around.shared.clone().unwrap_or_default();
+        Ok(Arc::new(Replica::new(region, range.number, bucket, state)))
+    };
+    let replicas = topology.ids().into_iter().map(replica).collect::<Result<Vec<_>, Failure>>()?;
     let parents = range.parents.iter().map(|parent| parent.to_string().into()).collect();
-    Ok(PartitionRange::new(range.number, range.keys.clone(), parents, replicas))
+    let group = Group::new(Arc::clone(&around.account), lineage, Queues::default());
+    Ok(PartitionRange::new(range.number, range.keys.clone(), parents, replicas, group))
+}
+
+fn restore_lineage(saved: &SavedContainer, range: &RangeRecord, account: &Account) -> Lineage {
+    let topology = account.topology();
+    let writer = (!topology.multi_write).then(|| topology.write_region().id);
+    // Tokens of one version list the same regions, and those may be others than before.
+    let lists_others = topology.multi_write || saved.sequences(range.number) > 1;
+    let raised = i64::from(lists_others && saved.was_stored());
+    Lineage {
+        version: range.token_version + raised,
+        forks: range.forks.clone(),
+        ..Lineage::new(writer, topology.ids())
+    }
 }

@@ -2,14 +2,17 @@
 //!
 //! Operations on items are in [`items`](super::items), feeds in [`feed`](super::feed); this is what they share.
 
+mod delivery;
 mod lifecycle;
 mod properties;
+mod replicas;
 mod split;
 mod usage;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
+use arc_swap::ArcSwap;
 use cosmonaut_wire::model::{ContainerProperties, PartitionKeyDefinition, PartitionKeyRange};
 use cosmonaut_wire::{CosmosStatus, EffectivePartitionKey, PartitionKey, ResourceId};
 
@@ -17,24 +20,30 @@ pub(crate) use lifecycle::Surroundings;
 pub(crate) use properties::{complete, retention};
 pub use usage::Usage;
 
+use super::conflicts::Conflicts;
 use super::document::Stamp;
 use super::items::{ItemReply, Outcome, Site};
 use super::key::KeyReader;
 use super::layout::Layout;
-use super::replica::{Phase, Replica, ReplicaState, Retention, Transaction};
+use super::replica::{Author, LogEntry, Phase, Replica, ReplicaState, Retention, Transaction};
+use super::replication::{Account, Lineage};
+use super::resolution::Resolution;
 use super::throughput::Bucket;
-use super::{PartitionRange, RegionId, locks};
+use super::topology::{region_left, write_forbidden};
+use super::{Hold, PartitionRange, RegionId, Standing, locks};
 use crate::storage::{Commit, Journal, Record};
-use crate::{Failure, Timestamp, World};
+use crate::{Failure, Timestamp};
 
 /// A container.
 pub struct Container {
     rid: ResourceId,
-    world: Arc<dyn World>,
+    account: Arc<Account>,
     journal: Journal,
     keys: KeyReader,
+    resolution: Resolution,
+    conflicts: Mutex<Conflicts>,
     properties: RwLock<Arc<ContainerProperties>>,
-    layout: RwLock<Arc<Layout>>,
+    layout: ArcSwap<Layout>,
     next_number: AtomicU64,
     next_range: AtomicU32,
     rate: Rate,
@@ -66,8 +75,9 @@ pub struct Written<T> {
 pub(crate) struct Transacted<T> {
     pub(crate) value: T,
     pub(crate) range: Arc<PartitionRange>,
-    pub(crate) lsn: i64,
+    pub(crate) standing: Standing,
     pub(crate) commit: Commit,
+    pub(crate) hold: Hold,
 }
 
 impl Container {
@@ -88,7 +98,7 @@ impl Container {
 
     /// The partitions as they are now.
     pub fn layout(&self) -> Arc<Layout> {
-        Arc::clone(&locks::read(&self.layout))
+        self.layout.load_full()
     }
 
     /// The partition key of a document.
@@ -108,12 +118,21 @@ impl Container {
         layout.ranges().iter().map(|range| range.describe(self.rid, share)).collect()
     }
 
+    /// Waits until nobody else changes properties or layout.
+    pub(super) fn administer(&self) -> MutexGuard<'_, ()> {
+        locks::lock(&self.admin)
+    }
+
+    pub(super) fn conflict_list(&self) -> &Mutex<Conflicts> {
+        &self.conflicts
+    }
+
     pub(crate) fn keys(&self) -> &KeyReader {
         &self.keys
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        self.world.now()
+        self.account.world.now()
     }
 
     /// The number of an item to be created.
@@ -126,6 +145,7 @@ impl Container {
         match state.phase() {
             // What a split partition held at that moment may still be read by whoever came before.
             Phase::Live | Phase::Split => Ok(()),
+            Phase::Left => Err(region_left()),
             Phase::Deleted => Err(owner_gone()),
         }
     }
@@ -140,7 +160,10 @@ impl Container {
         let done = self.transact(region, key, work);
         let charge = done.as_ref().map_or_else(|failure| failure.charge, |done| done.value.charge);
         self.replica_for(key, region).spend(charge);
-        done.map(|done| done.value.reply(done.range, done.lsn, done.commit))
+        done.map(|done| ItemReply {
+            hold: done.hold,
+            ..done.value.reply(done.range, done.standing, done.commit)
+        })
     }
 
     /// Runs a transaction on the partition that holds a key. If `work` fails, nothing has happened.
@@ -158,12 +181,18 @@ impl Container {
             let done = replica.write(|state| match state.phase() {
                 Phase::Live => Some(self.commit(Site { container: self, range, region }, state, &mut work)),
                 Phase::Deleted => Some(Err(owner_gone())),
+                Phase::Left => Some(Err(region_left())),
                 // The layout was replaced before the parent's lock was let go: look again.
                 Phase::Split => None,
             });
             if let Some(done) = done {
-                let (value, lsn, commit) = done?;
-                return Ok(Transacted { value, range: Arc::clone(range), lsn, commit });
+                let (value, mut standing, commit) = done?;
+                if range.group().lineage().regions.len() > 1 {
+                    self.deliver_soon(range);
+                    standing.committed = range.committed().min(standing.lsn);
+                }
+                let hold = Hold::of_write(range, region, standing.lsn);
+                return Ok(Transacted { value, range: Arc::clone(range), standing, commit, hold });
             }
         }
     }
@@ -173,19 +202,60 @@ impl Container {
         site: Site<'_>,
         state: &mut ReplicaState,
         work: &mut impl FnMut(Site<'_>, &mut Transaction<'_>) -> Result<T, Failure>,
-    ) -> Result<(T, i64, Commit), Failure> {
-        let mut tx = Transaction::new(state, self.now());
-        let value = work(site, &mut tx)?;
-        let Some(entry) = tx.commit() else { return Ok((value, state.lsn(), state.commit())) };
+    ) -> Result<(T, Standing, Commit), Failure> {
+        // Writes move while all replicas are locked, so this holds until the commit is made.
+        self.check_writer(site.range, site.region)?;
+        let lineage = site.range.group().lineage();
+        let mut tx = Transaction::new(state, self.now(), self.author(&lineage, site.region));
+        let value = match work(site, &mut tx) {
+            Ok(value) => value,
+            Err(failure) => {
+                drop(tx);
+                return Err(failure.seen_in(site.range, state));
+            }
+        };
+        let commit = match tx.commit() {
+            Some(entry) => self.log(site.range, site.region, state, entry),
+            None => state.commit(),
+        };
+        Ok((value, site.range.standing(state), commit))
+    }
+
+    /// Tells the journal and the other regions of a commit that was just made.
+    fn log(
+        &self,
+        range: &PartitionRange,
+        region: RegionId,
+        state: &mut ReplicaState,
+        entry: Arc<LogEntry>,
+    ) -> Commit {
         let keep = state.retention() != Retention::Tail;
-        let commit = self.journal.append([Record::Entry {
-            container: self.rid,
-            range: site.range.number,
-            entry,
-            keep,
-        }]);
+        let record =
+            Record::Entry { container: self.rid, range: range.number, entry: Arc::clone(&entry), keep };
+        let commit = self.journal.append([record]);
         state.promise(&commit);
-        Ok((value, state.lsn(), commit))
+        range.group().send(region, &entry, &commit);
+        commit
+    }
+
+    /// Who makes a commit in a region.
+    fn author(&self, lineage: &Lineage, region: RegionId) -> Author<'_> {
+        let origin = lineage.origin(region);
+        Author { origin, floor: lineage.floor(origin), resolution: &self.resolution }
+    }
+
+    /// 403 unless a partition takes writes in a region.
+    pub(crate) fn check_writer(&self, range: &PartitionRange, region: RegionId) -> Result<(), Failure> {
+        let lineage = range.group().lineage();
+        match lineage.writer {
+            Some(writer) if writer != region => {
+                let topology = self.account.topology();
+                let what = format!("partition {}", range.id);
+                Err(write_forbidden(&what, &topology.called(region), &topology.called(writer)))
+            }
+            None if !lineage.regions.contains(&region) => Err(region_left()),
+            Some(_) | None => Ok(()),
+        }
     }
 }
 

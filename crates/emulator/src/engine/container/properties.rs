@@ -10,6 +10,7 @@ use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
 
 use crate::engine::key::KeyReader;
 use crate::engine::replica::Retention;
+use crate::engine::resolution::{Resolution, decide_alike};
 use crate::engine::unique::UniqueKeys;
 use crate::index::Index;
 use crate::{Failure, Timestamp};
@@ -27,6 +28,7 @@ pub(crate) fn complete(
     check_name(&properties.id)?;
     KeyReader::new(&properties.partition_key)?;
     UniqueKeys::new(properties.unique_key_policy.as_ref())?;
+    Resolution::new(properties.conflict_resolution_policy.as_ref())?;
     check_computed(&properties)?;
     refuse_what_is_missing(&properties)?;
     let policy = complete_indexing(properties.indexing_policy.take().unwrap_or_default());
@@ -75,7 +77,11 @@ pub(super) fn check_replacement(
         let keys = properties.unique_key_policy.iter().flat_map(|policy| &policy.unique_keys);
         keys.map(|key| key.paths.clone()).collect::<Vec<_>>()
     };
-    keeps("unique key policy", unique(current) == unique(new))
+    keeps("unique key policy", unique(current) == unique(new))?;
+    // A client that does not care leaves it out.
+    let resolution = (&current.conflict_resolution_policy, &new.conflict_resolution_policy);
+    let alike = if let (Some(old), Some(new)) = resolution { decide_alike(old, new) } else { true };
+    keeps("conflict resolution policy", alike)
 }
 
 /// How much of the log these properties ask for.

@@ -1,7 +1,8 @@
 //! Splitting a physical partition in two.
 //!
 //! The children take over documents, log and LSN as they are, so that continuations and session tokens of the
-//! parent hold for both. The parent keeps what it had for readers that came before, and takes no more writes.
+//! parent hold for both; in each region from what its replica had, with what is on the way to it, so that a region
+//! which lags goes on lagging. The parent keeps what it had for readers that came before, and takes no more writes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,9 +13,10 @@ use super::{Container, Written};
 use crate::Failure;
 use crate::engine::layout::PartitionRange;
 use crate::engine::replica::{Phase, Replica};
+use crate::engine::replication::{Group, Lineage};
 use crate::engine::ring::Ring;
 use crate::engine::throughput::PARTITION_MOST;
-use crate::engine::{RegionId, locks};
+use crate::engine::{Progress, locks};
 use crate::index::Index;
 use crate::storage::{Commit, Record};
 
@@ -55,23 +57,37 @@ impl Container {
         let first = self.next_range.fetch_add(2, Ordering::Relaxed);
         let mut parents = parent.parents.clone();
         parents.push(parent.id.clone());
-        let replica = parent.replica(RegionId::default());
-        replica.write(|state| {
-            let child = |number: u32, keys: &EpkRange| -> Result<Arc<PartitionRange>, Failure> {
-                let replicas = parent.replicas().iter().map(|of| {
-                    let state = state.child(keys, Index::new(&policy)?);
-                    Ok(Arc::new(Replica::new(of.region, number, self.new_bucket(), state)))
-                });
-                let replicas = replicas.collect::<Result<Vec<_>, Failure>>()?;
-                Ok(Arc::new(PartitionRange::new(number, keys.clone(), parents.clone(), replicas)))
-            };
-            let children = [child(first, &halves[0])?, child(first + 1, &halves[1])?];
-            state.retire(Phase::Split);
-            let layout = self.layout().with_split(parent, children.clone());
-            *locks::write(&self.layout) = Arc::new(layout);
-            let begin = |range: u32| Record::Range { container: self.rid, range, lsn: state.lsn() };
-            let commit = self.journal.append([self.record(), begin(first), begin(first + 1)]);
-            Ok((children, commit))
-        })
+        let group = parent.group();
+        let _turn = group.turn();
+        let mut replicas = parent.lock_all();
+        let mut queues = group.queues();
+        let child = |number: u32, keys: &EpkRange| -> Result<Arc<PartitionRange>, Failure> {
+            let replicas = replicas.iter().map(|of| {
+                let state = of.child(keys, Index::new(&policy)?);
+                Ok(Arc::new(Replica::new(of.region(), number, self.new_bucket(), state)))
+            });
+            let replicas = replicas.collect::<Result<Vec<_>, Failure>>()?;
+            let lineage = Lineage::clone(&group.lineage());
+            let group = Group::new(Arc::clone(&self.account), lineage, queues.within(keys));
+            Ok(Arc::new(PartitionRange::new(number, keys.clone(), parents.clone(), replicas, group)))
+        };
+        let children = [child(first, &halves[0])?, child(first + 1, &halves[1])?];
+        queues.clear();
+        replicas.iter_mut().for_each(|state| state.retire(Phase::Split));
+        group.set_children(children.clone());
+        self.layout.store(Arc::new(self.layout().with_split(parent, children.clone())));
+        // The journal has what any region has committed.
+        let mut latest = Progress::default();
+        replicas.iter().for_each(|state| latest.join(state.progress()));
+        let begin = |range: u32| {
+            let container = self.rid;
+            latest.sequences().map(move |(origin, lsn)| Record::Range { container, range, origin, lsn })
+        };
+        let records = [self.record()].into_iter().chain(begin(first)).chain(begin(first + 1));
+        let commit = self.journal.append(records);
+        drop((queues, replicas));
+        // Whoever waits for the parent now waits for its children.
+        self.account.network.wake();
+        Ok((children, commit))
     }
 }

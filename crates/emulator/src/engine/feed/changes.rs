@@ -10,7 +10,7 @@ use cosmonaut_wire::{EpkRange, PartitionKey, SessionToken};
 use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, incremental, versions};
 use crate::engine::container::Container;
 use crate::engine::key::KeyReader;
-use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState, charge};
+use crate::engine::{Document, FeedScope, PartitionRange, Progress, RegionId, ReplicaState, charge};
 use crate::storage::Commit;
 use crate::{Failure, Timestamp};
 
@@ -62,6 +62,8 @@ pub struct ChangePage {
     pub charge: f64,
     /// The latest commit of the partition, the highest if there are several.
     pub lsn: i64,
+    /// How many commits every region has of that partition.
+    pub committed: i64,
     /// What the session has seen now.
     pub session: SessionToken,
     /// The partition, if all changes are from one.
@@ -103,7 +105,7 @@ pub(super) struct Part<'a> {
     /// The only partition key, or hierarchical prefix, to show.
     pub(super) key: Option<&'a PartitionKey>,
     pub(super) reader: &'a KeyReader,
-    pub(super) after: i64,
+    pub(super) after: Progress,
     pub(super) now: Timestamp,
 }
 
@@ -126,6 +128,7 @@ impl Container {
             next: FeedPosition::PerRange(Vec::new()),
             charge: 0.0,
             lsn: 0,
+            committed: 0,
             session: SessionToken::default(),
             range: single,
             commits: Vec::new(),
@@ -133,12 +136,12 @@ impl Container {
         let mut room = Room::new(request.max_items);
         let mut reached = Vec::with_capacity(parts.len());
         for (range, keys) in &parts {
-            let lsn = self.read_part(region, request, range, keys, &mut room, &mut page)?;
-            reached.push((range.id.clone(), lsn));
+            let point = self.read_part(region, request, range, keys, &mut room, &mut page)?;
+            reached.push((range.id.clone(), point));
         }
         page.next = match &reached[..] {
-            [] => FeedPosition::Lsn(0),
-            [(_, lsn)] => FeedPosition::Lsn(*lsn),
+            [] => FeedPosition::At(Progress::default()),
+            [(_, point)] => FeedPosition::At(point.clone()),
             _ => FeedPosition::PerRange(reached),
         };
         page.charge = charge::feed(page.items.iter().map(Bytes::len).sum());
@@ -154,16 +157,18 @@ impl Container {
         keys: &EpkRange,
         room: &mut Room,
         page: &mut ChangePage,
-    ) -> Result<i64, Failure> {
+    ) -> Result<Progress, Failure> {
         let replica = range.replica(region);
         let now = self.now();
         replica.admit(now)?;
         let reached = replica.read(|state| {
             self.check_alive(state)?;
-            range.check_session(request.session, state.lsn())?;
-            page.lsn = page.lsn.max(state.lsn());
+            range.check_session(request.session, state)?;
+            if state.lsn() >= page.lsn {
+                (page.lsn, page.committed) = (state.lsn(), range.committed().min(state.lsn()));
+            }
             page.commits.push(state.commit());
-            let seen = range.session(state.lsn());
+            let seen = range.session(state);
             page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
             let after = begin(&request.start, range, state);
             if room.is_full() {
@@ -181,12 +186,12 @@ impl Container {
     }
 }
 
-/// The commit after which a reader begins.
-fn begin(start: &FeedStart, range: &PartitionRange, state: &ReplicaState) -> i64 {
+/// The point after which a reader begins.
+fn begin(start: &FeedStart, range: &PartitionRange, state: &ReplicaState) -> Progress {
     match start {
-        FeedStart::Beginning => 0,
-        FeedStart::Now => state.lsn(),
-        FeedStart::Time(seconds) => state.lsn_before(*seconds),
-        FeedStart::After(position) => position.of(range).unwrap_or(0),
+        FeedStart::Beginning => Progress::default(),
+        FeedStart::Now => state.progress().clone(),
+        FeedStart::Time(seconds) => state.point_before(*seconds),
+        FeedStart::After(position) => position.of(range).cloned().unwrap_or_default(),
     }
 }

@@ -5,31 +5,38 @@
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::changes::{Part, Room};
-use crate::engine::{Document, ReplicaState};
+use crate::engine::{Document, Progress, RegionId, ReplicaState};
 
-/// Adds what changed after a commit; returns the commit up to which everything is in the page.
-pub(super) fn read(state: &ReplicaState, part: &Part<'_>, room: &mut Room, items: &mut Vec<Bytes>) -> i64 {
-    let mut reached = part.after;
+/// Adds what changed after a point; returns the point up to which everything is in the page.
+pub(super) fn read(
+    state: &ReplicaState,
+    part: &Part<'_>,
+    room: &mut Room,
+    items: &mut Vec<Bytes>,
+) -> Progress {
+    let mut reached = part.after.clone();
     let mut commit: Vec<Bytes> = Vec::new();
-    let mut commit_lsn = part.after;
+    let mut written = (RegionId::default(), 0);
     let shown = |document: &&Document| part.shows(document) && state.is_live(document, part.now);
-    for document in state.changed_after(part.after).filter(shown) {
-        if document.lsn != commit_lsn && !commit.is_empty() {
+    for document in state.changed_after(&part.after).filter(shown) {
+        if (document.origin, document.lsn) != written && !commit.is_empty() {
             if !room.take(&commit, items.is_empty()) {
                 return reached;
             }
             items.append(&mut commit);
-            reached = commit_lsn;
+            reached.set(written.0, written.1);
         }
-        commit_lsn = document.lsn;
+        written = (document.origin, document.lsn);
         commit.push(with_lsn(document));
     }
     if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
         return reached;
     }
     items.append(&mut commit);
-    // Everything up to the latest commit was looked at, and need not be again.
-    state.lsn()
+    // Everything up to the latest commit was looked at, and need not be again. A reader that comes from a region
+    // which is ahead of this one stays where it was.
+    reached.join(state.progress());
+    reached
 }
 
 /// The item with the commit that wrote it, as `_lsn`.

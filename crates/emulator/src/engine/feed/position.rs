@@ -1,7 +1,7 @@
 //! How far a reader of the change feed has come, and its text form.
 //!
-//! In one partition that is an LSN; over several it is one for each. A partition that came out of a split goes on
-//! where its parent was.
+//! In one partition that is an LSN, or one for each region where several write; over several partitions it is one for
+//! each. A partition that came out of a split goes on where its parent was.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,25 +9,25 @@ use std::str::FromStr;
 use cosmonaut_wire::PartitionKeyRangeId;
 
 use crate::Failure;
-use crate::engine::PartitionRange;
+use crate::engine::{PartitionRange, Progress};
 
 /// How far a reader of the change feed has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedPosition {
-    /// Up to this commit, in every partition that is read.
-    Lsn(i64),
-    /// Up to these commits, partition by partition.
-    PerRange(Vec<(PartitionKeyRangeId, i64)>),
+    /// Up to this point, in every partition that is read.
+    At(Progress),
+    /// Up to these points, partition by partition.
+    PerRange(Vec<(PartitionKeyRangeId, Progress)>),
 }
 
 impl FeedPosition {
     /// How far the reader has come in a partition; `None` if it has seen nothing of it.
-    pub(super) fn of(&self, range: &PartitionRange) -> Option<i64> {
+    pub(super) fn of(&self, range: &PartitionRange) -> Option<&Progress> {
         match self {
-            Self::Lsn(lsn) => Some(*lsn),
+            Self::At(point) => Some(point),
             Self::PerRange(known) => {
                 let find = |id: &PartitionKeyRangeId| {
-                    known.iter().find(|(known, _)| known == id).map(|(_, lsn)| *lsn)
+                    known.iter().find(|(known, _)| known == id).map(|(_, point)| point)
                 };
                 find(&range.id).or_else(|| range.parents.iter().rev().find_map(find))
             }
@@ -35,16 +35,16 @@ impl FeedPosition {
     }
 }
 
-/// An LSN, or `id:lsn` joined by commas; in quotes, as an entity tag is.
+/// A point, or `id:point` joined by commas; in quotes, as an entity tag is.
 impl fmt::Display for FeedPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Lsn(lsn) => write!(f, "\"{lsn}\""),
+            Self::At(point) => write!(f, "\"{point}\""),
             Self::PerRange(ranges) => {
                 f.write_str("\"")?;
-                for (nth, (id, lsn)) in ranges.iter().enumerate() {
+                for (nth, (id, point)) in ranges.iter().enumerate() {
                     let comma = if nth == 0 { "" } else { "," };
-                    write!(f, "{comma}{id}:{lsn}")?;
+                    write!(f, "{comma}{id}:{point}")?;
                 }
                 f.write_str("\"")
             }
@@ -58,11 +58,11 @@ impl FromStr for FeedPosition {
     fn from_str(text: &str) -> Result<Self, Failure> {
         let bare = text.trim().trim_matches('"');
         let part = |part: &str| {
-            let (id, lsn) = part.split_once(':')?;
-            Some((PartitionKeyRangeId::from(id), lsn.parse().ok()?))
+            let (id, point) = part.split_once(':')?;
+            Some((PartitionKeyRangeId::from(id), point.parse().ok()?))
         };
         let parsed = match bare.parse() {
-            Ok(lsn) => Some(Self::Lsn(lsn)),
+            Ok(point) => Some(Self::At(point)),
             Err(_) => bare.split(',').map(part).collect::<Option<_>>().map(Self::PerRange),
         };
         parsed.ok_or_else(|| {
@@ -76,15 +76,19 @@ impl FromStr for FeedPosition {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::SystemWorld;
+    use crate::engine::replication::Group;
 
     #[test]
     fn positions_survive_their_text() {
-        for text in ["\"0\"", "\"17\"", "\"0:12,1:40\""] {
+        for text in ["\"0\"", "\"17\"", "\"0:12,1:40\"", "\"0=5;1=7\"", "\"0:0=5;1=7,1:3\""] {
             assert_eq!(text.parse::<FeedPosition>().unwrap().to_string(), text);
         }
-        assert_eq!("17".parse::<FeedPosition>().unwrap(), FeedPosition::Lsn(17));
-        for text in ["", "x", "\"0:x\"", "1:2,", "99999999999999999999"] {
+        assert_eq!("17".parse::<FeedPosition>().unwrap(), FeedPosition::At(Progress::from(17)));
+        for text in ["", "x", "\"0:x\"", "1:2,", "1=", "0:1=2;", "99999999999999999999"] {
             assert!(text.parse::<FeedPosition>().is_err(), "{text}");
         }
     }
@@ -94,7 +98,8 @@ mod tests {
         let position: FeedPosition = "\"0:5,2:9\"".parse().unwrap();
         let range = |number: u32, parents: &[&str]| {
             let parents = parents.iter().map(|id| PartitionKeyRangeId::from(*id)).collect();
-            PartitionRange::new(number, cosmonaut_wire::EpkRange::FULL, parents, Vec::new())
+            let group = Group::alone(Arc::new(SystemWorld::new()));
+            PartitionRange::new(number, cosmonaut_wire::EpkRange::FULL, parents, Vec::new(), group)
         };
         for (range, expected) in [
             (range(0, &[]), Some(5)),
@@ -103,7 +108,7 @@ mod tests {
             (range(4, &["0", "2"]), Some(9)),
             (range(5, &["1"]), None),
         ] {
-            assert_eq!(position.of(&range), expected, "{}", range.id);
+            assert_eq!(position.of(&range).map(Progress::total), expected, "{}", range.id);
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct FeedPage {
     pub charge: f64,
     /// The latest commit of the partition, the highest if there are several.
     pub lsn: i64,
+    /// How many commits every region has of that partition.
+    pub committed: i64,
     /// What the session has seen now.
     pub session: SessionToken,
     /// The partition, if all items are from one.
@@ -118,10 +120,12 @@ impl Reader<'_> {
             let page = &mut self.page;
             replica.read(|state| {
                 self.container.check_alive(state)?;
-                range.check_session(self.session, state.lsn())?;
-                page.lsn = page.lsn.max(state.lsn());
+                range.check_session(self.session, state)?;
+                if state.lsn() >= page.lsn {
+                    (page.lsn, page.committed) = (state.lsn(), range.committed().min(state.lsn()));
+                }
                 page.commits.push(state.commit());
-                let seen = range.session(state.lsn());
+                let seen = range.session(state);
                 page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
                 let shown = |document: &&Document| {
                     keys.contains(&document.epk)

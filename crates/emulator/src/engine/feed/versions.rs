@@ -13,7 +13,7 @@ use crate::Failure;
 use crate::engine::container::retention;
 use crate::engine::key::KeyReader;
 use crate::engine::replica::Retention;
-use crate::engine::{Change, Document, LogEntry, ReplicaState};
+use crate::engine::{Change, Document, LogEntry, Progress, ReplicaState};
 
 /// 400 if the container keeps no versions, or the feed cannot start there.
 pub(super) fn check(properties: &ContainerProperties, start: &FeedStart) -> Result<(), Failure> {
@@ -33,21 +33,21 @@ pub(super) fn check(properties: &ContainerProperties, start: &FeedStart) -> Resu
     }
 }
 
-/// Adds what was committed after a commit; returns the commit up to which everything is in the page.
+/// Adds what was committed after a point; returns the point up to which everything is in the page.
 pub(super) fn read(
     state: &ReplicaState,
     part: &Part<'_>,
     room: &mut Room,
     items: &mut Vec<Bytes>,
-) -> Result<i64, Failure> {
-    let log = state.log_after(part.after).ok_or_else(|| {
+) -> Result<Progress, Failure> {
+    let log = state.log_after(&part.after).ok_or_else(|| {
         Failure::bad_request(format!(
             "the changes after {} are not all kept any more: start again from now, and read more often than the \
              retention of the container",
             part.after
         ))
     })?;
-    let mut reached = part.after;
+    let mut reached = part.after.clone();
     for entry in log {
         let shown = entry.changes.iter().filter(|change| part.shows(change.document()));
         let commit =
@@ -56,9 +56,10 @@ pub(super) fn read(
             return Ok(reached);
         }
         items.extend(commit);
-        reached = entry.lsn;
+        reached.set(entry.origin(), entry.lsn);
     }
-    Ok(state.lsn())
+    reached.join(state.progress());
+    Ok(reached)
 }
 
 fn describe(entry: &LogEntry, change: &Change, keys: &KeyReader) -> Result<Bytes, Failure> {

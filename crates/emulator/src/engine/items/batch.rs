@@ -17,7 +17,7 @@ use super::read::Read;
 use super::{Conditions, ItemRequest, Outcome, Site};
 use crate::Failure;
 use crate::engine::replica::Transaction;
-use crate::engine::{Container, PartitionRange, RegionId};
+use crate::engine::{Container, Hold, PartitionRange, RegionId, Standing};
 use crate::storage::Commit;
 
 /// What a batch or bulk request came to.
@@ -27,20 +27,22 @@ pub struct BatchReply {
     pub status: CosmosStatus,
     /// A result for each operation, in order.
     pub results: Vec<BatchResult>,
-    /// The latest commit of the partition.
-    pub lsn: i64,
+    /// How far the partition is.
+    pub standing: Standing,
     /// What it cost.
     pub charge: f64,
     /// The partition.
     pub range: Arc<PartitionRange>,
-    /// Resolves when the reply may be sent.
+    /// Resolves when the reply is safe to be sent.
     pub commit: Commit,
+    /// Resolves when other regions have what they must before it is sent.
+    pub hold: Hold,
 }
 
 impl BatchReply {
     /// The session token of the reply.
     pub fn session(&self) -> SessionToken {
-        self.range.session(self.lsn)
+        SessionToken::of(self.range.id.clone(), self.standing.seen.clone())
     }
 }
 
@@ -84,21 +86,23 @@ impl Container {
             };
             prepared.iter().enumerate().map(apply).collect::<Result<Vec<Outcome>, Failure>>()
         });
-        let (results, lsn, range, commit) = match (done, tried) {
+        let (results, standing, range, commit, hold) = match (done, tried) {
             (Ok(done), _) => {
-                (done.value.into_iter().map(result).collect(), done.lsn, done.range, done.commit)
+                let results: Vec<_> = done.value.into_iter().map(result).collect();
+                (results, done.standing, done.range, done.commit, done.hold)
             }
             // The batch was not let in at all.
             (Err(failure), None) => return Err(failure),
             (Err(failure), Some(nth)) => {
                 let range = Arc::clone(self.layout().range_of(&epk));
-                let (lsn, commit) = range.replica(region).read(|state| (state.lsn(), state.commit()));
-                (failed_results(operations.len(), nth, &failure), lsn, range, commit)
+                let (standing, commit) =
+                    range.replica(region).read(|state| (range.standing(state), state.commit()));
+                (failed_results(operations.len(), nth, &failure), standing, range, commit, Hold::none())
             }
         };
         let charge = results.iter().map(|result| result.request_charge).sum();
         range.replica(region).spend(charge);
-        Ok(BatchReply { status: overall(&results), results, lsn, charge, range, commit })
+        Ok(BatchReply { status: overall(&results), results, standing, charge, range, commit, hold })
     }
 
     /// Checks all of an operation that can be checked without looking at the container.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use cosmonaut_wire::model::{BatchOperation, BatchResult};
 use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyRangeId};
 
-use super::BatchReply;
 use super::batch::{check_limits, failure_result, overall, result};
+use super::{BatchReply, Outcome};
 use crate::Failure;
+use crate::engine::container::Transacted;
 use crate::engine::layout::gone;
-use crate::engine::{Container, PartitionRange, RegionId};
-use crate::storage::Commit;
+use crate::engine::{Container, Hold, PartitionRange, RegionId};
 
 impl Container {
     /// Runs operations one by one; each names its partition key. 410/1002 if the partition is gone.
@@ -28,7 +28,11 @@ impl Container {
         check_limits(operations)?;
         let range = Arc::clone(self.layout().range(range)?);
         let mut results: Vec<BatchResult> = Vec::with_capacity(operations.len());
-        let (mut lsn, mut commit) = range.replica(region).read(|state| (state.lsn(), state.commit()));
+        // What is asked for includes writes, so a region that takes none refuses all of it.
+        self.check_writer(&range, region)?;
+        let (mut standing, mut commit) =
+            range.replica(region).read(|state| (range.standing(state), state.commit()));
+        let mut hold = Hold::none();
         let mut stopped = false;
         for operation in operations {
             if stopped {
@@ -36,10 +40,10 @@ impl Container {
                 continue;
             }
             match self.one_of_bulk(region, &range, operation) {
-                Ok((done, at, committed)) => {
+                Ok(done) => {
                     // Commits resolve in order, so the last one stands for all.
-                    (lsn, commit) = (lsn.max(at), committed);
-                    results.push(done);
+                    (standing, commit, hold) = (done.standing, done.commit, done.hold);
+                    results.push(result(done.value));
                 }
                 Err(failure) => {
                     stopped = !continue_on_error;
@@ -49,7 +53,7 @@ impl Container {
         }
         let charge = results.iter().map(|result| result.request_charge).sum();
         range.replica(region).spend(charge);
-        Ok(BatchReply { status: overall(&results), results, lsn, charge, range, commit })
+        Ok(BatchReply { status: overall(&results), results, standing, charge, range, commit, hold })
     }
 
     fn one_of_bulk(
@@ -57,18 +61,17 @@ impl Container {
         region: RegionId,
         range: &PartitionRange,
         operation: &BatchOperation,
-    ) -> Result<(BatchResult, i64, Commit), Failure> {
+    ) -> Result<Transacted<Outcome>, Failure> {
         let key = self.key_of_operation(operation)?;
         let epk = self.keys().place(&key)?;
         let prepared = self.prepare(operation, &key)?;
-        let done = self.transact(region, &epk, |site, tx| {
+        self.transact(region, &epk, |site, tx| {
             // The client chose the partition by its own map, which may be out of date.
             if site.range.id != range.id {
                 return Err(gone(&range.id));
             }
             prepared.apply(site, tx)
-        })?;
-        Ok((result(done.value), done.lsn, done.commit))
+        })
     }
 
     /// The key that an operation names or, if it does not, that of the item it carries.

@@ -9,7 +9,7 @@ use super::{Conditions, ItemReply, ItemRequest, Outcome, Site, find_live, not_fo
 use crate::Failure;
 use crate::engine::replica::Transaction;
 use crate::engine::scope::keys_of;
-use crate::engine::{Container, Document, RegionId, charge};
+use crate::engine::{Container, Document, Hold, RegionId, charge};
 use crate::storage::Commit;
 
 /// A delete, ready to be applied.
@@ -26,8 +26,10 @@ pub struct KeyDeleted {
     pub items: usize,
     /// What it cost.
     pub charge: f64,
-    /// Resolves when the reply may be sent.
+    /// Resolve when the reply is safe to be sent.
     pub commits: Vec<Commit>,
+    /// Resolves when other regions have what they must before it is sent.
+    pub hold: Hold,
 }
 
 impl Container {
@@ -46,7 +48,7 @@ impl Container {
             return Err(Failure::bad_request("an empty partition key names no items to delete"));
         }
         let keys = keys_of(key, self.definition())?;
-        let mut done = KeyDeleted { items: 0, charge: 0.0, commits: Vec::new() };
+        let mut done = KeyDeleted { items: 0, charge: 0.0, commits: Vec::new(), hold: Hold::none() };
         let mut next = keys.min;
         while next < keys.max {
             let deleted = self.transact(region, &next, |site, tx| {
@@ -61,6 +63,7 @@ impl Container {
             done.items += items;
             done.charge += charge;
             done.commits.push(deleted.commit);
+            done.hold.extend(deleted.hold);
             next = reached;
         }
         Ok(done)

@@ -26,7 +26,7 @@ pub use delete::KeyDeleted;
 pub(crate) use put::Site;
 
 use super::replica::ReplicaState;
-use super::{Document, PartitionRange};
+use super::{Document, Hold, PartitionRange, Standing};
 use crate::storage::Commit;
 use crate::{Failure, Timestamp};
 
@@ -67,22 +67,24 @@ pub struct ItemReply {
     pub body: Bytes,
     /// The item's entity tag; none after a delete.
     pub etag: Option<Etag>,
-    /// The latest commit of the partition.
-    pub lsn: i64,
+    /// How far the partition is.
+    pub standing: Standing,
     /// The commit that wrote the item.
     pub item_lsn: i64,
     /// What it cost.
     pub charge: f64,
     /// The partition that holds the item.
     pub range: Arc<PartitionRange>,
-    /// Resolves when the reply may be sent.
+    /// Resolves when the reply is safe to be sent.
     pub commit: Commit,
+    /// Resolves when other regions have what they must before it is sent.
+    pub hold: Hold,
 }
 
 impl ItemReply {
     /// The session token of the reply.
     pub fn session(&self) -> SessionToken {
-        self.range.session(self.lsn)
+        SessionToken::of(self.range.id.clone(), self.standing.seen.clone())
     }
 }
 
@@ -97,9 +99,9 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    pub(crate) fn reply(self, range: Arc<PartitionRange>, lsn: i64, commit: Commit) -> ItemReply {
+    pub(crate) fn reply(self, range: Arc<PartitionRange>, standing: Standing, commit: Commit) -> ItemReply {
         let Self { status, body, etag, item_lsn, charge } = self;
-        ItemReply { status, body, etag, lsn, item_lsn, charge, range, commit }
+        ItemReply { status, body, etag, standing, item_lsn, charge, range, commit, hold: Hold::none() }
     }
 }
 

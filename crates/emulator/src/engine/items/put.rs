@@ -155,6 +155,7 @@ pub(super) fn write(
         etag,
         ts: tx.now().seconds(),
         lsn: tx.lsn(),
+        origin: tx.origin(),
         nth: tx.nth(),
         ttl: incoming.ttl,
         indexed,

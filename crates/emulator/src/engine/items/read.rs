@@ -32,10 +32,10 @@ impl Container {
         replica.admit(now)?;
         let reply = replica.read(|state| {
             self.check_alive(state)?;
-            range.check_session(request.session, state.lsn())?;
-            let outcome = read.apply(self, state, now)?;
+            range.check_session(request.session, state)?;
+            let outcome = read.apply(self, state, now).map_err(|failure| failure.seen_in(range, state))?;
             let commit = state.commit_of(outcome.item_lsn);
-            Ok(outcome.reply(Arc::clone(range), state.lsn(), commit))
+            Ok(outcome.reply(Arc::clone(range), range.standing(state), commit))
         });
         replica.spend(reply.as_ref().map_or_else(|failure: &Failure| failure.charge, |reply| reply.charge));
         reply

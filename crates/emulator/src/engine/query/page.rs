@@ -51,6 +51,7 @@ struct Seen {
     session: SessionToken,
     range_id: Option<PartitionKeyRangeId>,
     lsn: i64,
+    committed: i64,
     commits: Vec<Commit>,
 }
 
@@ -102,7 +103,7 @@ impl<'q> PageRun<'q> {
         }
         let before = self.charge();
         let found = replica.read(|state| {
-            part.range.check_session(self.request.session.as_ref(), state.lsn())?;
+            part.range.check_session(self.request.session.as_ref(), state)?;
             self.seen.note(&part.range, state);
             let key = match &self.request.scope {
                 FeedScope::Key(key) => Some((key, self.definition)),
@@ -239,6 +240,7 @@ impl<'q> PageRun<'q> {
             session: self.seen.session,
             range_id: self.seen.range_id,
             lsn: self.seen.lsn,
+            committed: self.seen.committed,
             commits: self.seen.commits,
         }
     }
@@ -261,8 +263,9 @@ impl Seen {
         self.commits.push(state.commit());
         self.range_id = Some(range.id.clone());
         self.lsn = state.lsn();
+        self.committed = range.committed().min(state.lsn());
         // Tokens of partitions of one account name the same regions.
-        let _ = self.session.merge(&range.session(state.lsn()));
+        let _ = self.session.merge(&range.session(state));
     }
 }
 

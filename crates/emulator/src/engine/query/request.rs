@@ -102,6 +102,8 @@ pub struct QueryPage {
     pub range_id: Option<PartitionKeyRangeId>,
     /// That partition's latest commit.
     pub lsn: i64,
+    /// How many commits every region has of that partition.
+    pub committed: i64,
     /// To be awaited before the page is sent: what it shows must not be lost.
     pub commits: Vec<Commit>,
 }

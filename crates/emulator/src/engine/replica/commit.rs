@@ -6,26 +6,61 @@ use std::sync::Arc;
 
 use cosmonaut_wire::EpkRange;
 
+use super::rank::Rank;
 use super::{ReplicaState, Retention};
 use crate::Timestamp;
-use crate::engine::Document;
+use crate::engine::resolution::Resolution;
+use crate::engine::{Document, Progress, RegionId};
 
 /// One commit in a partition's log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogEntry {
-    /// Its place in the log.
+    /// Its place in the log or, where several regions write, in the sequence of the region that made it.
     pub lsn: i64,
     /// When it was made.
     pub timestamp: Timestamp,
     /// What it changed, in order.
     pub changes: Vec<Change>,
+    /// Where it came from; none on accounts with one write region.
+    pub(crate) causes: Option<Box<Causes>>,
+}
+
+/// What other regions need to know of a commit where several of them write.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub(crate) struct Causes {
+    /// The region that made it.
+    pub(crate) origin: RegionId,
+    /// What that region had seen.
+    pub(crate) seen: Progress,
+    /// The ranks of the versions that the changes leave, in order.
+    pub(crate) ranks: Vec<Rank>,
 }
 
 impl LogEntry {
     /// The same commit, with the changes to keys of a range only.
     pub(crate) fn within(&self, keys: &EpkRange) -> Self {
-        let changes = self.changes.iter().filter(|change| keys.contains(&change.document().epk)).cloned();
-        Self { lsn: self.lsn, timestamp: self.timestamp, changes: changes.collect() }
+        let kept: Vec<bool> =
+            self.changes.iter().map(|change| keys.contains(&change.document().epk)).collect();
+        let changes = self.changes.iter().zip(&kept).filter(|(_, kept)| **kept);
+        let causes = self.causes.as_ref().map(|causes| {
+            let ranks = causes.ranks.iter().zip(&kept).filter(|(_, kept)| **kept);
+            Box::new(Causes {
+                origin: causes.origin,
+                seen: causes.seen.clone(),
+                ranks: ranks.map(|(rank, _)| rank.clone()).collect(),
+            })
+        });
+        Self {
+            lsn: self.lsn,
+            timestamp: self.timestamp,
+            changes: changes.map(|(change, _)| change.clone()).collect(),
+            causes,
+        }
+    }
+
+    /// The sequence that it is part of.
+    pub fn origin(&self) -> RegionId {
+        self.causes.as_ref().map_or(RegionId::default(), |causes| causes.origin)
     }
 }
 
@@ -79,16 +114,28 @@ impl Change {
     }
 }
 
+/// Who makes a commit.
+#[derive(Clone, Copy)]
+pub(crate) struct Author<'a> {
+    /// The sequence that it goes into.
+    pub(crate) origin: RegionId,
+    /// The LSN after which it comes, whatever the replica has.
+    pub(crate) floor: i64,
+    /// How versions are compared, where several regions write.
+    pub(crate) resolution: &'a Resolution,
+}
+
 /// Changes being made to a replica whose lock is held. Dropped without a commit, they are undone.
 pub(crate) struct Transaction<'s> {
     state: &'s mut ReplicaState,
     changes: Vec<Change>,
     now: Timestamp,
+    author: Author<'s>,
 }
 
 impl<'s> Transaction<'s> {
-    pub(crate) fn new(state: &'s mut ReplicaState, now: Timestamp) -> Self {
-        Self { state, changes: Vec::new(), now }
+    pub(crate) fn new(state: &'s mut ReplicaState, now: Timestamp, author: Author<'s>) -> Self {
+        Self { state, changes: Vec::new(), now, author }
     }
 
     /// The replica with the changes so far.
@@ -103,7 +150,12 @@ impl<'s> Transaction<'s> {
 
     /// The number that the commit will have.
     pub(crate) fn lsn(&self) -> i64 {
-        self.state.lsn + 1
+        self.state.progress.get(self.author.origin).max(self.author.floor) + 1
+    }
+
+    /// The sequence that the commit will be part of.
+    pub(crate) fn origin(&self) -> RegionId {
+        self.author.origin
     }
 
     /// The place of the next change in the commit.
@@ -137,8 +189,13 @@ impl<'s> Transaction<'s> {
         if changes.is_empty() {
             return None;
         }
-        self.state.lsn += 1;
-        let entry = Arc::new(LogEntry { lsn: self.state.lsn, timestamp: self.now, changes });
+        let lsn = self.lsn();
+        let causes = self.state.versions.as_mut().map(|versions| {
+            let ranks = versions.rank(&changes, lsn, &self.author, self.now.0);
+            Box::new(Causes { origin: self.author.origin, seen: self.state.progress.clone(), ranks })
+        });
+        self.state.progress.set(self.author.origin, lsn);
+        let entry = Arc::new(LogEntry { lsn, timestamp: self.now, changes, causes });
         self.state.log.push_back(Arc::clone(&entry));
         if self.state.retention == Retention::Tail {
             self.state.truncate(self.now);

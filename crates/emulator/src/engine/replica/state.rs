@@ -10,20 +10,23 @@ use std::sync::Arc;
 use cosmonaut_wire::model::TimeToLive;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
 
-use super::LogEntry;
+use super::{LogEntry, Versions};
 use crate::Timestamp;
-use crate::engine::Document;
 use crate::engine::unique::UniqueKeys;
+use crate::engine::{Document, Progress, RegionId};
 use crate::index::Index;
 use crate::storage::Commit;
 
 /// What a replica holds at one moment.
 #[derive(Debug)]
 pub struct ReplicaState {
-    pub(super) lsn: i64,
+    pub(super) progress: Progress,
+    /// In the order in which the replica has made or applied them.
     pub(super) log: VecDeque<Arc<LogEntry>>,
-    /// The last commit that the log does not hold any more.
-    pub(super) truncated: i64,
+    /// The last commits that the log does not hold any more.
+    truncated: Progress,
+    /// Which versions win; only where several regions write.
+    pub(super) versions: Option<Box<Versions>>,
     pub(super) retention: Retention,
     pub(super) default_ttl: Option<TimeToLive>,
     pub(super) phase: Phase,
@@ -32,7 +35,7 @@ pub struct ReplicaState {
     documents: BTreeMap<u64, Arc<Document>>,
     by_item: HashMap<Box<str>, u64>,
     by_epk: BTreeSet<(EffectivePartitionKey, u64)>,
-    by_lsn: BTreeMap<(i64, u32), u64>,
+    by_lsn: BTreeMap<(RegionId, i64, u32), u64>,
     expiries: BTreeSet<(u64, u64)>,
     unique_keys: UniqueKeys,
     unique: HashMap<Box<[u8]>, u64>,
@@ -47,6 +50,8 @@ pub(crate) enum Phase {
     Live,
     /// Its partition was split: writes go to the children.
     Split,
+    /// Its region has left the account.
+    Left,
     /// Its container was deleted.
     Deleted,
 }
@@ -74,12 +79,13 @@ pub(crate) fn item_name(key: &PartitionKey, id: &str) -> String {
 }
 
 impl ReplicaState {
-    /// An empty replica whose log goes on after `lsn`.
-    pub(crate) fn new(lsn: i64, index: Index, unique_keys: UniqueKeys) -> Self {
+    /// An empty replica whose log goes on after `progress`.
+    pub(crate) fn new(progress: Progress, index: Index, unique_keys: UniqueKeys) -> Self {
         Self {
-            lsn,
+            truncated: progress.clone(),
+            progress,
             log: VecDeque::new(),
-            truncated: lsn,
+            versions: None,
             retention: Retention::Tail,
             default_ttl: None,
             phase: Phase::Live,
@@ -98,7 +104,26 @@ impl ReplicaState {
 
     /// The number of the latest commit.
     pub fn lsn(&self) -> i64 {
-        self.lsn
+        self.progress.total()
+    }
+
+    /// The latest commit of each sequence.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// From now on, versions of several regions are compared.
+    pub(crate) fn compare_versions(&mut self) {
+        self.versions.get_or_insert_default();
+    }
+
+    /// Whether it remembers anything that was deleted.
+    pub(crate) fn has_tombstones(&self) -> bool {
+        self.versions.as_ref().is_some_and(|versions| versions.has_tombstones())
+    }
+
+    pub(crate) fn versions(&mut self) -> Option<&mut Versions> {
+        self.versions.as_deref_mut()
     }
 
     /// Resolves once all that is in the replica is safe.
@@ -108,6 +133,10 @@ impl ReplicaState {
 
     /// Resolves once a commit of this replica is safe: what is read should not be lost after it was seen.
     pub fn commit_of(&self, lsn: i64) -> Commit {
+        if self.versions.is_some() {
+            // Of several sequences, only the latest promise includes all.
+            return self.commit();
+        }
         let after = self.unsafe_commits.partition_point(|(at, _)| *at <= lsn);
         after.checked_sub(1).map_or(Commit::done(), |nth| self.unsafe_commits[nth].1.clone())
     }
@@ -118,7 +147,9 @@ impl ReplicaState {
             self.unsafe_commits.pop_front();
         }
         if !commit.is_done() {
-            self.unsafe_commits.push_back((self.lsn, commit.clone()));
+            // A commit of another region may have come to the journal before one that is here already.
+            let latest = self.unsafe_commits.back().map_or(commit, |(_, last)| last.later(commit)).clone();
+            self.unsafe_commits.push_back((self.lsn(), latest));
         }
     }
 
@@ -175,16 +206,34 @@ impl ReplicaState {
         (found == epk).then_some(*number)
     }
 
-    /// The documents whose current version was written after a commit, in the order of writing.
-    pub fn changed_after(&self, lsn: i64) -> impl Iterator<Item = &Document> {
-        let after = (Bound::Excluded((lsn, u32::MAX)), Bound::Unbounded);
-        self.by_lsn.range(after).filter_map(|(_, number)| self.document(*number))
+    /// The documents whose current version was written after a point, in the order of writing: exactly so within a
+    /// sequence, and by their time between sequences.
+    pub fn changed_after(&self, position: &Progress) -> impl Iterator<Item = &Document> {
+        let rest = |(origin, _)| self.changed_in(origin, position.get(origin)).peekable();
+        let mut sequences: Vec<_> = self.progress.sequences().map(rest).collect();
+        std::iter::from_fn(move || {
+            let heads = sequences.iter_mut().enumerate();
+            let next = heads.filter_map(|(nth, rest)| Some((rest.peek()?.ts, nth))).min()?;
+            sequences[next.1].next()
+        })
     }
 
-    /// The last commit before the first change that is still to be seen from a time on, in seconds since 1970.
-    pub(crate) fn lsn_before(&self, seconds: u64) -> i64 {
-        let first = self.changed_after(0).find(|document| document.ts >= seconds);
-        first.map_or(self.lsn, |document| document.lsn - 1)
+    /// The same in one sequence.
+    fn changed_in(&self, origin: RegionId, lsn: i64) -> impl Iterator<Item = &Document> {
+        let after = Bound::Excluded((origin, lsn, u32::MAX));
+        let rest = (after, Bound::Included((origin, i64::MAX, u32::MAX)));
+        self.by_lsn.range(rest).filter_map(|(_, number)| self.document(*number))
+    }
+
+    /// The point before the first changes that are still to be seen from a time on, in seconds since 1970.
+    pub(crate) fn point_before(&self, seconds: u64) -> Progress {
+        let mut before = self.progress.clone();
+        for (origin, _) in self.progress.sequences() {
+            if let Some(first) = self.changed_in(origin, 0).find(|document| document.ts >= seconds) {
+                before.set(origin, first.lsn - 1);
+            }
+        }
+        before
     }
 
     /// Whether a document has not expired.
@@ -202,13 +251,19 @@ impl ReplicaState {
         &self.index
     }
 
-    /// The commits that the log still holds after a commit, oldest first; `None` if some of them are gone.
-    pub fn log_after(&self, lsn: i64) -> Option<impl Iterator<Item = &LogEntry>> {
-        if lsn < self.truncated {
+    /// The commits that the log still holds after a point, oldest first; `None` if some of them are gone.
+    pub fn log_after(&self, position: &Progress) -> Option<impl Iterator<Item = &LogEntry>> {
+        if !position.covers(&self.truncated) {
             return None;
         }
-        let first = self.log.partition_point(|entry| entry.lsn <= lsn);
-        Some(self.log.range(first..).map(|entry| &**entry))
+        let position = position.clone();
+        let is_after = move |entry: &&LogEntry| entry.lsn > position.get(entry.origin());
+        Some(self.log.iter().map(|entry| &**entry).filter(is_after))
+    }
+
+    /// The last commits that the log does not hold any more.
+    pub(crate) fn truncated(&self) -> &Progress {
+        &self.truncated
     }
 
     pub(crate) fn retention(&self) -> Retention {
@@ -239,7 +294,7 @@ impl ReplicaState {
         let number = document.number;
         self.by_item.insert(item_name(&document.key, &document.id).into(), number);
         self.by_epk.insert((document.epk.clone(), number));
-        self.by_lsn.insert((document.lsn, document.nth), number);
+        self.by_lsn.insert((document.origin, document.lsn, document.nth), number);
         self.expiries.extend(document.expires(self.default_ttl).map(|expires| (expires, number)));
         let names = self.unique_keys.names(&document.key, &document.body);
         self.unique.extend(names.into_iter().map(|name| (name, number)));
@@ -254,12 +309,15 @@ impl ReplicaState {
         let document = self.documents.remove(&number)?;
         self.by_item.remove(item_name(&document.key, &document.id).as_str());
         self.by_epk.remove(&(document.epk.clone(), number));
-        self.by_lsn.remove(&(document.lsn, document.nth));
+        self.by_lsn.remove(&(document.origin, document.lsn, document.nth));
         if let Some(expires) = document.expires(self.default_ttl) {
             self.expiries.remove(&(expires, number));
         }
         for name in self.unique_keys.names(&document.key, &document.body) {
-            self.unique.remove(&name);
+            // Regions that write at the same time can give two items the same unique values.
+            if self.unique.get(&name) == Some(&number) {
+                self.unique.remove(&name);
+            }
         }
         self.bytes -= document.body.len() as u64;
         let terms = if document.indexed { self.index.remove(number, &document.body) } else { 0 };
@@ -271,7 +329,7 @@ impl ReplicaState {
         if retention != self.retention && matches!(retention, Retention::Minutes(_)) {
             // What was written before is not promised to the feed of all versions, and may be gone in part.
             self.log.clear();
-            self.truncated = self.lsn;
+            self.truncated = self.progress.clone();
         }
         self.retention = retention;
         self.default_ttl = default_ttl;
@@ -290,27 +348,41 @@ impl ReplicaState {
 
     /// What a child partition starts with: the documents and the log of its keys.
     pub(crate) fn child(&self, keys: &EpkRange, index: Index) -> Self {
-        let mut child = Self::new(self.lsn, index, self.unique_keys.clone());
-        child.follow(self.default_ttl, self.retention);
-        child.unsafe_commits = self.unsafe_commits.clone();
-        child.truncated = self.truncated;
-        child.log = self.log.iter().map(|entry| Arc::new(entry.within(keys))).collect();
-        for document in self.documents.values().filter(|document| keys.contains(&document.epk)) {
-            child.insert(Arc::clone(document));
+        let log = self.log.iter().map(|entry| Arc::new(entry.within(keys))).collect();
+        self.part(index, log, |document| keys.contains(&document.epk))
+    }
+
+    /// What a replica in another region starts with: everything.
+    pub(crate) fn copy(&self, index: Index) -> Self {
+        self.part(index, self.log.clone(), |_| true)
+    }
+
+    fn part(&self, index: Index, log: VecDeque<Arc<LogEntry>>, has: impl Fn(&Document) -> bool) -> Self {
+        let mut part = Self::new(self.progress.clone(), index, self.unique_keys.clone());
+        part.follow(self.default_ttl, self.retention);
+        part.unsafe_commits = self.unsafe_commits.clone();
+        part.truncated = self.truncated.clone();
+        part.log = log;
+        // Ranks of documents elsewhere are few and do no harm.
+        part.versions = self.versions.clone();
+        for document in self.documents.values().filter(|document| has(document)) {
+            part.insert(Arc::clone(document));
         }
-        child
+        part
     }
 
     /// Takes over a log read from disk.
-    pub(crate) fn restore_log(&mut self, lsn: i64, log: Vec<LogEntry>) {
-        self.lsn = lsn;
-        self.truncated = log.first().map_or(lsn, |entry| entry.lsn - 1);
+    pub(crate) fn restore_log(&mut self, log: Vec<LogEntry>) {
+        self.truncated = self.progress.clone();
+        for entry in log.iter().rev() {
+            self.truncated.set(entry.origin(), entry.lsn - 1);
+        }
         self.log = log.into_iter().map(Arc::new).collect();
     }
 
-    /// Forgets the commits that need not be kept; says up to which.
-    pub(crate) fn truncate(&mut self, now: Timestamp) -> Option<i64> {
-        let before = self.truncated;
+    /// Forgets the commits that need not be kept; says whether there were any.
+    pub(crate) fn truncate(&mut self, now: Timestamp) -> bool {
+        let mut any = false;
         while let Some(entry) = self.log.front() {
             let kept = match self.retention {
                 Retention::Tail => self.log.len() <= Retention::TAIL,
@@ -321,9 +393,10 @@ impl ReplicaState {
             if kept {
                 break;
             }
-            self.truncated = entry.lsn;
+            self.truncated.set(entry.origin(), entry.lsn);
             self.log.pop_front();
+            any = true;
         }
-        (self.truncated > before).then_some(self.truncated)
+        any
     }
 }

@@ -35,7 +35,7 @@ fn a_batch_is_one_commit_and_sees_its_own_writes() {
     let reply = container.batch(HERE, &PartitionKey::from("a"), &operations).unwrap();
     let statuses: Vec<u16> = reply.results.iter().map(|result| result.status_code).collect();
     assert_eq!((reply.status, statuses), (CosmosStatus::OK, vec![201, 200, 200, 201, 200, 204]));
-    assert_eq!((reply.lsn, lsn(&container)), (1, 1));
+    assert_eq!((reply.standing.lsn, lsn(&container)), (1, 1));
     assert_eq!(json_of(&container.read_item(HERE, at("a", "1")).unwrap().body)["n"], 2);
     let tags: std::collections::HashSet<_> =
         reply.results.iter().filter_map(|result| result.e_tag.clone()).collect();

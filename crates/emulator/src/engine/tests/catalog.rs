@@ -168,7 +168,7 @@ fn a_container_without_throughput_shares_its_databases() {
 
 #[test]
 fn throughput_is_enforced_when_switched_on() {
-    let config = EngineConfig { enforce_throughput: true };
+    let config = EngineConfig { enforce_throughput: true, ..EngineConfig::default() };
     let (world, engine) = engine_with(config, Journal::memory());
     let container = add_container(&engine, ContainerProperties::new("c", "/pk"), 400);
     let write =

@@ -32,7 +32,7 @@ fn an_item_comes_back_as_it_was_written_with_system_members_at_the_end() {
         )
     );
     let read = container.read_item(HERE, at("a", "1")).unwrap();
-    assert_eq!((&read.body, &read.etag, read.lsn, read.item_lsn), (&made.body, &made.etag, 1, 1));
+    assert_eq!((&read.body, &read.etag, read.standing.lsn, read.item_lsn), (&made.body, &made.etag, 1, 1));
     assert_eq!(read.session().to_string(), "0:-1#1");
 }
 
@@ -143,7 +143,7 @@ fn unique_keys_are_unique_in_a_logical_partition() {
     }
     world.pass_seconds(5);
     let taken_over = container.replace_item(HERE, with("a", "2", &user("2", "x"))).unwrap();
-    assert_eq!(taken_over.lsn, 6, "the expired holder goes in the same commit");
+    assert_eq!(taken_over.standing.lsn, 6, "the expired holder goes in the same commit");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod catalog;
 mod feeds;
 mod items;
 mod model;
+mod regions;
 mod splits;
 mod storage;
 
@@ -15,7 +16,7 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, ThroughputP
 use cosmonaut_wire::{PartitionKey, ResourcePath};
 use serde_json::Value;
 
-use super::{Container, Engine, EngineConfig, ItemReply, ItemRequest, RegionId};
+use super::{AccountConfig, Container, Engine, EngineConfig, ItemReply, ItemRequest, RegionId};
 use crate::storage::Journal;
 use crate::{Failure, Timestamp, World};
 
@@ -30,6 +31,10 @@ pub(super) struct StillWorld {
 impl StillWorld {
     fn new() -> Arc<Self> {
         Arc::new(Self { now: AtomicU64::new(1_700_000_000_000_000), chance: AtomicU64::new(1) })
+    }
+
+    fn pass_millis(&self, millis: u64) {
+        self.now.fetch_add(millis * 1_000, Ordering::Relaxed);
     }
 
     fn pass_seconds(&self, seconds: u64) {

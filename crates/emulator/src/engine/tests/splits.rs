@@ -22,7 +22,7 @@ fn children_take_over_items_versions_and_progress() {
     let token = "0:-1#50".parse().unwrap();
     for (key, body) in keys.iter().zip(&before) {
         let read = container.read_item(HERE, ItemRequest { session: Some(&token), ..at(key, "1") }).unwrap();
-        assert_eq!((&read.body, read.lsn), (body, 50));
+        assert_eq!((&read.body, read.standing.lsn), (body, 50));
     }
     let ahead = "0:-1#51".parse().unwrap();
     let waiting =

@@ -12,16 +12,16 @@ use super::*;
 use crate::engine::{ChangeRequest, Conditions, FeedMode, FeedScope, FeedStart};
 
 /// A directory that goes away with the test.
-struct Directory(PathBuf);
+pub(super) struct Directory(PathBuf);
 
 impl Directory {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("cosmonaut-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         Self(path)
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -45,7 +45,7 @@ fn picture(engine: &Engine) -> String {
         for range in container.layout().ranges() {
             let state = range.replica(HERE).read(|state| {
                 let documents: Vec<_> = state.documents().cloned().collect();
-                let log: Vec<_> = state.log_after(state.lsn()).into_iter().flatten().cloned().collect();
+                let log: Vec<_> = state.log_after(state.progress()).into_iter().flatten().cloned().collect();
                 format!("{} {documents:?} {log:?}", state.lsn())
             });
             seen += &format!("{} {:?} {:?} {state}\n", range.id, range.range, range.parents);

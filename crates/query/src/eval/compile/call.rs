@@ -25,6 +25,10 @@ impl Compiler<'_> {
                 let mut next = || nodes.next().unwrap_or(Node::Const(Const::new(Val::Undefined)));
                 Ok(Node::Conditional(Box::new([next(), next(), next()])))
             }
+            Implementation::Regex(_) if !functions::REGEX_AVAILABLE => {
+                let message = format!("{name} cannot be run by this build: it has no regular expressions");
+                Err(CompileError::new(span, message))
+            }
             Implementation::Regex(apply) => {
                 let nodes = self.exprs(arguments)?;
                 Ok(self.regex(nodes, apply))

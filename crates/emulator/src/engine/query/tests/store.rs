@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::super::compiled::Compiled;
 use super::super::{PageSize, QueryPage, QueryRequest, run_within};
 use crate::engine::replica::Retention;
+use crate::engine::replication::Group;
 use crate::engine::{Document, FeedScope, Layout, PartitionRange, RegionId, Replica, ReplicaState};
 use crate::index::Index;
 use crate::{Failure, Timestamp, World};
@@ -56,7 +57,8 @@ impl Store {
             nth => EffectivePartitionKey::from_bytes(&[nth * step]),
         };
         let range = |nth: u8| {
-            let state = ReplicaState::new(0, Index::new(policy).unwrap(), Default::default());
+            let state =
+                ReplicaState::new(Default::default(), Index::new(policy).unwrap(), Default::default());
             partition(u32::from(nth), EpkRange { min: edge(nth), max: edge(nth + 1) }, state)
         };
         Store { properties, layout: Layout::new((0..partitions).map(range).collect(), 0), next: Cell::new(1) }
@@ -92,6 +94,7 @@ impl Store {
             etag: Etag::from(format!("\"{number}\"")),
             ts: number,
             lsn: number as i64,
+            origin: RegionId(0),
             nth: 0,
             ttl: None,
             indexed: true,
@@ -207,7 +210,8 @@ impl Store {
 
 fn partition(number: u32, keys: EpkRange, state: ReplicaState) -> Arc<PartitionRange> {
     let replica = Replica::new(RegionId(0), number, Default::default(), state);
-    Arc::new(PartitionRange::new(number, keys, Vec::new(), vec![Arc::new(replica)]))
+    let group = Group::alone(Arc::new(Still));
+    Arc::new(PartitionRange::new(number, keys, Vec::new(), vec![Arc::new(replica)], group))
 }
 
 pub(super) fn texts(rows: &Rows) -> Vec<String> {

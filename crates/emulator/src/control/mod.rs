@@ -1,0 +1,192 @@
+//! The account as whoever runs it controls it: regions that fail, move, come and go, links that lag, partitions that
+//! split.
+//!
+//! Everything that the management API and the command line can do is a function here. What replication and failover
+//! mean is the engine's business, what a fault does to a request that of [`faults`](crate::faults).
+
+mod failover;
+mod faults;
+mod links;
+mod membership;
+mod outages;
+mod partitions;
+mod site;
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use cosmonaut_wire::{CosmosStatus, RegionName};
+use tokio_rustls::TlsAcceptor;
+
+pub use links::{LinkStatus, NotALag};
+pub use partitions::PartitionStatus;
+pub use site::{RegionState, RegionStatus};
+
+use crate::engine::{Engine, Lag, RegionId, Topology, locks};
+use crate::faults::Faults;
+use crate::gateway::{Access, Addresses, Gateway};
+use crate::server::{BindError, Listener};
+use crate::{Failure, World};
+use site::Site;
+
+/// Controls a running account. See [`Emulator::control`](crate::Emulator::control).
+///
+/// Regions are named as Azure compares them: `"East US"` and `"eastus"` are one. Containers are named
+/// `"database/container"`, partitions by the ids that `pkranges` lists.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use cosmonaut_emulator::{Emulator, Failover, Outage};
+///
+/// let emulator = Emulator::builder().regions(["East US", "West US"]).start().await?;
+/// let control = emulator.control();
+/// control.take_down("East US", Outage::Refuse).await?;
+/// control.move_writes("West US", Failover::Forced)?;
+/// // … what does the application do? …
+/// control.bring_back("East US").await?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+pub struct Control {
+    engine: Arc<Engine>,
+    world: Arc<dyn World>,
+    access: Arc<Access>,
+    faults: Arc<Faults>,
+    addresses: Arc<Addresses>,
+    tls: Option<TlsAcceptor>,
+    host: String,
+    /// The port that the next region would like to have; 0 if any will do.
+    next_port: Mutex<u16>,
+    sites: RwLock<Vec<Arc<Site>>>,
+    /// How many requests were answered by regions that are no more.
+    gone_requests: AtomicU64,
+    /// The lag of links that nobody has set otherwise.
+    lag: Mutex<Lag>,
+    /// Held by whoever changes regions or faults, so that ports and replication follow in the same order.
+    change: tokio::sync::Mutex<()>,
+}
+
+/// What the control of an account is made with.
+pub(crate) struct Setting {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) access: Access,
+    pub(crate) addresses: Addresses,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) host: String,
+    pub(crate) next_port: u16,
+    pub(crate) lag: Lag,
+}
+
+impl Control {
+    /// Starts to answer for each region of the engine at the listener of the same place.
+    pub(crate) fn start(setting: Setting, listeners: Vec<Listener>) -> Self {
+        let Setting { engine, world, access, addresses, tls, host, next_port, lag } = setting;
+        let control = Self {
+            faults: Arc::new(Faults::new(Arc::clone(&world))),
+            engine,
+            world,
+            access: Arc::new(access),
+            addresses: Arc::new(addresses),
+            tls,
+            host,
+            next_port: Mutex::new(next_port),
+            sites: RwLock::default(),
+            gone_requests: AtomicU64::new(0),
+            lag: Mutex::new(lag),
+            change: tokio::sync::Mutex::default(),
+        };
+        let topology = control.engine.topology();
+        // All addresses first: the first client may ask as soon as the first region answers.
+        for (region, listener) in topology.regions.iter().zip(&listeners) {
+            control.addresses.insert(region.id, listener.address());
+        }
+        for (region, listener) in topology.regions.iter().zip(listeners) {
+            control.serve(region.id, listener);
+            control.set_default_links(region.id);
+        }
+        control
+    }
+
+    /// Answers for a region at a port.
+    fn serve(&self, region: RegionId, listener: Listener) {
+        let gateway = Arc::new(Gateway {
+            engine: Arc::clone(&self.engine),
+            world: Arc::clone(&self.world),
+            access: Arc::clone(&self.access),
+            faults: Arc::clone(&self.faults),
+            addresses: Arc::clone(&self.addresses),
+            region,
+            requests: AtomicU64::new(0),
+        });
+        let site = Arc::new(Site::open(region, gateway, listener, self.tls.clone()));
+        locks::write(&self.sites).push(site);
+    }
+
+    /// The account's data.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// How many requests came in, to all regions that there are and were.
+    pub fn requests(&self) -> u64 {
+        let sites = locks::read(&self.sites);
+        let live: u64 = sites.iter().map(|site| site.gateway.requests.load(Ordering::Relaxed)).sum();
+        live + self.gone_requests.load(Ordering::Relaxed)
+    }
+
+    /// The gateway of a region.
+    pub(crate) fn gateway(&self, region: RegionId) -> Option<Arc<Gateway>> {
+        self.site(region).map(|site| Arc::clone(&site.gateway))
+    }
+
+    pub(crate) fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Stops answering in every region, and returns when the requests under way are answered or have taken too long.
+    pub(crate) async fn shutdown(&self) {
+        // Those that hang are let go.
+        self.faults.remove(|_| true);
+        let sites = locks::read(&self.sites).clone();
+        for site in &sites {
+            site.port.finish().await;
+        }
+        for site in &sites {
+            site.port.ended().await;
+        }
+    }
+
+    /// Stops at once.
+    pub(crate) fn abandon(&self) {
+        locks::write(&self.sites).clear();
+    }
+
+    fn site(&self, region: RegionId) -> Option<Arc<Site>> {
+        locks::read(&self.sites).iter().find(|site| site.region == region).cloned()
+    }
+
+    /// A region by name; 404 with the names that there are.
+    pub(crate) fn region(&self, name: &str) -> Result<RegionId, Failure> {
+        let topology = self.engine.topology();
+        topology.region(&RegionName::from(name)).ok_or_else(|| unknown(name, &topology))
+    }
+}
+
+fn unknown(name: &str, topology: &Topology) -> Failure {
+    let known: Vec<_> = topology.regions.iter().map(|region| region.name.as_str()).collect();
+    Failure::not_found(format!("there is no region {name:?} (there are: {})", known.join(", ")))
+}
+
+/// A port that cannot be had is in somebody's way, not the user's mistake.
+fn no_port(error: BindError) -> Failure {
+    Failure::new(CosmosStatus::CONFLICT, error.to_string())
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("regions", &self.engine.topology().regions).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,165 @@
+//! The conflict feed: versions that have lost against another region's, kept for the application to look at.
+//!
+//! Who wins is decided by the replicas. What was lost is kept in memory only: it does not survive a restart.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cosmonaut_wire::{EpkRange, ResourceId, ResourceType};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use super::container::Container;
+use super::replica::Loser;
+use super::{Document, FeedScope, locks};
+use crate::{Failure, Timestamp};
+
+/// The conflicts of a container, by number.
+pub(crate) type Conflicts = BTreeMap<u64, Arc<Conflict>>;
+
+/// A version that has lost.
+#[derive(Clone, Debug)]
+pub struct Conflict {
+    container: ResourceId,
+    number: u64,
+    range: u32,
+    loser: Arc<Document>,
+    created: bool,
+    found: Timestamp,
+}
+
+/// A conflict as the feed shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    id: &'a str,
+    #[serde(rename = "_rid")]
+    rid: &'a str,
+    #[serde(rename = "_self")]
+    self_link: String,
+    #[serde(rename = "_etag")]
+    etag: String,
+    #[serde(rename = "_ts")]
+    timestamp: u64,
+    operation_type: &'static str,
+    resource_type: &'static str,
+    /// The resource id of the item.
+    resource_id: String,
+    /// The version that has lost, as text.
+    content: &'a str,
+    #[serde(rename = "conflict_lsn")]
+    lsn: i64,
+}
+
+impl Conflict {
+    pub(crate) fn new(
+        container: ResourceId,
+        number: u64,
+        range: u32,
+        loser: &Loser,
+        found: Timestamp,
+    ) -> Self {
+        Self { container, number, range, loser: Arc::clone(&loser.document), created: loser.created, found }
+    }
+
+    /// Its number, in the order in which conflicts were found.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its id, which is its resource id.
+    pub fn id(&self) -> String {
+        self.container.child(ResourceType::Conflict, self.number).unwrap_or(self.container).to_string()
+    }
+
+    /// The version that has lost.
+    pub fn loser(&self) -> &Document {
+        &self.loser
+    }
+
+    /// What had been done: `create` or `replace`.
+    pub fn operation(&self) -> &'static str {
+        if self.created { "create" } else { "replace" }
+    }
+
+    /// The conflict as JSON.
+    pub fn to_json(&self) -> Result<Vec<u8>, Failure> {
+        let id = self.id();
+        let database = self.container.parent().unwrap_or(self.container);
+        let item = self.container.child(ResourceType::Document, self.loser.number).unwrap_or(self.container);
+        let unreadable = |error: &dyn std::fmt::Display| {
+            Failure::new(
+                cosmonaut_wire::CosmosStatus::INTERNAL_SERVER_ERROR,
+                format!("a stored conflict is not readable: {error}"),
+            )
+        };
+        let content: &RawValue =
+            serde_json::from_slice(&self.loser.body).map_err(|error| unreadable(&error))?;
+        let shown = Shown {
+            id: &id,
+            rid: &id,
+            self_link: format!("dbs/{database}/colls/{}/conflicts/{id}/", self.container),
+            etag: format!(
+                "\"{:08x}-0000-0000-{:04x}-{:08x}0000\"",
+                self.number,
+                self.range,
+                self.found.seconds()
+            ),
+            timestamp: self.found.seconds(),
+            operation_type: self.operation(),
+            resource_type: "document",
+            resource_id: item.to_string(),
+            content: content.get(),
+            lsn: self.loser.lsn,
+        };
+        serde_json::to_vec(&shown).map_err(|error| unreadable(&error))
+    }
+}
+
+impl Container {
+    pub(crate) fn add_conflict(&self, conflict: Conflict) {
+        locks::lock(self.conflict_list()).insert(conflict.number, Arc::new(conflict));
+    }
+
+    /// The conflicts of a part of the container after a number, oldest first.
+    pub fn conflicts(&self, scope: &FeedScope, after: u64) -> Result<Vec<Arc<Conflict>>, Failure> {
+        let parts = scope.resolve(&self.layout(), self.definition())?;
+        let covers = |keys: &EpkRange, document: &Document| match scope {
+            FeedScope::Key(key) => keys.contains(&document.epk) && self.keys().covers(key, &document.key),
+            FeedScope::Container | FeedScope::Range(_) | FeedScope::RangePart { .. } | FeedScope::Epk(_) => {
+                keys.contains(&document.epk)
+            }
+        };
+        let shown = |conflict: &&Arc<Conflict>| parts.iter().any(|(_, keys)| covers(keys, &conflict.loser));
+        let conflicts = locks::lock(self.conflict_list());
+        Ok(conflicts
+            .range(after.saturating_add(1)..)
+            .map(|(_, conflict)| conflict)
+            .filter(shown)
+            .cloned()
+            .collect())
+    }
+
+    /// A conflict by its id; 404 if there is none.
+    pub fn conflict(&self, id: &str) -> Result<Arc<Conflict>, Failure> {
+        let conflicts = locks::lock(self.conflict_list());
+        conflicts.get(&self.conflict_number(id)?).cloned().ok_or_else(|| no_conflict(id))
+    }
+
+    /// Takes a conflict out of the feed, once it is dealt with; 404 if there is none.
+    pub fn delete_conflict(&self, id: &str) -> Result<(), Failure> {
+        let number = self.conflict_number(id)?;
+        locks::lock(self.conflict_list()).remove(&number).map(drop).ok_or_else(|| no_conflict(id))
+    }
+
+    fn conflict_number(&self, id: &str) -> Result<u64, Failure> {
+        let rid = id.parse::<ResourceId>().ok();
+        let here = rid.filter(|rid| rid.kind() == ResourceType::Conflict && rid.is_in(&self.rid()));
+        here.and_then(|rid| rid.number()).ok_or_else(|| no_conflict(id))
+    }
+}
+
+fn no_conflict(id: &str) -> Failure {
+    let shown: String = id.chars().take(200).collect();
+    Failure::not_found(format!("Resource Not Found: there is no conflict {shown:?}"))
+}

@@ -1,0 +1,195 @@
+//! A container's replicas as the account changes: a region more or less, and writes that move between them.
+//!
+//! What the account itself looks like, and whether a change is allowed at all, is decided in `replication`.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::Container;
+use crate::Failure;
+use crate::engine::layout::PartitionRange;
+use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
+use crate::engine::replication::{Lineage, Queues, Shipment};
+use crate::engine::{RegionId, locks};
+use crate::index::Index;
+use crate::storage::Record;
+
+impl Container {
+    /// Gives every partition a replica in a new region, which has all that its source has.
+    pub(crate) fn add_region(&self, region: RegionId) -> Result<(), Failure> {
+        let _admin = locks::lock(&self.admin);
+        let layout = self.layout();
+        let ranges = layout.ranges().iter().map(|range| self.add_replica(range, region));
+        let ranges = ranges.collect::<Result<Vec<_>, Failure>>()?;
+        self.layout.store(Arc::new(layout.with_ranges(ranges)));
+        self.share_throughput();
+        // Only token versions may have changed, and those are in memory either way.
+        drop(self.journal.append([self.record()]));
+        self.layout().ranges().iter().for_each(|range| self.deliver_soon(range));
+        Ok(())
+    }
+
+    fn add_replica(&self, range: &PartitionRange, region: RegionId) -> Result<Arc<PartitionRange>, Failure> {
+        let index = self.new_index()?;
+        let group = range.group();
+        let _turn = group.turn();
+        let locked = range.lock_all();
+        let mut lineage = Lineage::clone(&group.lineage());
+        let source = self.source(&lineage);
+        let Some(state) = locked.iter().find(|state| state.region() == source) else {
+            return Err(Failure::bad_request(format!("partition {} has no replica to copy", range.id)));
+        };
+        let replica = Arc::new(Replica::new(region, range.number, self.new_bucket(), state.copy(index)));
+        let mut queues = group.queues();
+        // What the source does not have yet is on its way to the new replica as well.
+        for from in lineage.regions.clone() {
+            let missing: VecDeque<Shipment> = queues.between(from, source).cloned().collect();
+            queues.put(from, region, missing);
+        }
+        lineage.regions.push(region);
+        raise_version(&mut lineage);
+        group.set_lineage(lineage);
+        let replicas = range.replicas().iter().cloned().chain([replica]).collect();
+        Ok(Arc::new(range.with_replicas(replicas)))
+    }
+
+    /// The region that a new one is copied from: the writer or, if all write, the first that can be heard.
+    fn source(&self, lineage: &Lineage) -> RegionId {
+        let (topology, links) = (self.account.topology(), self.account.network.links());
+        let heard = topology.regions.iter().find(|region| !links.is_isolated(region.id));
+        lineage.writer.unwrap_or(heard.unwrap_or(topology.write_region()).id)
+    }
+
+    /// Takes a region's replicas away. Where several regions write, whatever is on the way from or to it is delivered.
+    pub(crate) fn remove_region(&self, region: RegionId) {
+        let _admin = locks::lock(&self.admin);
+        let layout = self.layout();
+        let ranges = layout.ranges().iter().map(|range| self.remove_replica(range, region)).collect();
+        self.layout.store(Arc::new(layout.with_ranges(ranges)));
+        drop(self.journal.append([self.record()]));
+    }
+
+    fn remove_replica(&self, range: &PartitionRange, region: RegionId) -> Arc<PartitionRange> {
+        let group = range.group();
+        let _turn = group.turn();
+        let mut locked = range.lock_all();
+        let mut queues = group.queues();
+        let mut lineage = Lineage::clone(&group.lineage());
+        for state in &mut locked {
+            let to = state.region();
+            if to == region {
+                state.retire(Phase::Left);
+            }
+            if lineage.writer.is_none() {
+                let last = queues.take_around(region, to);
+                self.apply(range, to, state, &last);
+            }
+        }
+        queues.forget(region);
+        lineage.regions.retain(|other| *other != region);
+        raise_version(&mut lineage);
+        group.set_lineage(lineage);
+        let replicas = range.replicas().iter().filter(|replica| replica.region != region);
+        Arc::new(range.with_replicas(replicas.cloned().collect()))
+    }
+
+    /// Lets a region continue a partition from what the writer has. Nothing is lost.
+    pub(crate) fn hand_over(&self, range: &PartitionRange, to: RegionId) {
+        let group = range.group();
+        let _turn = group.turn();
+        let mut locked = range.lock_all();
+        let mut lineage = Lineage::clone(&group.lineage());
+        let Some(from) = lineage.writer.filter(|from| *from != to) else { return };
+        let mut queues = group.queues();
+        let missing = queues.take(from, to);
+        if let Some(state) = locked.iter_mut().find(|state| state.region() == to) {
+            self.apply(range, to, state, &missing);
+        }
+        for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
+            let rest = queues.take(from, *other);
+            queues.put(to, *other, rest);
+        }
+        lineage.writer = Some(to);
+        group.set_lineage(lineage);
+    }
+
+    /// Lets a region continue a partition from what it has itself; says how many commits are lost with that.
+    pub(crate) fn take_over(&self, range: &PartitionRange, to: RegionId) -> Result<u64, Failure> {
+        let group = range.group();
+        // Before anything changes: the policy was accepted once already.
+        let indexes =
+            range.replicas().iter().map(|_| self.new_index()).collect::<Result<Vec<_>, Failure>>()?;
+        let _turn = group.turn();
+        let mut locked = range.lock_all();
+        let mut lineage = Lineage::clone(&group.lineage());
+        let Some(from) = lineage.writer.filter(|from| *from != to) else { return Ok(0) };
+        let mut queues = group.queues();
+        let (Some(old), Some(new)) = (place(&locked, from), place(&locked, to)) else { return Ok(0) };
+        let missing = queues.take(from, to);
+        // A commit from before a split can be one of the other child's, and then nothing is lost with it.
+        let has_changes = |shipment: &&Shipment| !shipment.entry.changes.is_empty();
+        let none_of_ours = missing.iter().take_while(|shipment| !has_changes(shipment));
+        self.apply(range, to, &mut locked[new], none_of_ours);
+        let lost = missing.iter().filter(has_changes).count() as u64;
+        let [until, survives] = [old, new].map(|nth| locked[nth].progress().get(RegionId::default()));
+        for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
+            let mut rest = queues.take(from, *other);
+            rest.retain(|shipment| shipment.entry.lsn <= survives);
+            queues.put(to, *other, rest);
+        }
+        lineage.writer = Some(to);
+        let mut records = Vec::new();
+        if lost > 0 {
+            // After an earlier fork nothing may have been committed yet.
+            lineage.fork(survives, until.max(lineage.floor(RegionId::default())));
+            records.push(self.undo(&locked[old], &locked[new]));
+            reseed(&mut locked, &mut queues, new, indexes);
+        }
+        group.set_lineage(lineage);
+        if lost > 0 {
+            let commit = self.journal.append([self.record()].into_iter().chain(records));
+            locked[new].promise(&commit);
+        }
+        Ok(lost)
+    }
+
+    /// What brings the journal from one replica's documents to another's.
+    fn undo(&self, had: &ReplicaState, has: &ReplicaState) -> Record {
+        let gone = had.documents().filter(|document| has.document(document.number).is_none());
+        let differs = |number: u64| {
+            let etag = |state: &ReplicaState| state.document(number).map(|document| document.etag.clone());
+            etag(had) != etag(has)
+        };
+        let changed = has.documents().filter(|document| differs(document.number));
+        Record::Settle {
+            container: self.rid,
+            put: changed.filter_map(|document| has.share(document.number).cloned()).collect(),
+            remove: gone.map(|document| document.number).collect(),
+        }
+    }
+
+    fn new_index(&self) -> Result<Index, Failure> {
+        Index::new(&self.properties().indexing_policy.clone().unwrap_or_default())
+    }
+}
+
+/// Makes every replica that is ahead of one a copy of it.
+fn reseed(locked: &mut [Locked<'_>], queues: &mut Queues, from: usize, indexes: Vec<Index>) {
+    let survives = locked[from].lsn();
+    for (nth, index) in indexes.into_iter().enumerate() {
+        if nth != from && locked[nth].lsn() > survives {
+            let copy = locked[from].copy(index);
+            *locked[nth] = copy;
+            queues.put(locked[from].region(), locked[nth].region(), VecDeque::new());
+        }
+    }
+}
+
+fn place(locked: &[Locked<'_>], region: RegionId) -> Option<usize> {
+    locked.iter().position(|state| state.region() == region)
+}
+
+/// Where several regions write, tokens list the regions, and those of one version all the same.
+fn raise_version(lineage: &mut Lineage) {
+    lineage.version += i64::from(lineage.writer.is_none());
+}

@@ -1,0 +1,125 @@
+//! What Strong and Bounded Staleness hold back.
+
+use super::*;
+use crate::engine::{Consistency, Failover, FeedScope, Hold};
+
+fn promising(consistency: Consistency) -> Account {
+    started(AccountConfig { consistency, ..three() })
+}
+
+fn is_done(hold: &Hold) -> bool {
+    hold.is_done().unwrap()
+}
+
+#[test]
+fn a_strong_write_is_held_until_most_regions_have_it() {
+    let account = promising(Consistency::Strong);
+    let engine = &account.engine;
+    engine.set_link(A, B, PAUSED);
+    assert!(is_done(&account.put(A, "1", 1).unwrap().hold), "C has it");
+    engine.set_link(A, C, PAUSED);
+    let held = account.put(A, "1", 2).unwrap().hold;
+    assert!(!is_done(&held));
+    engine.set_link(A, B, OPEN);
+    assert!(is_done(&held));
+
+    // Of two regions most is both, and of one it is that one.
+    engine.set_link(A, B, PAUSED);
+    engine.isolate(C, true);
+    let held = account.put(A, "1", 3).unwrap().hold;
+    assert!(!is_done(&held));
+    engine.isolate(B, true);
+    assert!(is_done(&held));
+}
+
+#[test]
+fn a_strong_read_waits_for_its_region_and_for_what_it_saw() {
+    let account = promising(Consistency::Strong);
+    let (engine, container) = (&account.engine, &account.container);
+    engine.set_link(A, B, PAUSED);
+    account.put(A, "1", 1).unwrap();
+    let key = FeedScope::Key(PartitionKey::from("k"));
+    let barrier = |region| container.barrier(region, &key).unwrap();
+    assert!(is_done(&barrier(A)) && is_done(&barrier(C)));
+    let late = barrier(B);
+    assert!(!is_done(&late), "A and C have what B has not");
+
+    engine.set_link(A, C, PAUSED);
+    account.put(A, "1", 2).unwrap();
+    let read = container.read_item(A, at("k", "1")).unwrap();
+    let settled = container.settled(&read.session());
+    assert!(!is_done(&settled), "only A has what it saw");
+    engine.set_link(A, B, OPEN);
+    assert!(is_done(&late) && is_done(&settled));
+}
+
+#[test]
+fn a_held_write_that_is_lost_fails() {
+    let account = promising(Consistency::Strong);
+    account.pause();
+    let held = account.put(A, "1", 1).unwrap().hold;
+    let barrier = account.container.barrier(A, &FeedScope::Container).unwrap();
+    assert_eq!(account.engine.move_writes(B, Failover::Forced).unwrap().lost, 1);
+    account.open();
+    account.put(B, "1", 2).unwrap();
+    let failure = held.is_done().unwrap_err();
+    assert_eq!(failure.status, CosmosStatus::SERVICE_UNAVAILABLE);
+    assert!(is_done(&barrier));
+}
+
+#[test]
+fn what_waits_for_a_partition_waits_for_its_children() {
+    let account = promising(Consistency::Strong);
+    account.pause();
+    let held = account.put(A, "1", 1).unwrap().hold;
+    let _ = account.container.split(&"0".into()).unwrap();
+    assert!(!is_done(&held));
+    account.open();
+    assert!(is_done(&held));
+}
+
+#[test]
+fn a_write_is_held_while_a_region_is_too_far_behind() {
+    let bounds = Consistency::BoundedStaleness { max_prefix: 2, max_interval: Duration::from_secs(5) };
+    let account = promising(bounds);
+    let engine = &account.engine;
+    engine.set_link(A, C, PAUSED);
+    let mut held = Vec::new();
+    for n in 0..3 {
+        held.push(account.put(A, "1", n).unwrap().hold);
+    }
+    assert!(!is_done(&held[2]), "three commits behind");
+    engine.isolate(C, true);
+    assert!(is_done(&held[2]), "a region that is cut off does not count");
+    engine.isolate(C, false);
+    engine.set_link(A, C, OPEN);
+    assert!(is_done(&held[2]));
+
+    engine.set_link(A, B, PAUSED);
+    let early = account.put(A, "1", 4).unwrap().hold;
+    assert!(is_done(&early));
+    account.world.pass_seconds(6);
+    let late = account.put(A, "1", 5).unwrap().hold;
+    assert!(!is_done(&late), "six seconds behind");
+    engine.set_link(A, B, OPEN);
+    assert!(is_done(&late));
+}
+
+#[test]
+fn weaker_promises_hold_nothing() {
+    for consistency in [Consistency::Session, Consistency::ConsistentPrefix, Consistency::Eventual] {
+        let account = promising(consistency);
+        account.pause();
+        assert!(is_done(&account.put(A, "1", 1).unwrap().hold));
+    }
+}
+
+#[test]
+fn whoever_waits_is_woken_by_what_arrives() {
+    let account = promising(Consistency::Strong);
+    account.pause();
+    let held = account.put(A, "1", 1).unwrap().hold;
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let (held, ()) = runtime.block_on(async { tokio::join!(held.wait(), async { account.open() }) });
+    held.unwrap();
+}

@@ -1,0 +1,165 @@
+//! Regions and disk: what a restart brings back, and what it must not.
+
+use cosmonaut_wire::model::ChangeFeedPolicy;
+
+use super::super::storage::Directory;
+use super::*;
+use crate::engine::{ChangeRequest, Failover, FeedMode, FeedScope, FeedStart};
+
+fn open(directory: &Directory, account: AccountConfig) -> Account {
+    let world = StillWorld::new();
+    let config = EngineConfig { account, ..EngineConfig::default() };
+    let journal = Journal::open(directory.path()).unwrap();
+    let engine = Engine::new(config, Arc::<StillWorld>::clone(&world), journal).unwrap();
+    let container = engine.container(&path("/dbs/d/colls/c")).unwrap();
+    Account { world, engine, container }
+}
+
+fn create(directory: &Directory, account: AccountConfig) -> Account {
+    let mut properties = ContainerProperties::new("c", "/pk");
+    properties.change_feed_policy = Some(ChangeFeedPolicy::retain_minutes(5));
+    started_with(account, Journal::open(directory.path()).unwrap(), properties)
+}
+
+fn versions(account: &Account, region: RegionId) -> Vec<i64> {
+    let request = ChangeRequest {
+        scope: FeedScope::Container,
+        mode: FeedMode::FullFidelity,
+        start: FeedStart::After("\"0\"".parse().unwrap()),
+        max_items: Some(100),
+        session: None,
+    };
+    let page = account.container.change_feed(region, &request).unwrap();
+    page.items.iter().filter_map(|item| json_of(item)["current"]["n"].as_i64()).collect()
+}
+
+#[test]
+fn what_a_forced_move_has_lost_stays_lost() {
+    let directory = Directory::new("forced");
+    let account = create(&directory, three());
+    for id in ["kept", "changed", "deleted"] {
+        account.put(A, id, 1).unwrap();
+    }
+    account.pause();
+    let lost = account.put(A, "changed", 2).unwrap().session();
+    account.put(A, "new", 2).unwrap();
+    account.container.delete_item(A, at("k", "deleted")).unwrap();
+    assert_eq!(account.engine.move_writes(B, Failover::Forced).unwrap().lost, 3);
+    let before = account.agreed();
+    drop(account);
+
+    let account = open(&directory, three());
+    assert_eq!(account.agreed(), before);
+    assert_eq!(before.len(), 3);
+    assert_eq!(versions(&account, C), [1, 1, 1]);
+    assert_eq!(account.read(C, "changed", Some(&lost)), Err(CosmosStatus::READ_SESSION_NOT_AVAILABLE));
+    let next = account.put(A, "changed", 3).unwrap();
+    assert_eq!(next.session().to_string(), "0:0#7");
+    next.commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, three());
+    assert_eq!(account.read(B, "changed", Some(&next.session())), Ok(3));
+    assert_eq!(account.read(B, "changed", Some(&lost)), Err(CosmosStatus::READ_SESSION_NOT_AVAILABLE));
+}
+
+#[test]
+fn a_lagging_region_has_everything_after_a_restart() {
+    let directory = Directory::new("lagging");
+    let account = create(&directory, three());
+    account.pause();
+    let seen = account.put(A, "1", 1).unwrap();
+    let _ = account.container.split(&"0".into()).unwrap();
+    seen.commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, three());
+    assert_eq!(account.agreed().len(), 1);
+    assert_eq!(account.read(C, "1", Some(&seen.session())), Ok(1));
+}
+
+#[test]
+fn regions_that_all_write_agree_after_a_restart() {
+    let directory = Directory::new("everywhere");
+    let account = create(&directory, everywhere());
+    account.put(C, "x", 0).unwrap();
+    account.pause();
+    // A is the later in the journal, and B the later by the path that no policy names: A wins by its time.
+    account.put(B, "x", 1).unwrap();
+    account.world.pass_seconds(1);
+    account.put(A, "x", 2).unwrap();
+    account.put(C, "c", 3).unwrap();
+    account.container.delete_item(C, at("k", "c")).unwrap();
+    account.open();
+    let before = account.agreed();
+    let seen = account.put(B, "y", 4).unwrap();
+    seen.commit.wait().unwrap();
+    let (feed, token) = (versions(&account, A), seen.session());
+    drop(account);
+
+    let account = open(&directory, everywhere());
+    assert_eq!(account.agreed().len(), before.len() + 1);
+    assert_eq!(account.read(C, "x", None), Ok(2));
+    assert_eq!(account.read(C, "y", Some(&token)), Ok(4), "old tokens are met");
+    let mut again = versions(&account, B);
+    again.sort_unstable();
+    let mut feed = feed;
+    feed.sort_unstable();
+    assert_eq!(again, feed);
+    let next = account.put(B, "y", 5).unwrap();
+    let mut merged = token;
+    merged.merge(&next.session()).unwrap();
+    assert_eq!(next.session().to_string(), "0:0#7#0=1#1=3#2=3");
+    assert_eq!(account.read(A, "y", Some(&merged)), Ok(5));
+}
+
+#[test]
+fn what_regions_had_not_agreed_on_is_settled_by_a_restart_for_good() {
+    let directory = Directory::new("unsettled");
+    let account = create(&directory, everywhere());
+    account.pause();
+    account.put(B, "x", 1).unwrap();
+    account.world.pass_seconds(1);
+    account.put(A, "x", 2).unwrap().commit.wait().unwrap();
+    drop(account);
+
+    let account = open(&directory, everywhere());
+    assert_eq!(account.agreed().len(), 1);
+    assert_eq!(account.read(C, "x", None), Ok(2));
+    account.container.delete_item(C, at("k", "x")).unwrap().commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, everywhere());
+    assert_eq!(account.agreed().len(), 0, "what has lost does not come back");
+}
+
+#[test]
+fn an_account_may_write_everywhere_one_day_and_in_one_region_the_next() {
+    let directory = Directory::new("modes");
+    let account = create(&directory, three());
+    let mut seen = account.put(A, "1", 1).unwrap().session();
+    drop(account);
+    let account = open(&directory, everywhere());
+    seen.merge(&account.put(B, "1", 2).unwrap().session()).unwrap();
+    assert_eq!(account.read(C, "1", Some(&seen)), Ok(2));
+    drop(account);
+    let account = open(&directory, three());
+    let last = account.put(A, "1", 3).unwrap();
+    last.commit.wait().unwrap();
+    seen.merge(&last.session()).unwrap();
+    assert_eq!(account.read(C, "1", Some(&seen)), Ok(3));
+    assert_eq!(account.put(B, "1", 4).unwrap_err().status, CosmosStatus::WRITE_FORBIDDEN);
+    let mut kept = versions(&account, B);
+    kept.sort_unstable();
+    assert_eq!(kept, [1, 2, 3]);
+
+    account.pause();
+    let lost = account.put(A, "1", 5).unwrap().session();
+    assert_eq!(account.engine.move_writes(B, Failover::Forced).unwrap().lost, 1);
+    account.open();
+    assert_eq!(account.read(C, "1", Some(&seen)), Ok(3));
+    assert_eq!(account.read(C, "1", Some(&lost)), Err(CosmosStatus::READ_SESSION_NOT_AVAILABLE));
+    let next = account.put(B, "1", 6).unwrap();
+    next.commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, three());
+    assert_eq!(account.read(C, "1", Some(&next.session())), Ok(6));
+    assert_eq!(account.read(C, "1", Some(&lost)), Err(CosmosStatus::READ_SESSION_NOT_AVAILABLE));
+}

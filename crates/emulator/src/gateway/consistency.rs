@@ -1,0 +1,129 @@
+//! What a read has to see: the account's promise, or what a request asks for instead.
+//!
+//! Waiting for other regions is the engine's [`Hold`]; here it is decided what to wait for.
+
+use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy, SessionToken, headers};
+
+use super::Gateway;
+use super::call::Call;
+use super::route::Action;
+use crate::Failure;
+use crate::engine::{Consistency, Container, Hold};
+
+/// What a read has to see.
+#[derive(Debug, PartialEq)]
+pub(super) struct Reading {
+    /// At least what this session has seen.
+    pub(super) session: Option<SessionToken>,
+    /// All that was acknowledged anywhere, and nothing that may still be lost.
+    is_strong: bool,
+}
+
+impl Reading {
+    /// What the answer to a read waits for that has seen this much.
+    pub(super) fn hold(&self, container: &Container, seen: &SessionToken) -> Hold {
+        if self.is_strong { container.settled(seen) } else { Hold::none() }
+    }
+}
+
+impl Call<'_> {
+    /// What the request has to see, on an account that makes this promise; 400 if it asks for more.
+    fn reading(&self, account: &Consistency) -> Result<Reading, Failure> {
+        let promised = ConsistencyLevel::from(account);
+        let level = self.parsed(&headers::CONSISTENCY_LEVEL)?.unwrap_or(promised);
+        if !promised.is_at_least(level) {
+            return Err(Failure::bad_request(format!(
+                "consistency level {level} is stronger than the account's, which is {promised} (ask for {promised} or \
+                 a weaker one)"
+            )));
+        }
+        let strategy = self.parsed(&headers::READ_CONSISTENCY_STRATEGY)?;
+        let (by_session, is_strong) = match strategy.unwrap_or(ReadConsistencyStrategy::Default) {
+            ReadConsistencyStrategy::Default => match level {
+                ConsistencyLevel::Strong => (true, true),
+                ConsistencyLevel::BoundedStaleness | ConsistencyLevel::Session => (true, false),
+                ConsistencyLevel::ConsistentPrefix | ConsistencyLevel::Eventual => (false, false),
+            },
+            // What a region has, it has committed, so reading it is all that this asks for.
+            ReadConsistencyStrategy::Eventual | ReadConsistencyStrategy::LatestCommitted => (false, false),
+            ReadConsistencyStrategy::Session => (true, false),
+            ReadConsistencyStrategy::GlobalStrong if promised == ConsistencyLevel::Strong => (true, true),
+            strategy @ ReadConsistencyStrategy::GlobalStrong => {
+                return Err(Failure::bad_request(format!(
+                    "the read consistency strategy {strategy} needs an account whose consistency is Strong, and this \
+                     one's is {promised} (ask for LatestCommitted or Session)"
+                )));
+            }
+        };
+        let session = if by_session { self.parsed(&headers::SESSION_TOKEN)? } else { None };
+        Ok(Reading { session, is_strong })
+    }
+}
+
+impl Gateway {
+    /// What a request has to see.
+    pub(super) fn reading(&self, call: &Call<'_>) -> Result<Reading, Failure> {
+        call.reading(&self.engine.topology().consistency)
+    }
+
+    /// Waits until a request may begin: a strong read, until its region has all that was acknowledged when it came.
+    pub(super) async fn ready(&self, action: Action, call: &Call<'_>) -> Result<(), Failure> {
+        let reads =
+            matches!(action, Action::ReadItem | Action::ListItems | Action::QueryItems | Action::ReadChanges);
+        if !reads || self.engine.topology().consistency != Consistency::Strong {
+            return Ok(());
+        }
+        if !self.reading(call)?.is_strong {
+            return Ok(());
+        }
+        let barrier = self.container(call)?.barrier(self.region, &call.scope()?)?;
+        barrier.wait().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use cosmonaut_wire::ResourcePath;
+    use http::{HeaderMap, HeaderValue};
+
+    use super::super::origin::{Origin, Scheme};
+    use super::*;
+
+    #[test]
+    fn a_request_may_ask_for_less_than_the_account_promises() {
+        use Consistency as C;
+        const BOTH: Option<(bool, bool)> = Some((true, true));
+        const SESSION: Option<(bool, bool)> = Some((true, false));
+        const NONE: Option<(bool, bool)> = Some((false, false));
+        for (account, level, strategy, expected) in [
+            (C::Session, "", "", SESSION),
+            (C::Session, "Eventual", "", NONE),
+            (C::Session, "Strong", "", None),
+            (C::Session, "BoundedStaleness", "", None),
+            (C::Session, "", "LatestCommitted", NONE),
+            (C::Session, "", "GlobalStrong", None),
+            (C::Session, "", "nonsense", None),
+            (C::Strong, "", "", BOTH),
+            (C::Strong, "Session", "", SESSION),
+            (C::Strong, "Session", "GlobalStrong", BOTH),
+            (C::Strong, "", "Eventual", NONE),
+            (C::BOUNDED, "", "", SESSION),
+            (C::BOUNDED, "Strong", "", None),
+            (C::Eventual, "", "", NONE),
+            (C::Eventual, "Session", "", None),
+            (C::Eventual, "", "Session", SESSION),
+            (C::ConsistentPrefix, "Eventual", "Default", NONE),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(headers::SESSION_TOKEN, HeaderValue::from_static("0:-1#1"));
+            headers.insert(headers::CONSISTENCY_LEVEL, HeaderValue::from_static(level));
+            headers.insert(headers::READ_CONSISTENCY_STRATEGY, HeaderValue::from_static(strategy));
+            let origin = Origin { scheme: Scheme::Http, authority: None };
+            let (path, body) = (ResourcePath::account(), Bytes::new());
+            let reading = Call { path, headers: &headers, body, origin }.reading(&account);
+            let found = reading.ok().map(|reading| (reading.session.is_some(), reading.is_strong));
+            assert_eq!(found, expected, "{account:?} {level} {strategy}");
+        }
+    }
+}

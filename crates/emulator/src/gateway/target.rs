@@ -1,0 +1,163 @@
+//! A request as a fault looks at it: what kind of operation it is, and which keys it is for.
+//!
+//! It looks only as far as the faults in force ask, and a request that makes no sense is for nothing in particular:
+//! its handler will say what is wrong with it.
+
+use bytes::Bytes;
+use cosmonaut_wire::{EpkRange, ResourcePath};
+use http::request::Parts;
+
+use super::Gateway;
+use super::call::Call;
+use super::origin::{Origin, Scheme};
+use super::route::{Action, route};
+use crate::Failure;
+use crate::engine::{Container, FeedScope};
+use crate::faults::{Keys, Operations, Target};
+
+/// What a request is aimed at.
+pub(super) struct Aim<'a> {
+    gateway: &'a Gateway,
+    request: &'a Parts,
+    body: &'a Bytes,
+    /// What is asked for, if the request says so.
+    asked: Option<(Action, ResourcePath)>,
+}
+
+impl<'a> Aim<'a> {
+    pub(super) fn new(gateway: &'a Gateway, request: &'a Parts, body: &'a Bytes) -> Self {
+        let path = ResourcePath::parse(request.uri.path()).ok();
+        let asked = path.and_then(|path| Some((route(&request.method, &path, &request.headers).ok()?, path)));
+        Self { gateway, request, body, asked }
+    }
+
+    /// Whether the request goes to a physical partition that has any of these keys.
+    fn reaches(&self, container: &Container, part: &EpkRange) -> Result<bool, Failure> {
+        let Some((action, path)) = &self.asked else { return Ok(false) };
+        let origin = Origin { scheme: Scheme::Http, authority: None };
+        let call =
+            Call { path: path.clone(), headers: &self.request.headers, body: self.body.clone(), origin };
+        let scope = match reach(*action) {
+            Reach::Metadata => return Ok(false),
+            Reach::Item => match call.partition_key()? {
+                Some(key) => FeedScope::Key(key),
+                None => FeedScope::Key(container.key_of(self.body)?),
+            },
+            Reach::Scope => call.scope()?,
+        };
+        let partitions = scope.resolve(&container.layout(), container.definition())?;
+        Ok(partitions.iter().any(|(_, keys)| keys.intersection(part).is_some()))
+    }
+}
+
+impl Target for Aim<'_> {
+    fn is_among(&self, operations: Operations) -> bool {
+        match operations {
+            Operations::All => true,
+            Operations::Read => self.asked.as_ref().is_some_and(|(action, _)| !writes(*action)),
+            Operations::Write => self.asked.as_ref().is_some_and(|(action, _)| writes(*action)),
+        }
+    }
+
+    fn touches(&self, keys: &Keys) -> bool {
+        let Some((_, path)) = &self.asked else { return false };
+        let engine = &self.gateway.engine;
+        let (Ok(meant), Ok(container)) = (engine.container(&keys.container), engine.container(path)) else {
+            return false;
+        };
+        meant.rid() == container.rid()
+            && keys.part.as_ref().is_none_or(|part| self.reaches(&container, part).unwrap_or(false))
+    }
+}
+
+/// Which partitions an operation goes to.
+enum Reach {
+    /// None: it is about the account, a database or a container.
+    Metadata,
+    /// The one that holds the item.
+    Item,
+    /// Those that the headers name, all if they name none.
+    Scope,
+}
+
+fn reach(action: Action) -> Reach {
+    match action {
+        Action::CreateItem
+        | Action::UpsertItem
+        | Action::ReadItem
+        | Action::ReplaceItem
+        | Action::PatchItem
+        | Action::DeleteItem => Reach::Item,
+        Action::ListItems
+        | Action::QueryItems
+        | Action::Batch
+        | Action::ReadChanges
+        | Action::DeleteByPartitionKey
+        | Action::ListConflicts
+        | Action::QueryConflicts
+        | Action::ReadConflict
+        | Action::DeleteConflict => Reach::Scope,
+        Action::ReadAccount
+        | Action::CreateDatabase
+        | Action::ListDatabases
+        | Action::QueryDatabases
+        | Action::ReadDatabase
+        | Action::DeleteDatabase
+        | Action::CreateContainer
+        | Action::ListContainers
+        | Action::QueryContainers
+        | Action::ReadContainer
+        | Action::ReplaceContainer
+        | Action::DeleteContainer
+        | Action::PlanQuery
+        | Action::ListRanges
+        | Action::ListOffers
+        | Action::QueryOffers
+        | Action::ReadOffer
+        | Action::ReplaceOffer
+        | Action::ListNone(_)
+        | Action::ReadNone(_)
+        | Action::Unsupported(_) => Reach::Metadata,
+    }
+}
+
+fn writes(action: Action) -> bool {
+    match action {
+        Action::CreateDatabase
+        | Action::DeleteDatabase
+        | Action::CreateContainer
+        | Action::ReplaceContainer
+        | Action::DeleteContainer
+        | Action::CreateItem
+        | Action::UpsertItem
+        | Action::ReplaceItem
+        | Action::PatchItem
+        | Action::DeleteItem
+        | Action::Batch
+        | Action::DeleteByPartitionKey
+        | Action::DeleteConflict
+        | Action::ReplaceOffer
+        | Action::Unsupported(_) => true,
+        Action::ReadAccount
+        | Action::ListDatabases
+        | Action::QueryDatabases
+        | Action::ReadDatabase
+        | Action::ListContainers
+        | Action::QueryContainers
+        | Action::ReadContainer
+        | Action::ReadItem
+        | Action::ListItems
+        | Action::QueryItems
+        | Action::PlanQuery
+        | Action::ReadChanges
+        | Action::ListConflicts
+        | Action::QueryConflicts
+        | Action::ReadConflict
+        | Action::ListRanges
+        | Action::ListOffers
+        | Action::QueryOffers
+        | Action::ReadOffer
+        | Action::ListNone(_)
+        | Action::ReadNone(_) => false,
+    }
+}

@@ -4,6 +4,7 @@
 //! go, signs and sends over the connection that the policy picks, and does what the policy says next. It
 //! parses no user types.
 
+mod activity_id;
 #[cfg(feature = "azure-core")]
 mod azure;
 mod cache;

@@ -3,7 +3,8 @@
 //! Production runs on tokio; a simulator puts its own clock, seed and scheduler here. This is the one file
 //! of the crate that may ask the machine for any of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,6 +25,11 @@ pub trait Platform: Send + Sync + 'static {
 
     /// Runs a task in the background.
     fn spawn(&self, task: BoxFuture<'static, ()>) -> Task;
+
+    /// Runs a task in the background that ends by itself.
+    fn spawn_detached(&self, task: BoxFuture<'static, ()>) {
+        self.spawn(task).detach();
+    }
 
     /// A random number, evenly spread over all 64 bits.
     fn random(&self) -> u64;
@@ -67,10 +73,14 @@ impl Drop for Task {
     }
 }
 
+thread_local! {
+    /// The state of this thread's random numbers; of its own, so that threads do not wait for each other.
+    static RANDOM: Cell<u64> = Cell::new(RandomState::new().hash_one(0));
+}
+
 /// Tokio, and the machine's clocks.
 pub struct TokioPlatform {
     started: Instant,
-    state: AtomicU64,
     processors: Mutex<Option<ProcessorTime>>,
 }
 
@@ -78,12 +88,7 @@ pub struct TokioPlatform {
 impl TokioPlatform {
     /// Reads the machine's clocks from here on.
     pub fn new() -> Self {
-        let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-        Self {
-            started: Instant::now(),
-            state: AtomicU64::new(seed ^ u64::from(std::process::id()) << 40),
-            processors: Mutex::new(ProcessorTime::read()),
-        }
+        Self { started: Instant::now(), processors: Mutex::new(ProcessorTime::read()) }
     }
 }
 
@@ -112,9 +117,14 @@ impl Platform for TokioPlatform {
         Task::new(move || handle.abort())
     }
 
+    fn spawn_detached(&self, task: BoxFuture<'static, ()>) {
+        tokio::spawn(task);
+    }
+
     fn random(&self) -> u64 {
-        // SplitMix64: each step is an addition, so that concurrent callers need no lock.
-        let mut z = self.state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        // SplitMix64.
+        let mut z = RANDOM.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        RANDOM.set(z);
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31

@@ -14,7 +14,7 @@ use cosmonaut_wire::ConsistencyLevel;
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
 
 use crate::region_order::{RegionPreferences, order_endpoints};
-use crate::{CosmosEndpoint, CosmosOperation, EndpointError, Moment};
+use crate::{CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId};
 
 /// How long a failed endpoint is passed over unless a probe brings it back sooner.
 pub const DEFAULT_ENDPOINT_UNAVAILABILITY: Duration = Duration::from_secs(60);
@@ -69,6 +69,14 @@ impl UnavailableReason {
         }
     }
 
+    /// Whether it is what a request was answered. What one partition answers may say nothing about the others.
+    pub(crate) const fn is_answer(self) -> bool {
+        match self {
+            Self::RequestTimeout | Self::ServiceUnavailable | Self::InternalServerError => true,
+            Self::WriteForbidden | Self::AccountNotFound | Self::TransportError => false,
+        }
+    }
+
     /// Whether reaching the endpoint again refutes it. What the service itself said, a probe cannot refute.
     const fn is_refuted_by_contact(self) -> bool {
         match self {
@@ -82,12 +90,14 @@ impl UnavailableReason {
 }
 
 /// Since when, and why, an endpoint is out of service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailability {
     /// When it failed last.
     pub since: Moment,
     /// Why.
     pub reason: UnavailableReason,
+    /// The partition, if only one has failed there. The others need not leave.
+    pub only: Option<PartitionId>,
 }
 
 /// What the account state is built with, beside the account itself.
@@ -185,7 +195,7 @@ pub fn refresh_account_endpoint_state(
 ) -> AccountEndpointState {
     let carry_over = |marks: &BTreeMap<CosmosEndpoint, Unavailability>| {
         let kept = marks.iter().filter(|(endpoint, _)| newer.has(endpoint));
-        kept.map(|(endpoint, mark)| (endpoint.clone(), *mark)).collect()
+        kept.map(|(endpoint, mark)| (endpoint.clone(), mark.clone())).collect()
     };
     let (reads, writes) = (carry_over(&current.out_for_reads), carry_over(&current.out_for_writes));
     newer.out_for_reads = reads;
@@ -200,10 +210,22 @@ pub fn mark_endpoint_unavailable(
     reason: UnavailableReason,
     now: Moment,
 ) -> AccountEndpointState {
+    mark_endpoint(state, endpoint, &Unavailability { since: now, reason, only: None })
+}
+
+/// The same, perhaps for the sake of one partition. The second partition that fails makes it the endpoint's failure.
+pub(crate) fn mark_endpoint(
+    state: &AccountEndpointState,
+    endpoint: &CosmosEndpoint,
+    mark: &Unavailability,
+) -> AccountEndpointState {
     let mut next = state.clone();
     for access in [Access::Read, Access::Write] {
-        if reason.affects(access) {
-            next.marks_mut(access).insert(endpoint.clone(), Unavailability { since: now, reason });
+        if mark.reason.affects(access) {
+            let known = state.unavailability(endpoint, access, mark.since);
+            let only =
+                mark.only.clone().filter(|one| known.is_none_or(|known| known.only.as_ref() == Some(one)));
+            next.marks_mut(access).insert(endpoint.clone(), Unavailability { only, ..mark.clone() });
         }
     }
     next
@@ -266,13 +288,13 @@ impl AccountEndpointState {
         endpoint: &CosmosEndpoint,
         access: Access,
         now: Moment,
-    ) -> Option<Unavailability> {
+    ) -> Option<&Unavailability> {
         let marks = self.marks(access);
         // The usual state of affairs needs no look-up.
         if marks.is_empty() {
             return None;
         }
-        let mark = marks.get(endpoint).copied()?;
+        let mark = marks.get(endpoint)?;
         (now.since(mark.since) < self.endpoint_unavailability).then_some(mark)
     }
 

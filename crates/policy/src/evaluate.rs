@@ -15,9 +15,11 @@
 //! | 500 | reads: mark partition and endpoint | reads: failover; writes: abort, outcome unknown |
 //! | 503 | mark partition and endpoint | failover |
 //! | no answer, not sent | check endpoint | failover |
-//! | no answer, sent or unknown | idempotent: mark endpoint | idempotent: failover; else abort, outcome unknown |
-//! | the deadline passes | after a second of silence: mark partition (breaker only) | abort; write sent: outcome unknown |
+//! | no answer, sent or unknown | idempotent: mark endpoint; else check it | idempotent: failover; else abort, outcome unknown |
+//! | the deadline passes | after a second of silence: mark partition, or check endpoint without a breaker | abort; write sent: outcome unknown |
 //! | anything else | | abort |
+//!
+//! A failover that has tried every endpoint refreshes the account too, before it goes round again.
 //!
 //! Every retry has a limit, and none is begun whose wait would end after the deadline. An operation that ends
 //! without success after a write that may have been applied ends with an unknown outcome, whatever came last.
@@ -73,7 +75,7 @@ pub fn evaluate_transport_result(
     chance: f64,
 ) -> (OperationAction, Effects) {
     let evaluation = Evaluation { attempt: *attempt, result, now, chance };
-    match &result.outcome {
+    let (action, mut effects) = match &result.outcome {
         TransportOutcome::Success { .. } => (OperationAction::Complete, evaluation.success_effects()),
         TransportOutcome::HttpError { status, .. } => evaluation.status(*status),
         TransportOutcome::TransportError { request_sent, .. } => evaluation.transport_error(*request_sent),
@@ -81,7 +83,13 @@ pub fn evaluate_transport_result(
             let uncertain = request_sent.may_have_arrived();
             (evaluation.abort(AbortKind::DeadlineExceeded, uncertain), evaluation.deadline_effects(uncertain))
         }
+    };
+    // A wait before the next endpoint says that all have been tried. Perhaps the account has others by now.
+    let goes_round = matches!(action, OperationAction::FailoverRetry { delay: Some(_), .. });
+    if goes_round && effects.iter().all(|effect| *effect != LocationEffect::RefreshAccountProperties) {
+        effects.push(LocationEffect::RefreshAccountProperties);
     }
+    (action, effects)
 }
 
 struct Evaluation<'a> {
@@ -144,7 +152,7 @@ impl Evaluation<'_> {
         let mut effects = self.probe_failed();
         match request_sent {
             RequestSentStatus::NotSent => {
-                effects.push(LocationEffect::CheckEndpoint(self.attempt.routing.endpoint.clone()));
+                self.push_check(&mut effects);
                 (self.failover(cause, false), effects)
             }
             RequestSentStatus::Sent | RequestSentStatus::Unknown
@@ -154,6 +162,7 @@ impl Evaluation<'_> {
                 (self.failover(cause, true), effects)
             }
             RequestSentStatus::Sent | RequestSentStatus::Unknown => {
+                self.push_check(&mut effects);
                 (self.abort(AbortKind::OutcomeUnknown, true), effects)
             }
         }
@@ -212,9 +221,11 @@ impl Evaluation<'_> {
 
     /// Repeats in place once what was out of date has been fetched anew.
     fn refresh(&self, stale: StaleCache) -> OperationAction {
-        let Attempt { routing, retry_state, limits, .. } = self.attempt;
+        let Attempt { operation, routing, retry_state, limits, .. } = self.attempt;
         let retries = retry_state.stale_cache_retry_count;
-        if retries >= limits.max_stale_cache_retries {
+        // The refreshed map does not have it either, and ids are not used again: the caller has to ask the children.
+        let is_gone = retries > 0 && operation.names_a_partition() && retry_state.partition.is_none();
+        if is_gone || retries >= limits.max_stale_cache_retries {
             return self.abort(AbortKind::RetriesExhausted, false);
         }
         let delay = retries.checked_sub(1).map(|earlier| self.delay(limits.first_delay, earlier));

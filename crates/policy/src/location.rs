@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use crate::account_state::{mark_endpoint_unavailable, refresh_account_endpoint_state};
+use crate::account_state::{mark_endpoint, refresh_account_endpoint_state};
 use crate::partition_state::{
     abandon_probe, fail_probe, mark_partition_unavailable, record_hedge_win, reset_hedge_wins, succeed_probe,
 };
 use crate::{
     AccountEndpointState, CosmosEndpoint, Moment, PartitionEndpointState, PartitionFailoverConfig,
-    PartitionId, ProbeTicket, UnavailablePartition, UnavailableReason,
+    PartitionId, ProbeTicket, Unavailability, UnavailablePartition, UnavailableReason,
 };
 
 /// What routing knows at one moment.
@@ -36,6 +36,8 @@ pub enum LocationEffect {
         endpoint: CosmosEndpoint,
         /// Why.
         reason: UnavailableReason,
+        /// The partition whose answer it is, if it is one's.
+        partition: Option<PartitionId>,
     },
     /// A partition has failed at an endpoint.
     MarkPartitionUnavailable(UnavailablePartition),
@@ -74,8 +76,9 @@ impl LocationSnapshot {
         let (account, partitions) = (&self.account, &self.partitions);
         Some(match effect {
             LocationEffect::RefreshAccountProperties | LocationEffect::CheckEndpoint(_) => return None,
-            LocationEffect::MarkEndpointUnavailable { endpoint, reason } => {
-                self.with_account(mark_endpoint_unavailable(account, endpoint, *reason, now))
+            LocationEffect::MarkEndpointUnavailable { endpoint, reason, partition } => {
+                let mark = Unavailability { since: now, reason: *reason, only: partition.clone() };
+                self.with_account(mark_endpoint(account, endpoint, &mark))
             }
             LocationEffect::MarkPartitionUnavailable(failed) => {
                 self.with_partitions(mark_partition_unavailable(partitions, account, failed, now))
@@ -156,7 +159,7 @@ mod tests {
         assert!(!before.partitions.per_partition_automatic_failover_enabled);
         assert!(!before.partitions.per_partition_circuit_breaker_enabled);
         let reason = UnavailableReason::ServiceUnavailable;
-        let out = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(0), reason };
+        let out = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(0), reason, partition: None };
         let before = before.after(&out, at(0)).unwrap();
 
         let mut properties = properties(2, false);

@@ -72,7 +72,10 @@ impl From<PartitionKey> for PartitionTarget {
     fn from(key: PartitionKey) -> Self {
         let mut text = String::with_capacity(32);
         key.write_header(&mut text);
-        let header = HeaderValue::try_from(text).expect("a partition key's header form is printable ASCII");
+        let mut header =
+            HeaderValue::try_from(text).expect("a partition key's header form is printable ASCII");
+        // The user's data, and often another with each request: neither end of the connection is to remember it.
+        header.set_sensitive(true);
         Self::Key { key, header }
     }
 }
@@ -180,6 +183,16 @@ impl CosmosOperation {
     /// The part of the container.
     pub fn target(&self) -> &PartitionTarget {
         &self.target
+    }
+
+    /// Whether the caller names one physical partition by its id, which a split takes away for good.
+    pub fn names_a_partition(&self) -> bool {
+        match &self.target {
+            PartitionTarget::Range(_) | PartitionTarget::Epk { partition: Some(_), .. } => true,
+            PartitionTarget::Epk { partition: None, .. }
+            | PartitionTarget::Key { .. }
+            | PartitionTarget::None => false,
+        }
     }
 
     /// The condition on the version, if there is one.

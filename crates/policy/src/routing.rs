@@ -9,7 +9,7 @@ use crate::partition_state::mechanism_for;
 use crate::{
     Access, AccountEndpointState, CosmosEndpoint, CosmosOperation, FailoverMechanism, LocationSnapshot,
     Moment, OperationRetryState, PartitionFailoverEntry, PartitionHealth, PartitionId, ProbeTicket,
-    UnavailableReason,
+    Unavailability, UnavailableReason,
 };
 
 /// Where an attempt goes.
@@ -146,7 +146,7 @@ impl<'a> Choice<'a> {
         if endpoint.is_in(&self.retry_state.excluded_regions) {
             return false;
         }
-        match self.account().unavailability(endpoint, Access::of(self.operation), self.now) {
+        match self.unavailability(endpoint) {
             None => true,
             // All but one region refuse writes as a matter of course on such accounts. It says nothing about
             // a partition whose writes the service has moved there.
@@ -155,6 +155,17 @@ impl<'a> Choice<'a> {
                     && mark.reason == UnavailableReason::WriteForbidden
             }
         }
+    }
+
+    /// Why an endpoint is out of service for this operation. A single partition that fails there is no reason: the
+    /// others need not leave, and it leaves itself once it has failed too often.
+    fn unavailability(self, endpoint: &CosmosEndpoint) -> Option<&'a Unavailability> {
+        let mark = self.account().unavailability(endpoint, Access::of(self.operation), self.now)?;
+        let is_followed = || {
+            let mechanism = mechanism_for(&self.location.partitions, self.account(), self.operation);
+            self.retry_state.partition.is_some() && mechanism.is_some()
+        };
+        (mark.only.is_none() || !is_followed()).then_some(mark)
     }
 
     fn in_place(self) -> Option<&'a CosmosEndpoint> {
@@ -239,7 +250,7 @@ impl<'a> Choice<'a> {
         if let Some(place) = self.retry_state.left_at(endpoint) {
             return Rank::Left(place);
         }
-        match self.account().unavailability(endpoint, Access::of(self.operation), self.now) {
+        match self.unavailability(endpoint) {
             None if avoid.contains(endpoint) => Rank::PartitionFailed,
             None => Rank::InService,
             Some(mark) => Rank::OutOfService(mark.since),

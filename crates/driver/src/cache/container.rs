@@ -6,16 +6,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 use cosmonaut_policy::{CosmosOperation, PartitionTarget};
-use cosmonaut_wire::model::{ContainerProperties, PartitionKeyDefinition};
+use cosmonaut_wire::model::PartitionKeyDefinition;
 use cosmonaut_wire::partition_key::KeyShapeError;
 use cosmonaut_wire::{ResourceId, ResourcePath};
 use http::HeaderValue;
+use serde::Deserialize;
 
 use super::{PartitionRange, RangeMap, SingleFlight};
 use crate::error::{Error, ErrorKind};
 
 /// At most this many containers are kept; beyond it all are read anew.
 const MOST_CONTAINERS: usize = 10_000;
+
+/// What the driver reads of a container's description. The rest is none of its business: a policy that it does
+/// not know is no reason not to read items.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ContainerDescription {
+    id: String,
+    #[serde(rename = "_rid", default)]
+    rid: String,
+    partition_key: PartitionKeyDefinition,
+}
 
 /// A container.
 pub(crate) struct Container {
@@ -30,20 +42,16 @@ pub(crate) struct Container {
 
 impl Container {
     /// A container as the service describes it.
-    pub(crate) fn of(properties: ContainerProperties) -> Result<Self, Error> {
-        let text = properties.rid.as_deref().unwrap_or_default();
-        let invalid = |_| {
-            let message =
-                format!("container {:?} has the resource id {text:?}, which is none", properties.id);
+    pub(crate) fn of(description: ContainerDescription) -> Result<Self, Error> {
+        let ContainerDescription { id, rid: text, partition_key } = description;
+        let invalid = || {
+            let message = format!("container {id:?} has the resource id {text:?}, which is none");
             Error::new(ErrorKind::InvalidResponse, message)
         };
-        let rid: ResourceId = text.parse().map_err(invalid)?;
-        let rid_header =
-            HeaderValue::try_from(text).map_err(|_| Error::new(ErrorKind::InvalidResponse, text))?;
         Ok(Self {
-            rid,
-            rid_header,
-            definition: properties.partition_key,
+            rid: text.parse().map_err(|_| invalid())?,
+            rid_header: HeaderValue::try_from(&text).map_err(|_| invalid())?,
+            definition: partition_key,
             ranges: SingleFlight::default(),
             ranges_are_stale: AtomicBool::new(false),
         })
@@ -158,11 +166,11 @@ mod tests {
     #[test]
     fn a_container_is_forgotten_once() {
         let cache = ContainerCache::default();
-        let properties: ContainerProperties = serde_json::from_str(
+        let description = serde_json::from_str(
             r#"{"id":"c","_rid":"1FAbAPmd4Rw=","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#,
         )
         .unwrap();
-        let container = Arc::new(Container::of(properties).unwrap());
+        let container = Arc::new(Container::of(description).unwrap());
         let slot = cache.slot("/dbs/d/colls/c");
         assert!(Arc::ptr_eq(&slot, &cache.slot("/dbs/d/colls/c")));
         cache.forget("/dbs/d/colls/c", &container);

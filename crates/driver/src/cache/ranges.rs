@@ -3,9 +3,20 @@
 use std::sync::Arc;
 
 use cosmonaut_policy::PartitionId;
-use cosmonaut_wire::model::PartitionKeyRange;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKeyRangeId, ResourceId};
 use http::HeaderValue;
+use serde::Deserialize;
+
+/// What the driver reads of a partition's description.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RangeDescription {
+    id: PartitionKeyRangeId,
+    min_inclusive: EffectivePartitionKey,
+    max_exclusive: EffectivePartitionKey,
+    /// `null`, missing or empty without any, depending on the server.
+    parents: Option<Vec<PartitionKeyRangeId>>,
+}
 
 /// One physical partition.
 #[derive(Clone, Debug)]
@@ -30,7 +41,7 @@ impl RangeMap {
     pub(crate) fn merge(
         known: Option<&Self>,
         container: ResourceId,
-        changed: Vec<PartitionKeyRange>,
+        changed: Vec<RangeDescription>,
         etag: Option<HeaderValue>,
     ) -> Option<Self> {
         let mut ranges = known.map(|known| known.ranges.clone()).unwrap_or_default();
@@ -38,9 +49,9 @@ impl RangeMap {
             ranges.retain(|range| range.id.range() != &change.id);
         }
         ranges.extend(changed.into_iter().map(|change| PartitionRange {
-            range: change.range(),
+            range: EpkRange { min: change.min_inclusive, max: change.max_exclusive },
             id: PartitionId::new(container, change.id),
-            parents: change.parents.into(),
+            parents: change.parents.unwrap_or_default().into(),
         }));
         // Parents and children may come in one answer.
         let replaced: Vec<PartitionKeyRangeId> =
@@ -99,10 +110,13 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn range(id: &str, min: &str, max: &str, parents: &[&str]) -> PartitionKeyRange {
-        let mut range = PartitionKeyRange::new(id, EpkRange { min: key(min), max: key(max) });
-        range.parents = parents.iter().map(|parent| PartitionKeyRangeId::from(*parent)).collect();
-        range
+    fn range(id: &str, min: &str, max: &str, parents: &[&str]) -> RangeDescription {
+        RangeDescription {
+            id: id.into(),
+            min_inclusive: key(min),
+            max_exclusive: key(max),
+            parents: Some(parents.iter().map(|parent| PartitionKeyRangeId::from(*parent)).collect()),
+        }
     }
 
     fn ids(map: &RangeMap) -> Vec<&str> {
@@ -153,6 +167,17 @@ mod tests {
         assert!(map.by_id(&PartitionKeyRangeId::from("2")).is_some());
     }
 
+    #[test]
+    fn servers_write_no_parents_in_three_ways() {
+        for parents in ["", r#","parents":null"#, r#","parents":[]"#] {
+            let text =
+                format!(r#"{{"id":"0","minInclusive":"","maxExclusive":"FF","status":"new"{parents}}}"#);
+            let whole = vec![serde_json::from_str(&text).unwrap()];
+            let map = RangeMap::merge(None, rid(), whole, None).unwrap();
+            assert!(map.ranges()[0].parents.is_empty(), "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn splits_in_any_order_leave_no_gap(
@@ -171,12 +196,12 @@ mod tests {
                 let mut parents: Vec<_> = victim.parents.to_vec();
                 parents.push(victim.id.range().clone());
                 let child = |name: &str, min: &EffectivePartitionKey, max: &EffectivePartitionKey| {
-                    let mut child = PartitionKeyRange::new(
-                        format!("{nth}{name}").as_str(),
-                        EpkRange { min: min.clone(), max: max.clone() },
-                    );
-                    child.parents = parents.clone();
-                    child
+                    RangeDescription {
+                        id: format!("{nth}{name}").as_str().into(),
+                        min_inclusive: min.clone(),
+                        max_exclusive: max.clone(),
+                        parents: Some(parents.clone()),
+                    }
                 };
                 let children =
                     vec![child("b", &middle, &victim.range.max), child("a", &victim.range.min, &middle)];

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use cosmonaut_policy::{Moment, OperationType};
 use cosmonaut_wire::ResourceType;
-use http::HeaderValue;
+
+use crate::activity_id::ActivityId;
 
 pub use attempt::{AttemptDiagnostics, AttemptOutcome, NextStep};
 
@@ -21,7 +22,7 @@ pub use attempt::{AttemptDiagnostics, AttemptOutcome, NextStep};
 pub struct DiagnosticsContext {
     pub(crate) operation: OperationType,
     pub(crate) resource: ResourceType,
-    pub(crate) activity_id: HeaderValue,
+    pub(crate) activity_id: ActivityId,
     pub(crate) started: Moment,
     pub(crate) elapsed: Duration,
     pub(crate) attempts: Vec<AttemptDiagnostics>,
@@ -40,7 +41,7 @@ impl DiagnosticsContext {
 
     /// The name that the driver gave the operation, as it was sent to the service.
     pub fn activity_id(&self) -> &str {
-        self.activity_id.to_str().unwrap_or_default()
+        self.activity_id.as_str()
     }
 
     /// How long the operation took, waits included.

@@ -2,7 +2,7 @@
 
 use cosmonaut_policy::{CosmosEndpoint, ExecutionContext, RequestSentStatus};
 use cosmonaut_wire::CosmosStatus;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
 use super::*;
@@ -43,7 +43,7 @@ fn context() -> DiagnosticsContext {
     DiagnosticsContext {
         operation: OperationType::Read,
         resource: ResourceType::Document,
-        activity_id: HeaderValue::from_static("id"),
+        activity_id: ActivityId::from_random(1, 2),
         started: at(1000),
         elapsed: Duration::from_millis(108),
         attempts: vec![first, second],

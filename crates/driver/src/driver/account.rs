@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cosmonaut_policy::{
-    AbortKind, AttemptSettings, CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext,
+    AbortKind, Access, AttemptSettings, CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext,
     LocationSnapshot, Moment, OperationType, Probe, ReadConsistency, RoutingDecision, SessionState,
     TransportOutcome, TransportResult, build_transport_request,
 };
-use cosmonaut_wire::model::{AccountProperties, from_json};
+use cosmonaut_wire::model::AccountProperties;
 use cosmonaut_wire::{ReadConsistencyStrategy, ResourcePath};
 
 use super::DriverCore;
 use crate::diagnostics::DiagnosticsContext;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::Leg;
-use crate::transport::{Authority, TransportError, TransportErrorKind};
+use crate::transport::{Authority, BoxFuture, TransportError, TransportErrorKind};
 
 /// How often it is read anew at most, however many answers give a reason.
 const LEAST_REFRESH_INTERVAL: Duration = Duration::from_secs(5);
@@ -31,19 +31,23 @@ impl DriverCore {
     }
 
     /// What is known about endpoints and partitions, after asking the account if nothing was.
-    pub(crate) async fn read_location(&self) -> Result<Arc<LocationSnapshot>, Error> {
-        self.read_account().await?;
-        Ok(self.location.load().expect("what the account says was taken in before it was kept"))
+    pub(crate) fn read_location(&self) -> BoxFuture<'_, Result<Arc<LocationSnapshot>, Error>> {
+        Box::pin(async {
+            self.read_account().await?;
+            Ok(self.location.load().expect("what the account says was taken in before it was kept"))
+        })
     }
 
     /// Reads the account anew for a reason, unless that was just done.
-    pub(crate) async fn refresh_account_soon(&self, deadline: Option<Deadline>) {
-        let last = Moment::from_nanos(self.account_read.load(Ordering::Relaxed));
-        if self.platform.now().since(last) < LEAST_REFRESH_INTERVAL {
-            return;
-        }
-        // A failure is no reason to fail the operation: it goes on with what is known.
-        let _ = self.within(deadline, self.refresh_account()).await;
+    pub(crate) fn refresh_account_soon(&self, deadline: Option<Deadline>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let last = Moment::from_nanos(self.account_read.load(Ordering::Relaxed));
+            if self.platform.now().since(last) < LEAST_REFRESH_INTERVAL {
+                return;
+            }
+            // A failure is no reason to fail the operation: it goes on with what is known.
+            let _ = self.within(deadline, Box::pin(self.refresh_account())).await;
+        })
     }
 
     /// Reads the account anew, unless another has done so since.
@@ -52,9 +56,15 @@ impl DriverCore {
         self.account.refresh(known.as_ref(), self.fetch_account()).await
     }
 
-    /// Asks each endpoint that may know, until one does.
     async fn fetch_account(&self) -> Result<AccountProperties, Error> {
+        let fetched = self.ask_for_account().await;
+        // Only now: whoever comes while it is being read is to wait for it.
         self.account_read.store(self.platform.now().as_nanos(), Ordering::Relaxed);
+        fetched
+    }
+
+    /// Asks each endpoint that may know, until one does.
+    async fn ask_for_account(&self) -> Result<AccountProperties, Error> {
         let mut endpoints = vec![self.location.default_endpoint().clone()];
         let known = self.location.load();
         let regional = known.iter().flat_map(|known| known.account.preferred_read_endpoints());
@@ -63,6 +73,8 @@ impl DriverCore {
                 endpoints.push(endpoint.clone());
             }
         }
+        // One that is out of service may take long not to answer.
+        endpoints.sort_by_key(|endpoint| self.is_out_of_service(endpoint));
         let mut first_failure = None;
         for endpoint in endpoints {
             match self.read_account_at(&endpoint).await {
@@ -72,6 +84,12 @@ impl DriverCore {
         }
         Err(first_failure
             .unwrap_or_else(|| Error::new(ErrorKind::Configuration, "the account has no endpoint")))
+    }
+
+    fn is_out_of_service(&self, endpoint: &CosmosEndpoint) -> bool {
+        let now = self.platform.now();
+        let known = self.location.load();
+        known.is_some_and(|known| known.account.unavailability(endpoint, Access::Read, now).is_some())
     }
 
     async fn read_account_at(&self, endpoint: &CosmosEndpoint) -> Result<AccountProperties, Error> {
@@ -89,7 +107,7 @@ impl DriverCore {
                 return Err(Error::aborted(AbortKind::FinalStatus, result, diagnostics));
             }
         };
-        let properties = from_json::<AccountProperties>("account", &body).map_err(|error| {
+        let properties = serde_json::from_slice::<AccountProperties>(&body).map_err(|error| {
             let message = format!(
                 "{endpoint} did not answer as a Cosmos DB account does (check the endpoint): {error}"
             );
@@ -121,13 +139,13 @@ impl DriverCore {
         let started = self.platform.now();
         let leg = Leg {
             request: build_transport_request(&operation, &routing, &session, settings),
-            activity_id: &activity_id,
+            activity_id,
             container_rid: None,
             partition: None,
             is_overridden: false,
         };
         let mut attempts = Vec::with_capacity(1);
-        let result = self.transport.execute(leg, &mut attempts).await;
+        let result = self.transport.execute_boxed(leg, started, &mut attempts).await;
         let diagnostics = DiagnosticsContext {
             operation: operation.operation_type(),
             resource: operation.resource_type(),

@@ -77,6 +77,10 @@ impl DriverCore {
             let reachable = result.answer().is_some();
             core.location.probed(&endpoint, reachable, core.platform.now());
             core.lock_probing().remove(&endpoint);
+            if !reachable {
+                // The service may have moved on without it.
+                core.refresh_account_soon(None).await;
+            }
         });
     }
 

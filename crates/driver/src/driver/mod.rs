@@ -68,9 +68,10 @@ impl CosmosDriver {
         options: &OperationOptions,
     ) -> Result<CosmosResponse, Error> {
         let core = &*self.core;
+        let now = core.platform.now();
         let timeout = core.options.request(options).end_to_end_timeout();
-        let deadline = timeout.map(|timeout| Deadline::after(core.platform.now(), timeout));
-        let run = OperationPipeline::new(core, operation, options, deadline).run();
+        let deadline = timeout.map(|timeout| Deadline::after(now, timeout));
+        let run = OperationPipeline::new(core, operation, options, deadline, now).run();
         #[cfg(feature = "tracing")]
         // Boxed, as the span's wrapper would take the room of the whole operation a second time.
         let run = crate::telemetry::observed(

@@ -22,6 +22,9 @@ pub enum ErrorKind {
     BadRequest,
     /// 404: it is not there. Not retried.
     NotFound,
+    /// 404/1002: no region has what the session has seen, yet or any more. Retried in place and in other regions.
+    /// Nothing is said about the item.
+    SessionNotAvailable,
     /// 409: there is one already. Not retried.
     Conflict,
     /// 412: the resource is not of the version that was asked for. Not retried.
@@ -46,6 +49,9 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     pub(super) fn of_status(status: CosmosStatus) -> Self {
+        if status.is_read_session_not_available() {
+            return Self::SessionNotAvailable;
+        }
         match status.code().as_u16() {
             400 => Self::BadRequest,
             401 => Self::Unauthorized,
@@ -92,6 +98,7 @@ impl ErrorKind {
             | Self::Forbidden
             | Self::BadRequest
             | Self::NotFound
+            | Self::SessionNotAvailable
             | Self::Conflict
             | Self::PreconditionFailed
             | Self::TooLarge
@@ -109,6 +116,9 @@ impl ErrorKind {
             Self::Forbidden => "check the role of the identity and the account's firewall",
             Self::Throttled => "lower the load, or raise the throughput",
             Self::Unavailable => "try again later",
+            Self::SessionNotAvailable => {
+                "try again later, or begin a new session if what it has seen was lost"
+            }
             Self::Configuration
             | Self::Credential
             | Self::BadRequest

@@ -2,7 +2,7 @@
 //! second time elsewhere.
 
 use cosmonaut_policy::{
-    AttemptSettings, Effects, ExecutionContext, HedgeContext, HedgeLeg, HedgePlan, LocationSnapshot,
+    AttemptSettings, Effects, ExecutionContext, HedgeContext, HedgeLeg, HedgePlan, LocationSnapshot, Moment,
     OperationRetryState, Probe, RoutingDecision, SessionSource, SessionState, TransportResult,
     build_transport_request, hedge_win_effects, plan_hedge, resolve_endpoint, resolve_session,
 };
@@ -22,10 +22,11 @@ pub(super) struct Attempted {
 
 impl OperationPipeline<'_> {
     /// Makes an attempt.
-    pub(super) async fn attempt(&mut self, location: &LocationSnapshot, progress: &Progress) -> Attempted {
+    pub(super) async fn attempt(&mut self, progress: &Progress) -> Attempted {
         let core = self.core;
-        let Progress { target, retry_state, .. } = progress;
-        let routing = self.route(location, retry_state);
+        let now = core.platform.now();
+        let Progress { location, target, retry_state, .. } = progress;
+        let routing = self.route(location, retry_state, now);
         let ticket = match &routing.probe {
             Probe::UnderWay(ticket) => Some(ticket.clone()),
             Probe::No | Probe::Proposed { .. } => None,
@@ -38,17 +39,16 @@ impl OperationPipeline<'_> {
         };
         let guard = ProbeGuard::new(&core.location, &*core.platform, ticket);
         let session = self.session(progress, settings.multiple_write_locations);
-        let activity_id = self.diagnostics.activity_id.clone();
         let primary = Leg {
             request: build_transport_request(self.operation, &routing, &session, settings),
-            activity_id: &activity_id,
+            activity_id: self.diagnostics.activity_id,
             container_rid: target.container.as_ref().map(|container| &container.rid_header),
             partition: retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
         };
-        let attempted = match self.hedge_plan(location, retry_state, &routing) {
+        let attempted = match self.hedge_plan(progress, &routing, now) {
             None => {
-                let result = core.transport.execute(primary, &mut self.diagnostics.attempts).await;
+                let result = core.transport.execute(primary, now, &mut self.diagnostics.attempts).await;
                 Attempted { routing, result, hedge_effects: Effects::NONE }
             }
             Some(plan) => {
@@ -57,7 +57,7 @@ impl OperationPipeline<'_> {
                 let is_overridden = plan.routing.partition_override.is_some();
                 let secondary = Leg { request, is_overridden, ..primary };
                 let hedge = Hedge { primary, secondary, after: plan.after };
-                let hedged = Box::pin(core.transport.hedge(hedge, &mut self.diagnostics.attempts)).await;
+                let hedged = core.transport.hedge(hedge, now, &mut self.diagnostics.attempts).await;
                 self.settled(retry_state, routing, plan.routing, hedged)
             }
         };
@@ -68,9 +68,13 @@ impl OperationPipeline<'_> {
     }
 
     /// Where the attempt goes. A probe that another has begun meanwhile is not proposed a second time.
-    fn route(&self, location: &LocationSnapshot, retry_state: &OperationRetryState) -> RoutingDecision {
+    fn route(
+        &self,
+        location: &LocationSnapshot,
+        retry_state: &OperationRetryState,
+        now: Moment,
+    ) -> RoutingDecision {
         let core = self.core;
-        let now = core.platform.now();
         let mut routing = resolve_endpoint(self.operation, retry_state, location, now);
         let Probe::Proposed { partition, mechanism } = &routing.probe else { return routing };
         if let Some(ticket) = core.location.begin_probe(*mechanism, partition, now) {
@@ -99,12 +103,8 @@ impl OperationPipeline<'_> {
         resolve_session(self.operation, *consistency, multiple_write_locations, source)
     }
 
-    fn hedge_plan(
-        &self,
-        location: &LocationSnapshot,
-        retry_state: &OperationRetryState,
-        routing: &RoutingDecision,
-    ) -> Option<HedgePlan> {
+    fn hedge_plan(&self, progress: &Progress, routing: &RoutingDecision, now: Moment) -> Option<HedgePlan> {
+        let Progress { location, retry_state, .. } = progress;
         // Nothing is looked up for an account where hedging is no question.
         if location.account.endpoints_for(self.operation).len() < 2 || !retry_state.is_initial() {
             return None;
@@ -121,7 +121,7 @@ impl OperationPipeline<'_> {
             observed: self.core.latencies.observed(&routing.endpoint, kind),
             deadline: self.deadline,
         };
-        plan_hedge(&context, self.core.platform.now())
+        plan_hedge(&context, now)
     }
 
     fn settled(

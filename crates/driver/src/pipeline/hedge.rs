@@ -1,14 +1,14 @@
 //! A second region in case the first is slow. Nothing is started if the first answers in time, and the loser
 //! is dropped.
 
-use std::pin::pin;
 use std::time::Duration;
 
-use cosmonaut_policy::{HedgeLeg, TransportResult, pick_hedge_result, settles_hedge};
+use cosmonaut_policy::{HedgeLeg, Moment, TransportResult, pick_hedge_result, settles_hedge};
 
 use super::transport::{Leg, TransportPipeline};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
 use crate::race::{Either, race};
+use crate::transport::BoxFuture;
 
 /// The legs of a hedged attempt, and when the second starts.
 pub(super) struct Hedge<'a> {
@@ -26,15 +26,20 @@ pub(super) struct Hedged {
 
 impl TransportPipeline {
     /// Makes an attempt that a second one may join.
-    pub(super) async fn hedge(&self, hedge: Hedge<'_>, attempts: &mut Vec<AttemptDiagnostics>) -> Hedged {
+    pub(super) async fn hedge(
+        &self,
+        hedge: Hedge<'_>,
+        started: Moment,
+        attempts: &mut Vec<AttemptDiagnostics>,
+    ) -> Hedged {
         let (mut first_tries, mut second_tries) = (Vec::with_capacity(1), Vec::new());
         let outcome = {
-            let mut primary = pin!(self.execute(hedge.primary, &mut first_tries));
+            let mut primary = self.execute_boxed(hedge.primary, started, &mut first_tries);
             match race(primary.as_mut(), self.platform.sleep(hedge.after).as_mut()).await {
                 Either::First(result) => (Hedged { winner: HedgeLeg::Primary, result }, None),
                 Either::Second(()) => {
-                    let secondary = pin!(self.execute(hedge.secondary, &mut second_tries));
                     let second_started = self.platform.now();
+                    let secondary = self.execute_boxed(hedge.secondary, second_started, &mut second_tries);
                     let (hedged, dropped) = settle(&hedge, primary, secondary).await;
                     (hedged, Some((second_started, dropped)))
                 }
@@ -45,7 +50,6 @@ impl TransportPipeline {
             let now = self.platform.now();
             match dropped {
                 Some(HedgeLeg::Primary) => {
-                    let started = now - (now.since(second_started) + hedge.after);
                     first_tries.push(cancelled(&hedge.primary, started, now.since(started)));
                 }
                 Some(HedgeLeg::Secondary) => {
@@ -78,8 +82,8 @@ impl TransportPipeline {
 /// Waits until one leg settles it or both are done. Also says which leg had to be dropped.
 async fn settle(
     hedge: &Hedge<'_>,
-    mut primary: std::pin::Pin<&mut impl Future<Output = TransportResult>>,
-    mut secondary: std::pin::Pin<&mut impl Future<Output = TransportResult>>,
+    mut primary: BoxFuture<'_, TransportResult>,
+    mut secondary: BoxFuture<'_, TransportResult>,
 ) -> (Hedged, Option<HedgeLeg>) {
     let operation = hedge.primary.operation();
     let (first, second) = match race(primary.as_mut(), secondary.as_mut()).await {
@@ -102,7 +106,7 @@ fn note(tries: &mut [AttemptDiagnostics], next: NextStep) {
     }
 }
 
-fn cancelled(leg: &Leg<'_>, started: cosmonaut_policy::Moment, latency: Duration) -> AttemptDiagnostics {
+fn cancelled(leg: &Leg<'_>, started: Moment, latency: Duration) -> AttemptDiagnostics {
     AttemptDiagnostics {
         context: leg.request.execution_context(),
         endpoint: leg.request.endpoint().clone(),

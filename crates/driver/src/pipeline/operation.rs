@@ -2,12 +2,14 @@
 //!
 //! How one attempt is made is in `attempt`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut_policy::{
     AbortKind, Attempt, CosmosOperation, Deadline, Effects, ExecutionContext, LocationEffect,
-    OperationAction, OperationRetryState, OperationType, ReadConsistency, StaleCache, TransportOutcome,
-    TransportResult, evaluate_transport_result, resolve_read_consistency, teaches_session,
+    LocationSnapshot, Moment, OperationAction, OperationRetryState, OperationType, ReadConsistency,
+    StaleCache, TransportOutcome, TransportResult, evaluate_transport_result, resolve_read_consistency,
+    teaches_session,
 };
 use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
 use http::HeaderMap;
@@ -22,6 +24,7 @@ use crate::error::{Error, ErrorKind};
 use crate::options::OperationOptions;
 use crate::platform::chance;
 use crate::response::CosmosResponse;
+use crate::transport::BoxFuture;
 
 /// One run of an operation.
 pub(crate) struct OperationPipeline<'a> {
@@ -34,6 +37,8 @@ pub(crate) struct OperationPipeline<'a> {
 
 /// What is known before an attempt.
 pub(super) struct Progress {
+    /// What is in service. Each attempt looks anew, as a refresh may have come in between.
+    pub(super) location: Arc<LocationSnapshot>,
     pub(super) target: Target,
     pub(super) consistency: ReadConsistency,
     pub(super) retry_state: OperationRetryState,
@@ -78,12 +83,13 @@ impl<'a> OperationPipeline<'a> {
         operation: &'a CosmosOperation,
         options: &'a OperationOptions,
         deadline: Option<Deadline>,
+        now: Moment,
     ) -> Self {
         let diagnostics = DiagnosticsContext {
             operation: operation.operation_type(),
             resource: operation.resource_type(),
             activity_id: core.new_activity_id(),
-            started: core.platform.now(),
+            started: now,
             elapsed: Duration::ZERO,
             attempts: Vec::with_capacity(1),
         };
@@ -116,13 +122,13 @@ impl<'a> OperationPipeline<'a> {
         }
     }
 
-    /// What must be known before the first attempt. Usually it all is; what is not is boxed here and below,
-    /// so that every operation's future does not carry room for what rarely happens.
+    /// What must be known before the first attempt. Usually it all is; what rarely happens, here and below, is
+    /// on the heap, so that no operation's future carries room for it.
     async fn prepare(&self) -> Result<Progress, Error> {
         let core = self.core;
         let location = match core.location.load() {
             Some(location) => location,
-            None => Box::pin(core.within(self.deadline, core.read_location())).await?,
+            None => core.within(self.deadline, core.read_location()).await?,
         };
         let options = core.options.request(self.options);
         let level = location.account.default_consistency;
@@ -131,33 +137,31 @@ impl<'a> OperationPipeline<'a> {
             Some(target) => target,
             None => {
                 let fetched = core.fetched_target(self.operation, self.deadline);
-                Box::pin(core.within(self.deadline, fetched)).await?
+                core.within(self.deadline, fetched).await?
             }
         };
         let excluded = options.excluded_regions().map_or(&[][..], Vec::as_slice);
         let retry_state = OperationRetryState::initial(target.partition.clone(), excluded);
-        Ok(Progress { target, consistency, retry_state, context: ExecutionContext::Initial })
+        Ok(Progress { location, target, consistency, retry_state, context: ExecutionContext::Initial })
     }
 
     /// One attempt, and what it leads to.
     async fn step(&mut self, progress: &Progress) -> Result<Step, Failure> {
         let core = self.core;
-        // A refresh may have come in between, so each attempt looks anew.
-        let location = core.location.load().expect("the account was read before the first attempt");
-        let Attempted { routing, result, hedge_effects } = self.attempt(&location, progress).await;
+        let Attempted { routing, result, hedge_effects } = self.attempt(progress).await;
         self.learn(progress, &result);
         let attempt = Attempt {
             operation: self.operation,
             routing: &routing,
             retry_state: &progress.retry_state,
-            location: &location,
+            location: &progress.location,
             limits: &core.limits,
             deadline: self.deadline,
         };
         let chance = if result.is_success() { 0.0 } else { chance(&*core.platform) };
         let (action, effects) = evaluate_transport_result(&attempt, &result, core.platform.now(), chance);
         if self.apply(effects) | self.apply(hedge_effects) {
-            Box::pin(core.refresh_account_soon(self.deadline)).await;
+            core.refresh_account_soon(self.deadline).await;
         }
         self.decide(action, result)
     }
@@ -207,8 +211,11 @@ impl<'a> OperationPipeline<'a> {
         progress.retry_state = retry.state;
         if let Some(stale) = retry.stale {
             let refreshed = self.refreshed_target(stale, &progress.target);
-            progress.target = Box::pin(self.core.within(self.deadline, refreshed)).await?;
+            progress.target = self.core.within(self.deadline, refreshed).await?;
             progress.retry_state.partition = progress.target.partition.clone();
+        }
+        if let Some(location) = self.core.location.load() {
+            progress.location = location;
         }
         Ok(())
     }
@@ -253,23 +260,30 @@ impl<'a> OperationPipeline<'a> {
         refresh
     }
 
-    async fn refreshed_target(&self, stale: StaleCache, target: &Target) -> Result<Target, Error> {
+    fn refreshed_target<'b>(
+        &'b self,
+        stale: StaleCache,
+        target: &'b Target,
+    ) -> BoxFuture<'b, Result<Target, Error>> {
         let core = self.core;
-        if let (Some(path), Some(container)) = (container_path(self.operation.path()), &target.container) {
-            match stale {
-                StaleCache::Container => {
-                    core.containers.forget(path, container);
-                    core.sessions.forget(container.rid);
-                }
-                StaleCache::PartitionKeyRanges => {
-                    core.refresh_ranges(path, container, self.deadline).await?;
+        Box::pin(async move {
+            if let (Some(path), Some(container)) = (container_path(self.operation.path()), &target.container)
+            {
+                match stale {
+                    StaleCache::Container => {
+                        core.containers.forget(path, container);
+                        core.sessions.forget(container.rid);
+                    }
+                    StaleCache::PartitionKeyRanges => {
+                        core.refresh_ranges(path, container, self.deadline).await?;
+                    }
                 }
             }
-        }
-        match core.known_target(self.operation)? {
-            Some(target) => Ok(target),
-            None => core.fetched_target(self.operation, self.deadline).await,
-        }
+            match core.known_target(self.operation)? {
+                Some(target) => Ok(target),
+                None => core.fetched_target(self.operation, self.deadline).await,
+            }
+        })
     }
 
     fn complete(&self, result: TransportResult) -> Result<Step, Failure> {

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use cosmonaut_policy::{CosmosOperation, Deadline, OperationType, PartitionId, Precondition};
-use cosmonaut_wire::model::{ContainerProperties, FeedEnvelope, PartitionKeyRange, from_json};
+use cosmonaut_wire::model::FeedEnvelope;
 use cosmonaut_wire::{PartitionKeyRangeId, ResourcePath, ResourceType, headers};
 use http::{HeaderValue, StatusCode, header};
 
-use crate::cache::{Container, PartitionRange, RangeMap, container_path};
+use crate::cache::{
+    Container, ContainerDescription, PartitionRange, RangeDescription, RangeMap, container_path,
+};
 use crate::driver::DriverCore;
 use crate::error::{Error, ErrorKind};
+use crate::transport::BoxFuture;
 
 /// Pages of partitions that are read at most. An account has far fewer; a server that never ends is not
 /// followed.
@@ -53,18 +56,20 @@ impl DriverCore {
 
     /// What an operation is for, with what is not known fetched. If the container cannot be read, the
     /// operation is sent without knowing: its own answer says more than that of a question it did not ask.
-    pub(super) async fn fetched_target(
-        &self,
-        operation: &CosmosOperation,
+    pub(super) fn fetched_target<'a>(
+        &'a self,
+        operation: &'a CosmosOperation,
         deadline: Option<Deadline>,
-    ) -> Result<Target, Error> {
-        let Some(path) = container_path(operation.path()) else { return Ok(Target::default()) };
-        match self.fetch_target(operation, path, deadline).await {
-            Err(error) if error.status().is_some() && error.kind() != ErrorKind::DeadlineExceeded => {
-                Ok(Target::default())
+    ) -> BoxFuture<'a, Result<Target, Error>> {
+        Box::pin(async move {
+            let Some(path) = container_path(operation.path()) else { return Ok(Target::default()) };
+            match self.fetch_target(operation, path, deadline).await {
+                Err(error) if error.status().is_some() && error.kind() != ErrorKind::DeadlineExceeded => {
+                    Ok(Target::default())
+                }
+                result => result,
             }
-            result => result,
-        }
+        })
     }
 
     async fn fetch_target(
@@ -109,8 +114,9 @@ impl DriverCore {
     async fn fetch_container(&self, path: &str, deadline: Option<Deadline>) -> Result<Container, Error> {
         let read = CosmosOperation::new(OperationType::Read, ResourcePath::parse(path)?);
         let response = self.run_metadata(&read, deadline).await?;
-        let properties = from_json::<ContainerProperties>("container", response.body());
-        Container::of(properties.map_err(|error| Error::caused_by(ErrorKind::InvalidResponse, error))?)
+        let description: ContainerDescription =
+            serde_json::from_slice(response.body()).map_err(unreadable("container"))?;
+        Container::of(description)
     }
 
     /// Follows the feed of partitions from where the known map ends, or from its beginning if that leads
@@ -144,7 +150,7 @@ impl DriverCore {
         feed: &Arc<ResourcePath>,
         mut etag: Option<HeaderValue>,
         deadline: Option<Deadline>,
-    ) -> Result<(Vec<PartitionKeyRange>, Option<HeaderValue>), Error> {
+    ) -> Result<(Vec<RangeDescription>, Option<HeaderValue>), Error> {
         let mut ranges = Vec::new();
         for _ in 0..MOST_PAGES {
             let mut page = CosmosOperation::new(OperationType::ChangeFeed, Arc::clone(feed))
@@ -170,13 +176,17 @@ impl DriverCore {
     }
 }
 
-fn read_ranges(body: &[u8], into: &mut Vec<PartitionKeyRange>) -> Result<(), Error> {
-    let invalid = |error| Error::caused_by(ErrorKind::InvalidResponse, error);
-    let page = FeedEnvelope::parse(ResourceType::PartitionKeyRange, body).map_err(invalid)?;
+fn read_ranges(body: &[u8], into: &mut Vec<RangeDescription>) -> Result<(), Error> {
+    let page = FeedEnvelope::parse(ResourceType::PartitionKeyRange, body)
+        .map_err(|error| Error::caused_by(ErrorKind::InvalidResponse, error))?;
     for item in page.items {
-        into.push(from_json("partition key range", item.get().as_bytes()).map_err(invalid)?);
+        into.push(serde_json::from_slice(item.get().as_bytes()).map_err(unreadable("partition key range"))?);
     }
     Ok(())
+}
+
+fn unreadable(document: &'static str) -> impl Fn(serde_json::Error) -> Error {
+    move |error| Error::new(ErrorKind::InvalidResponse, format!("reading {document}: {error}"))
 }
 
 fn invalid_key(error: cosmonaut_wire::partition_key::KeyShapeError) -> Error {

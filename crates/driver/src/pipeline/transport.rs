@@ -6,17 +6,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_policy::{
-    CosmosOperation, PartitionId, RequestSentStatus, ThrottleAction, ThrottleRetryState, TransportOutcome,
-    TransportRequest, TransportResult, TransportTry, attempt_timeout, evaluate_transport_retry,
+    CosmosOperation, Deadline, Moment, PartitionId, RequestSentStatus, ThrottleAction, ThrottleRetryState,
+    TransportOutcome, TransportRequest, TransportResult, TransportTry, attempt_timeout,
+    evaluate_transport_retry,
 };
 use cosmonaut_wire::headers;
-use http::{HeaderMap, HeaderValue, Request, header};
+use http::{HeaderMap, HeaderValue, Request, Response, header};
 
+use crate::activity_id::ActivityId;
 use crate::clock::DateCache;
 use crate::credential::{CredentialError, Signer};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
 use crate::platform::{Platform, chance};
-use crate::transport::{AdaptiveTransport, Sent, TransportError, Try};
+use crate::transport::{AdaptiveTransport, BoxFuture, Sent, SentOver, TransportError, Try};
 
 /// The protocol version that the driver speaks.
 const VERSION: HeaderValue = HeaderValue::from_static("2020-07-15");
@@ -39,7 +41,7 @@ pub(crate) struct TransportPipeline {
 #[derive(Clone, Copy)]
 pub(crate) struct Leg<'a> {
     pub(crate) request: TransportRequest<'a>,
-    pub(crate) activity_id: &'a HeaderValue,
+    pub(crate) activity_id: ActivityId,
     /// The container that is meant, so that one made anew under its name is noticed.
     pub(crate) container_rid: Option<&'a HeaderValue>,
     #[cfg_attr(
@@ -52,16 +54,17 @@ pub(crate) struct Leg<'a> {
 }
 
 impl TransportPipeline {
-    /// Makes an attempt. Every try is added to `attempts`.
+    /// Makes an attempt that begins now. Every try is added to `attempts`.
     pub(crate) async fn execute(
         &self,
         leg: Leg<'_>,
+        now: Moment,
         attempts: &mut Vec<AttemptDiagnostics>,
     ) -> TransportResult {
         let mut state = self.throttling;
-        let mut avoid = None;
+        let (mut started, mut avoid) = (now, None);
         loop {
-            let (result, shard) = self.try_once(&leg, avoid, attempts).await;
+            let (result, shard) = self.try_once(&leg, started, avoid, attempts).await;
             let result = TransportResult { may_have_applied_before: state.may_have_applied, ..result };
             if result.is_success() {
                 return result;
@@ -80,7 +83,19 @@ impl TransportPipeline {
                 }
                 ThrottleAction::Propagate => return result,
             }
+            started = self.platform.now();
         }
+    }
+
+    /// As [`execute`](Self::execute), on the heap: for all but the usual case, so that the way to the network is
+    /// not compiled anew for each.
+    pub(crate) fn execute_boxed<'a>(
+        &'a self,
+        leg: Leg<'a>,
+        now: Moment,
+        attempts: &'a mut Vec<AttemptDiagnostics>,
+    ) -> BoxFuture<'a, TransportResult> {
+        Box::pin(self.execute(leg, now, attempts))
     }
 
     fn next(&self, leg: &Leg<'_>, outcome: &TransportOutcome, state: &ThrottleRetryState) -> ThrottleAction {
@@ -96,64 +111,44 @@ impl TransportPipeline {
     async fn try_once(
         &self,
         leg: &Leg<'_>,
+        started: Moment,
         avoid: Option<u64>,
         attempts: &mut Vec<AttemptDiagnostics>,
     ) -> (TransportResult, Option<u64>) {
-        let started = self.platform.now();
-        let deadline = leg.request.deadline();
+        let (endpoint, deadline) = (leg.request.endpoint(), leg.request.deadline());
         let Some(limit) = attempt_timeout(deadline, self.request_timeout, started) else {
             let outcome = TransportOutcome::DeadlineExceeded { request_sent: RequestSentStatus::NotSent };
             return (TransportResult::new(outcome, Duration::ZERO), None);
         };
+        let (outcome, sent_over, ended) = match self.http_request(leg).await {
+            Err(error) => {
+                let request_sent = RequestSentStatus::NotSent;
+                let outcome = TransportOutcome::TransportError { error: Arc::new(error), request_sent };
+                (outcome, SentOver::default(), self.platform.now())
+            }
+            Ok(request) => {
+                let attempt = Try { endpoint, request, limit, avoid };
+                let Sent { result, over, ended } = self.transport.send(attempt).await;
+                (outcome_of(result, deadline, ended), over, ended)
+            }
+        };
+        let latency = ended.since(started);
         let mut record = AttemptDiagnostics {
             context: leg.request.execution_context(),
-            endpoint: leg.request.endpoint().clone(),
+            endpoint: endpoint.clone(),
             partition_override: leg.is_overridden,
-            protocol: None,
-            shard: None,
+            protocol: sent_over.version,
+            shard: sent_over.shard,
             started,
-            latency: Duration::ZERO,
+            latency,
             outcome: AttemptOutcome::DeadlineExceeded,
             request_charge: 0.0,
             service_latency: None,
             next: NextStep::Done,
         };
-        let outcome = match self.http_request(leg).await {
-            Err(error) => TransportOutcome::TransportError {
-                error: Arc::new(error),
-                request_sent: RequestSentStatus::NotSent,
-            },
-            Ok(request) => {
-                let endpoint = leg.request.endpoint();
-                let Sent { result, version, shard } =
-                    self.transport.send(Try { endpoint, request, limit, avoid }).await;
-                record.protocol = version;
-                record.shard = shard;
-                match result {
-                    Ok(response) => {
-                        let (head, body) = response.into_parts();
-                        TransportResult::from_response(head.status, head.headers, body, Duration::ZERO)
-                            .outcome
-                    }
-                    Err(error) => {
-                        let out_of_time =
-                            deadline.is_some_and(|deadline| deadline.has_passed(self.platform.now()));
-                        let request_sent = error.sent();
-                        if out_of_time {
-                            TransportOutcome::DeadlineExceeded { request_sent }
-                        } else {
-                            TransportOutcome::TransportError { error: Arc::new(error), request_sent }
-                        }
-                    }
-                }
-            }
-        };
-        record.latency = self.platform.now().since(started);
-        let latency = record.latency;
-        let shard = record.shard;
         note_outcome(&mut record, &outcome);
         attempts.push(record);
-        (TransportResult::new(outcome, latency), shard)
+        (TransportResult::new(outcome, latency), sent_over.shard)
     }
 
     async fn http_request(&self, leg: &Leg<'_>) -> Result<Request<Bytes>, CredentialError> {
@@ -168,7 +163,7 @@ impl TransportPipeline {
         *request.headers_mut() = HeaderMap::with_capacity(USUAL_HEADERS);
         let map = request.headers_mut();
         map.insert(headers::VERSION, VERSION);
-        map.insert(headers::ACTIVITY_ID, leg.activity_id.clone());
+        map.insert(headers::ACTIVITY_ID, leg.activity_id.to_header());
         map.insert(header::USER_AGENT, self.user_agent.clone());
         if let Some(rid) = leg.container_rid {
             map.insert(headers::INTENDED_COLLECTION_RID, rid.clone());
@@ -187,6 +182,28 @@ impl Leg<'_> {
     /// What the caller wants.
     pub(crate) fn operation(&self) -> &CosmosOperation {
         self.request.operation()
+    }
+}
+
+/// How a try that was sent, or was meant to be, has ended.
+fn outcome_of(
+    result: Result<Response<Bytes>, TransportError>,
+    deadline: Option<Deadline>,
+    ended: Moment,
+) -> TransportOutcome {
+    match result {
+        Ok(response) => {
+            let (head, body) = response.into_parts();
+            TransportResult::from_response(head.status, head.headers, body, Duration::ZERO).outcome
+        }
+        Err(error) => {
+            let request_sent = error.sent();
+            if deadline.is_some_and(|deadline| deadline.has_passed(ended)) {
+                TransportOutcome::DeadlineExceeded { request_sent }
+            } else {
+                TransportOutcome::TransportError { error: Arc::new(error), request_sent }
+            }
+        }
     }
 }
 

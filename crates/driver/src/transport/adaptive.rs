@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
-use cosmonaut_policy::{CosmosEndpoint, ShardStats, ShardingConfig};
+use cosmonaut_policy::{CosmosEndpoint, Moment, ShardStats, ShardingConfig};
 use http::{Request, Response};
 
 use super::connector::HttpVersion;
@@ -21,9 +21,17 @@ use super::time_limit::TimeLimit;
 use crate::platform::Platform;
 use crate::tasks::BackgroundTaskManager;
 
-/// What came of sending, and over what it went.
+/// What came of sending.
 pub(crate) struct Sent {
     pub(crate) result: Result<Response<Bytes>, TransportError>,
+    pub(crate) over: SentOver,
+    /// When it was over.
+    pub(crate) ended: Moment,
+}
+
+/// What a request went over; nothing if it came to no connection.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SentOver {
     pub(crate) version: Option<HttpVersion>,
     pub(crate) shard: Option<u64>,
 }
@@ -82,15 +90,13 @@ impl AdaptiveTransport {
 
     /// Sends once.
     pub(crate) async fn send(&self, attempt: Try<'_>) -> Sent {
-        let endpoint = self.endpoint(attempt.endpoint);
         let progress = SendProgress::new();
-        let shown = endpoint.server.shown();
-        let limit = TimeLimit { platform: &*self.platform, limit: attempt.limit, endpoint: shown };
-        let strategy = match endpoint.strategy.load_full() {
+        let limit = TimeLimit { platform: &*self.platform, limit: attempt.limit, endpoint: attempt.endpoint };
+        let strategy = match self.known_strategy(attempt.endpoint) {
             Some(strategy) => strategy,
-            None => match Box::pin(limit.apply(self.negotiate(&endpoint), &progress)).await {
-                Ok(strategy) => strategy,
-                Err(error) => return Sent { result: Err(error), version: None, shard: None },
+            None => match Box::pin(limit.apply(self.negotiate(attempt.endpoint), &progress)).await {
+                (Ok(strategy), _) => strategy,
+                (Err(error), ended) => return Sent { result: Err(error), over: SentOver::default(), ended },
             },
         };
         let sent = match &*strategy {
@@ -104,18 +110,23 @@ impl AdaptiveTransport {
                 let shard = Some(lease.shard().id());
                 #[cfg(feature = "fault_injection")]
                 crate::fault_injection::tag_shard(&mut request, lease.shard().id());
-                let result = sharded.send(&lease, request, &progress, &limit).await;
-                Sent { result, version: Some(HttpVersion::Http2), shard }
+                let (result, ended) = sharded.send(&lease, request, &progress, &limit).await;
+                Sent { result, over: SentOver { version: Some(HttpVersion::Http2), shard }, ended }
             }
             Strategy::Plain(client) => {
-                let result = limit.apply(client.send(attempt.request, &progress), &progress).await;
-                Sent { result, version: Some(HttpVersion::Http1), shard: None }
+                let (result, ended) = limit.apply(client.send(attempt.request, &progress), &progress).await;
+                Sent { result, over: SentOver { version: Some(HttpVersion::Http1), shard: None }, ended }
             }
         };
         if let Err(error) = &sent.result {
-            endpoint.learn_from(error, &strategy);
+            self.endpoint(attempt.endpoint).learn_from(error, &strategy);
         }
         sent
+    }
+
+    /// How to send to an endpoint that has been asked.
+    fn known_strategy(&self, endpoint: &CosmosEndpoint) -> Option<Arc<Strategy>> {
+        self.endpoints.load().get(endpoint)?.strategy.load_full()
     }
 
     fn endpoint(&self, endpoint: &CosmosEndpoint) -> Arc<EndpointTransport> {
@@ -135,7 +146,8 @@ impl AdaptiveTransport {
         self.endpoints.load().get(endpoint).map_or(new, Arc::clone)
     }
 
-    async fn negotiate(&self, endpoint: &EndpointTransport) -> Result<Arc<Strategy>, TransportError> {
+    async fn negotiate(&self, endpoint: &CosmosEndpoint) -> Result<Arc<Strategy>, TransportError> {
+        let endpoint = self.endpoint(endpoint);
         let _one_at_a_time = endpoint.asking.lock().await;
         if let Some(strategy) = endpoint.strategy.load_full() {
             return Ok(strategy);
@@ -175,8 +187,7 @@ impl AdaptiveTransport {
 
     /// The shards of an endpoint; none if it does not speak HTTP/2 or has not been asked.
     pub(crate) fn shards(&self, endpoint: &CosmosEndpoint) -> Vec<ShardStats> {
-        let strategy = self.endpoints.load().get(endpoint).and_then(|known| known.strategy.load_full());
-        match strategy.as_deref() {
+        match self.known_strategy(endpoint).as_deref() {
             Some(Strategy::Sharded(sharded)) => sharded.stats(),
             Some(Strategy::Plain(_)) | None => Vec::new(),
         }

@@ -1,5 +1,6 @@
 //! [`HttpClient`] on hyper: a client is one HTTP/2 connection, or a pool of HTTP/1.1 connections.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwapOption;
@@ -117,7 +118,7 @@ impl Http2Client {
             return Err(not_sent(&self.server, TransportErrorKind::OtherVersion));
         }
         let pump = Arc::new(OnceLock::new());
-        let executor = Executor { platform: Arc::clone(&self.shared.platform), pump: Arc::downgrade(&pump) };
+        let executor = Executor::new(Arc::clone(&self.shared.platform), Arc::downgrade(&pump));
         let head = u32::try_from(self.shared.config.max_response_head).unwrap_or(u32::MAX);
         let (sender, connection) = http2::Builder::new(executor)
             .initial_max_send_streams(STREAMS_BEFORE_SETTINGS)
@@ -271,18 +272,30 @@ async fn whole_response(
 /// Runs what hyper spawns for a connection through the platform. The first of these is what moves the bytes;
 /// all others end when it does.
 #[derive(Clone)]
-struct Executor {
+struct Executor(Arc<ConnectionTasks>);
+
+struct ConnectionTasks {
     platform: Arc<dyn Platform>,
     /// Weak, as hyper keeps a clone of this for each request: those must not keep alive what would end them.
     pump: Weak<OnceLock<Task>>,
+    is_pump_started: AtomicBool,
+}
+
+impl Executor {
+    fn new(platform: Arc<dyn Platform>, pump: Weak<OnceLock<Task>>) -> Self {
+        Self(Arc::new(ConnectionTasks { platform, pump, is_pump_started: AtomicBool::new(false) }))
+    }
 }
 
 impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
     fn execute(&self, future: F) {
-        let task = self.platform.spawn(Box::pin(future));
-        match self.pump.upgrade().filter(|pump| pump.get().is_none()) {
-            Some(pump) => pump.set(task).unwrap_or_else(Task::detach),
-            None => task.detach(),
+        let ConnectionTasks { platform, pump, is_pump_started } = &*self.0;
+        if is_pump_started.load(Ordering::Relaxed) || is_pump_started.swap(true, Ordering::Relaxed) {
+            return platform.spawn_detached(Box::pin(future));
+        }
+        // Whoever has given up connecting wants no pump.
+        if let Some(pump) = pump.upgrade() {
+            pump.set(platform.spawn(Box::pin(future))).unwrap_or_else(Task::detach);
         }
     }
 }

@@ -15,7 +15,7 @@ mod sharded_transport;
 mod time_limit;
 mod tls;
 
-pub(crate) use adaptive::{AdaptiveTransport, Sent, Try};
+pub(crate) use adaptive::{AdaptiveTransport, Sent, SentOver, Try};
 pub use connector::HttpVersion;
 pub use endpoint::{Authority, InvalidEndpoint};
 pub use error::{RequestSentStatus, TransportError, TransportErrorKind};

@@ -18,6 +18,8 @@ pub(crate) struct ClientShard {
     /// In nanoseconds since the start; 0 is never.
     last_success: AtomicU64,
     last_request: AtomicU64,
+    /// Requests since they were last counted. Here and not in the pool, where all shards would share it.
+    requests: AtomicU64,
     consecutive_failures: AtomicU32,
     marked_for_eviction: AtomicBool,
 }
@@ -32,6 +34,7 @@ impl ClientShard {
             busy_since: AtomicU64::new(0),
             last_success: AtomicU64::new(0),
             last_request: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
             consecutive_failures: AtomicU32::new(0),
             marked_for_eviction: AtomicBool::new(false),
         }
@@ -67,6 +70,11 @@ impl ClientShard {
         }
     }
 
+    /// How many requests it was given since this was last asked.
+    pub(super) fn take_requests(&self) -> u64 {
+        self.requests.swap(0, Ordering::Relaxed)
+    }
+
     /// Takes no more requests. What is under way may finish.
     pub(super) fn retire(&self) {
         self.marked_for_eviction.store(true, Ordering::Relaxed);
@@ -90,6 +98,7 @@ impl ClientShard {
             self.busy_since.store(now.as_nanos(), Ordering::Relaxed);
         }
         self.last_request.store(now.as_nanos().max(1), Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
         ShardLease { shard: Arc::clone(self) }
     }
 

@@ -41,7 +41,6 @@ pub(super) struct EndpointShardPool {
     next_id: AtomicU64,
     /// The share of shards that get new requests, as the bits of a float.
     spread_ratio: AtomicU64,
-    requests: AtomicU64,
     /// Changed by the sweep alone.
     spread: ArcSwap<LoadSpread>,
 }
@@ -60,7 +59,6 @@ impl EndpointShardPool {
             shards: ArcSwap::from_pointee(Vec::new()),
             next_id: AtomicU64::new(1),
             spread_ratio: AtomicU64::new(spread.ratio().to_bits()),
-            requests: AtomicU64::new(0),
             spread: ArcSwap::from_pointee(spread),
             config,
         };
@@ -72,7 +70,6 @@ impl EndpointShardPool {
 
     /// A place on a shard; on another than `avoid` if there is one or may be one.
     pub(super) fn lease(&self, avoid: Option<u64>, now: Moment) -> ShardLease {
-        self.requests.fetch_add(1, Ordering::Relaxed);
         let most = self.config.max_streams_per_client;
         for _ in 0..SELECTIONS {
             let shards = self.shards.load();
@@ -147,7 +144,8 @@ impl EndpointShardPool {
     /// Closes what is unhealthy or idle, opens what is missing, and adapts to how steady the load is.
     /// Returns the shards that were opened, for warming up. One sweep at a time.
     pub(super) fn sweep(&self, cpu: Option<f64>, now: Moment) -> Vec<Arc<ClientShard>> {
-        let spread = self.spread.load().after_interval(self.requests.swap(0, Ordering::Relaxed));
+        let requests = self.shards.load().iter().map(|shard| shard.take_requests()).sum();
+        let spread = self.spread.load().after_interval(requests);
         self.spread_ratio.store(spread.ratio().to_bits(), Ordering::Relaxed);
         self.spread.store(Arc::new(spread));
         let stats = self.stats();

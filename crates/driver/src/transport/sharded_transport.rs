@@ -33,22 +33,23 @@ impl ShardedHttpTransport {
         self.pool.lease(avoid, now)
     }
 
-    /// Sends on a place that was taken. Whoever drops this gives the place back, and nothing is counted.
+    /// Sends on a place that was taken; also says when that was over. Whoever drops this gives the place
+    /// back, and nothing is counted.
     pub(super) async fn send(
         &self,
         lease: &ShardLease,
         request: Request<Bytes>,
         progress: &SendProgress,
         limit: &TimeLimit<'_>,
-    ) -> Result<Response<Bytes>, TransportError> {
+    ) -> (Result<Response<Bytes>, TransportError>, Moment) {
         let shard = lease.shard();
-        let result = limit.apply(shard.client().send(request, progress), progress).await;
+        let (result, ended) = limit.apply(shard.client().send(request, progress), progress).await;
         match &result {
-            Ok(_) => shard.record_success(limit.platform.now()),
+            Ok(_) => shard.record_success(ended),
             Err(error) if error.kind().blames_connection() => shard.record_failure(),
             Err(_) => {}
         }
-        result
+        (result, ended)
     }
 
     pub(super) fn sweep(&self, cpu: Option<f64>, now: Moment) -> Vec<Arc<ClientShard>> {

@@ -4,6 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmonaut_policy::{CosmosEndpoint, Moment};
+
+use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
 use super::http_client::SendProgress;
 use crate::platform::Platform;
@@ -13,25 +16,25 @@ use crate::race::{Either, race};
 pub(super) struct TimeLimit<'a> {
     pub(super) platform: &'a dyn Platform,
     pub(super) limit: Duration,
-    pub(super) endpoint: &'a Arc<str>,
+    pub(super) endpoint: &'a CosmosEndpoint,
 }
 
 impl TimeLimit<'_> {
-    /// Runs a try within its time. Whether a try that is out of time may have been seen is what `progress`
-    /// says.
+    /// Runs a try within its time, and says when it was over. Whether a try that is out of time may have been
+    /// seen is what `progress` says.
     pub(super) async fn apply<T>(
         &self,
         attempt: impl Future<Output = Result<T, TransportError>>,
         progress: &SendProgress,
-    ) -> Result<T, TransportError> {
+    ) -> (Result<T, TransportError>, Moment) {
         let attempt = std::pin::pin!(attempt);
-        match race(attempt, self.platform.sleep(self.limit).as_mut()).await {
+        let result = match race(attempt, self.platform.sleep(self.limit).as_mut()).await {
             Either::First(result) => result,
-            Either::Second(()) => Err(TransportError::new(
-                TransportErrorKind::Timeout,
-                progress.sent(),
-                Arc::clone(self.endpoint),
-            )),
-        }
+            Either::Second(()) => {
+                let endpoint = Arc::clone(Authority::of_endpoint(self.endpoint).shown());
+                Err(TransportError::new(TransportErrorKind::Timeout, progress.sent(), endpoint))
+            }
+        };
+        (result, self.platform.now())
     }
 }

@@ -14,6 +14,7 @@ mod hedging;
 mod operations;
 mod peer;
 mod proxy;
+mod regions;
 mod scripted;
 mod sessions;
 mod shards;

@@ -1,8 +1,11 @@
 //! An emulator that enforces its throughput: the driver waits as it is told, and everything is done in the
 //! end.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use cosmonaut_driver::{CosmosDriverRuntime, Credential, NextStep, OperationOptions, OperationType};
-use cosmonaut_emulator::Emulator;
+use cosmonaut_emulator::{Emulator, Timestamp, World};
 use cosmonaut_options::{CosmosClientOptions, RetryOptions, ThrottlingRetryOptions};
 use cosmonaut_wire::PartitionKey;
 use serde_json::json;
@@ -10,9 +13,23 @@ use tokio::task::JoinSet;
 
 use crate::harness::{Bench, no_environment, operation};
 
+/// Time moves on a little whenever somebody looks, so that how fast the machine is makes no difference.
+struct Ticking(AtomicU64);
+
+impl World for Ticking {
+    fn now(&self) -> Timestamp {
+        Timestamp(1_700_000_000_000_000 + self.0.fetch_add(100, Ordering::Relaxed))
+    }
+
+    fn random(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 #[tokio::test]
 async fn more_writes_than_the_throughput_allows_are_all_done() {
-    let emulator = Emulator::builder().throttle(true).start().await.unwrap();
+    let emulator =
+        Emulator::builder().throttle(true).world(Arc::new(Ticking(AtomicU64::new(0)))).start().await.unwrap();
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
     let key = Credential::master_key(emulator.key()).unwrap();
     // All are told to wait for the same few milliseconds, so some are unlucky many times.

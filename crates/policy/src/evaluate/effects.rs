@@ -21,8 +21,15 @@ impl Evaluation<'_> {
     }
 
     pub(super) fn push_endpoint(&self, reason: UnavailableReason, effects: &mut Effects) {
-        let endpoint = self.attempt.routing.endpoint.clone();
-        effects.push(LocationEffect::MarkEndpointUnavailable { endpoint, reason });
+        let Attempt { operation, routing, retry_state, .. } = self.attempt;
+        let is_its_answer = reason.is_answer() && operation.is_partitioned();
+        let partition = retry_state.partition.clone().filter(|_| is_its_answer);
+        let endpoint = routing.endpoint.clone();
+        effects.push(LocationEffect::MarkEndpointUnavailable { endpoint, reason, partition });
+    }
+
+    pub(super) fn push_check(&self, effects: &mut Effects) {
+        effects.push(LocationEffect::CheckEndpoint(self.attempt.routing.endpoint.clone()));
     }
 
     /// The partition has failed where it was sent. If that was a probe, the probe has failed; if the
@@ -38,7 +45,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// A partition that swallows requests must not escape the breaker just because callers give up before the
+    /// A partition or region that swallows requests must not go unnoticed just because callers give up before the
     /// transport does. Callers with little patience prove nothing.
     pub(super) fn deadline_effects(&self, sent: bool) -> Effects {
         let Attempt { operation, routing, location, .. } = self.attempt;
@@ -49,9 +56,13 @@ impl Evaluation<'_> {
             return self.probe_failed();
         }
         let mut effects = Effects::NONE;
-        let mechanism = mechanism_for(&location.partitions, &location.account, operation);
-        if mechanism == Some(FailoverMechanism::CircuitBreaker) && self.result.latency >= SUSPICIOUS_SILENCE {
-            self.push_partition(&mut effects);
+        if self.result.latency < SUSPICIOUS_SILENCE {
+            return effects;
+        }
+        match mechanism_for(&location.partitions, &location.account, operation) {
+            Some(FailoverMechanism::CircuitBreaker) => self.push_partition(&mut effects),
+            // The service moves such a partition, and silence is no statement.
+            Some(FailoverMechanism::AutomaticFailover) | None => self.push_check(&mut effects),
         }
         effects
     }

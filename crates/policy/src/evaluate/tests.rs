@@ -6,8 +6,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::*;
 use crate::testing::{at, endpoint, global, ms, operation, partition, snapshot};
 use crate::{
-    Access, CosmosEndpoint, FailoverMechanism, OperationType, PartitionId, Precondition, Probe,
-    UnavailablePartition, begin_probe, expire_partition_overrides,
+    Access, CosmosEndpoint, FailoverMechanism, OperationType, PartitionId, PartitionTarget, Precondition,
+    Probe, UnavailablePartition, begin_probe, expire_partition_overrides,
 };
 use RequestSentStatus::{NotSent, Sent, Unknown};
 
@@ -118,6 +118,7 @@ fn the_status_matrix() {
     const RANGES: &str = "refresh PartitionKeyRanges";
     const FINAL: &str = "FinalStatus";
     const UNKNOWN: &str = "OutcomeUnknown";
+    const UNHEARD: &str = "OutcomeUnknown, check";
     let same = |words: &'static str| [words; 3];
     let timeout = "failover, partition, RequestTimeout";
     let server_error = "failover, partition, InternalServerError";
@@ -162,8 +163,8 @@ fn the_status_matrix() {
         ("503", answered(503, 0), same(OUTAGE)),
         ("503/21008", answered(503, 21008), same(OUTAGE)),
         ("lost, not sent", lost(NotSent), same("failover, check")),
-        ("lost, sent", lost(Sent), [cut_off, cut_off, UNKNOWN]),
-        ("lost, perhaps sent", lost(Unknown), [cut_off, cut_off, UNKNOWN]),
+        ("lost, sent", lost(Sent), [cut_off, cut_off, UNHEARD]),
+        ("lost, perhaps sent", lost(Unknown), [cut_off, cut_off, UNHEARD]),
         ("late, not sent", late(NotSent), same("DeadlineExceeded")),
         ("late, sent", late(Sent), ["DeadlineExceeded", UNKNOWN, UNKNOWN]),
         ("late, perhaps sent", late(Unknown), ["DeadlineExceeded", UNKNOWN, UNKNOWN]),
@@ -260,7 +261,8 @@ fn a_deadline_after_long_silence_counts_for_the_breaker() {
         ("read", read(), 1000, Sent, "DeadlineExceeded, partition"),
         ("impatient read", read(), 999, Sent, "DeadlineExceeded"),
         ("not sent", read(), 5000, NotSent, "DeadlineExceeded"),
-        ("write, moved by the service alone", create(), 5000, Sent, "OutcomeUnknown"),
+        ("write, moved by the service alone", create(), 5000, Sent, "OutcomeUnknown, check"),
+        ("impatient write", create(), 999, Sent, "OutcomeUnknown"),
     ] {
         let result = TransportResult::new(late(sent), ms(latency));
         assert_eq!(words(&World::new(operation).evaluate_result(&result)), expected, "{case}");
@@ -322,6 +324,25 @@ fn a_failover_leaves_the_endpoint_and_remembers_why() {
 fn a_stale_map_is_forgotten_and_the_endpoint_kept() {
     let (state, _) = next_state(World::new(read()).evaluate(answered(410, 1002)).0);
     assert_eq!((state.partition, state.pinned), (None::<PartitionId>, Some(endpoint(0))));
+}
+
+#[test]
+fn a_partition_that_the_refreshed_map_lacks_is_asked_for_once_more() {
+    let feed = || operation(OperationType::ReadFeed).with_target(PartitionTarget::Range("0".into()));
+    for (case, asked, partition_after_refresh, tries) in [
+        ("by id, gone", feed(), None, 1),
+        ("by id, still there", feed(), Some(partition("0")), 8),
+        ("by key", read(), None, 8),
+    ] {
+        let mut world = World::new(asked);
+        let mut refreshed = 0;
+        while let (OperationAction::RefreshRetry { new_state, .. }, _) = world.evaluate(answered(410, 1002)) {
+            world.state = *new_state;
+            world.state.partition = partition_after_refresh.clone();
+            refreshed += 1;
+        }
+        assert_eq!(refreshed, tries, "{case}");
+    }
 }
 
 #[test]
@@ -477,4 +498,18 @@ fn the_limits_come_from_the_options() {
     let none = RetryOptions::default();
     let view = RetryOptionsView::new(&none, &none, &none);
     assert_eq!(RetryLimits::from_options(&view), RetryLimits::default());
+}
+
+#[test]
+fn an_operation_that_has_tried_every_endpoint_asks_for_others() {
+    for (case, regions, outcome, expected) in [
+        ("others are left", 3, answered(503, 0), "failover, partition, ServiceUnavailable"),
+        ("none is left", 1, answered(503, 0), "failover, partition, ServiceUnavailable, account"),
+        ("none is left, not sent", 1, lost(NotSent), "failover, check, account"),
+        ("none is left, asked already", 1, answered(403, 3), "failover, account, WriteForbidden, partition"),
+        ("none is left, and no more tries", 1, answered(404, 0), "FinalStatus"),
+    ] {
+        let world = World { location: snapshot(regions, false), ..World::new(read()) };
+        assert_eq!(words(&world.evaluate(outcome)), expected, "{case}");
+    }
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::{at, endpoint, global, operation, partition, region, snapshot};
 use crate::{
-    FailureCause, LocationEffect, OperationType, UnavailablePartition, begin_probe,
-    expire_partition_overrides,
+    FailureCause, LocationEffect, OperationType, PartitionEndpointState, PartitionFailoverConfig,
+    UnavailablePartition, begin_probe, expire_partition_overrides,
 };
 
 fn knowing_partition() -> OperationRetryState {
@@ -20,10 +20,9 @@ fn excluding(regions: &[usize]) -> OperationRetryState {
 }
 
 fn out(location: &LocationSnapshot, index: usize, seconds: u64) -> LocationSnapshot {
-    let reason = UnavailableReason::ServiceUnavailable;
-    location
-        .after(&LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(index), reason }, at(seconds))
-        .unwrap()
+    let (endpoint, reason) = (endpoint(index), UnavailableReason::ServiceUnavailable);
+    let effect = LocationEffect::MarkEndpointUnavailable { endpoint, reason, partition: None };
+    location.after(&effect, at(seconds)).unwrap()
 }
 
 /// Partition 0 after so many failures at one endpoint.
@@ -69,6 +68,44 @@ fn the_first_endpoint_in_service_is_chosen() {
 }
 
 #[test]
+fn what_one_partition_was_answered_is_no_reason_for_others_to_leave() {
+    let all = snapshot(3, false);
+    let answered = |location: &LocationSnapshot, range: Option<&str>, seconds| {
+        let (reason, partition) = (UnavailableReason::ServiceUnavailable, range.map(partition));
+        let effect = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(0), reason, partition };
+        location.after(&effect, at(seconds)).unwrap()
+    };
+    let one = answered(&all, Some("0"), 1);
+    let no_breaker = LocationSnapshot {
+        partitions: Arc::new(PartitionEndpointState::new(PartitionFailoverConfig {
+            circuit_breaker_option_enabled: false,
+            ..Default::default()
+        })),
+        ..one.clone()
+    };
+    let (own, other) = (Some("0"), Some("1"));
+    for (case, range, location, expected) in [
+        ("another partition", other, &one, endpoint(0)),
+        ("the one that is being counted", own, &one, endpoint(0)),
+        ("it fails again", other, &answered(&one, own, 2), endpoint(0)),
+        ("a second one fails", other, &answered(&one, Some("2"), 2), endpoint(1)),
+        ("and the first again", other, &answered(&answered(&one, Some("2"), 2), own, 3), endpoint(1)),
+        ("something else fails", other, &answered(&one, None, 2), endpoint(1)),
+        ("something else failed before", other, &answered(&answered(&all, None, 1), own, 2), endpoint(1)),
+        ("there was no answer at all", other, &out(&one, 0, 2), endpoint(1)),
+        ("partition unknown", None, &one, endpoint(1)),
+        ("partitions are not followed", other, &no_breaker, endpoint(1)),
+    ] {
+        let state = OperationRetryState::initial(range.map(partition), &[]);
+        assert_eq!(read_goes_to(&state, location), expected, "{case}");
+    }
+    let long_after = answered(&answered(&all, Some("2"), 1), own, 70);
+    let state = OperationRetryState::initial(other.map(partition), &[]);
+    let decision = resolve_endpoint(&operation(OperationType::Read), &state, &long_after, at(71));
+    assert_eq!(decision.endpoint, endpoint(0), "the other failure is over");
+}
+
+#[test]
 fn writes_go_to_write_regions() {
     let write = operation(OperationType::Create);
     for (case, location, expected) in [
@@ -87,7 +124,8 @@ fn writes_go_to_write_regions() {
 #[test]
 fn an_endpoint_that_refuses_writes_still_answers_reads() {
     let (endpoint, reason) = (endpoint(0), UnavailableReason::WriteForbidden);
-    let effect = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint.clone(), reason };
+    let effect =
+        LocationEffect::MarkEndpointUnavailable { endpoint: endpoint.clone(), reason, partition: None };
     let location = snapshot(2, true).after(&effect, at(1)).unwrap();
     assert_eq!(read_goes_to(&knowing_partition(), &location), endpoint);
     let write = operation(OperationType::Create);
@@ -143,7 +181,7 @@ fn a_moved_partition_goes_where_it_was_moved_to() {
 fn a_moved_write_may_go_where_writes_are_refused_in_general() {
     let moved = failing(&snapshot(3, false), 0, Access::Write, 1);
     let reason = UnavailableReason::WriteForbidden;
-    let effect = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(1), reason };
+    let effect = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(1), reason, partition: None };
     let location = moved.after(&effect, at(1)).unwrap();
     let decision =
         resolve_endpoint(&operation(OperationType::Create), &knowing_partition(), &location, at(10));

@@ -1,0 +1,154 @@
+//! The change feed, pulled page by page: from the beginning, from now, from a time, or from a token.
+//!
+//! Who reads which part, and how often, is the application's business.
+
+mod change;
+mod options;
+mod reader;
+mod start;
+mod token;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cosmonaut_driver::DiagnosticsContext;
+use cosmonaut_wire::model::from_json;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::container::ContainerHandle;
+use crate::{ContainerClient, Error, FeedScope, Result};
+
+pub use change::{Change, ChangeKind};
+pub use options::ChangeFeedOptions;
+pub use start::ChangeFeedStart;
+
+use reader::{Mode, Reader};
+
+/// The changes of a container or a part of it, page by page. It has no end: an empty page says that there is
+/// nothing new at the moment.
+///
+/// Changes to the items of one partition key come in the order in which they were made. After an error, and if
+/// what [`next_page`](Self::next_page) returns is dropped, the next call goes on behind the last page.
+pub struct ChangeFeed<C> {
+    reader: Result<Box<Reader>>,
+    read: fn(&RawValue) -> Result<C>,
+}
+
+/// Some changes, and where to go on behind them.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ChangeFeedPage<C> {
+    /// The changes; none if there is nothing new.
+    pub items: Vec<C>,
+    /// Where to go on, for [`ChangeFeedStart::Token`]: it covers all that the feed covers.
+    pub continuation: String,
+    /// What the page cost, in request units.
+    pub request_charge: f64,
+    /// What was tried for the page, request by request.
+    pub diagnostics: Vec<DiagnosticsContext>,
+}
+
+impl<C> ChangeFeed<C> {
+    /// The next changes; an empty page, once every partition was asked, if there are none.
+    ///
+    /// Partitions are asked side by side, and a page has changes of one of them. One that splits is replaced by
+    /// its children, which go on where it was.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Query`](crate::ErrorKind::Query) for a token of something else,
+    /// [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) for a change that is no `C`, and what a
+    /// read can end in. The page is not lost: the next call tries again.
+    pub async fn next_page(&mut self) -> Result<ChangeFeedPage<C>> {
+        let reader = self.reader.as_mut().map_err(|error| error.clone())?;
+        let page = reader.next_page().await?;
+        let items = page.items()?.iter().map(|item| (self.read)(item)).collect::<Result<Vec<_>>>()?;
+        let (request_charge, diagnostics) = reader.accept(page);
+        Ok(ChangeFeedPage { items, continuation: reader.continuation()?, request_charge, diagnostics })
+    }
+}
+
+impl<C> fmt::Debug for ChangeFeed<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChangeFeed").finish_non_exhaustive()
+    }
+}
+
+impl ContainerClient {
+    /// The latest versions of items that changed. Deletes are not in it, nor are versions that were overwritten
+    /// before they were read.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// # #[derive(serde::Deserialize)] struct Order { id: String }
+    /// use cosmonaut::{ChangeFeedStart, FeedScope};
+    ///
+    /// let mut changes = orders.change_feed::<Order>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    /// let token = loop {
+    ///     let page = changes.next_page().await?;
+    ///     if page.items.is_empty() {
+    ///         break page.continuation; // caught up: keep the token, and ask again later
+    ///     }
+    ///     page.items.iter().for_each(|order| println!("{}", order.id));
+    /// };
+    /// let mut later = orders.change_feed::<Order>(ChangeFeedStart::Token(token), FeedScope::Container, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn change_feed<T: DeserializeOwned>(
+        &self,
+        start: ChangeFeedStart,
+        scope: impl Into<FeedScope>,
+        options: Option<ChangeFeedOptions>,
+    ) -> ChangeFeed<T> {
+        let reader = self.reader(Mode::LatestVersion, start, scope.into(), options);
+        ChangeFeed { reader, read: item }
+    }
+
+    /// Every version of every item, and every delete. The container has to keep them, by the change feed policy
+    /// in its properties, and they can be read from now on or behind a token, as long as they are kept.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// # #[derive(serde::Deserialize)] struct Order { id: String }
+    /// use cosmonaut::{ChangeFeedStart, ChangeKind, FeedScope};
+    ///
+    /// let mut changes =
+    ///     orders.all_versions_and_deletes::<Order>(ChangeFeedStart::Now, FeedScope::Container, None);
+    /// changes.next_page().await?; // "now" is when this is asked
+    /// for change in changes.next_page().await?.items {
+    ///     match change.kind {
+    ///         ChangeKind::Create | ChangeKind::Replace => println!("written at {}", change.lsn),
+    ///         ChangeKind::Delete => println!("deleted: {:?}", change.id),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn all_versions_and_deletes<T: DeserializeOwned>(
+        &self,
+        start: ChangeFeedStart,
+        scope: impl Into<FeedScope>,
+        options: Option<ChangeFeedOptions>,
+    ) -> ChangeFeed<Change<T>> {
+        let reader = self.reader(Mode::AllVersionsAndDeletes, start, scope.into(), options);
+        ChangeFeed { reader, read: Change::read }
+    }
+
+    fn reader(
+        &self,
+        mode: Mode,
+        start: ChangeFeedStart,
+        scope: FeedScope,
+        options: Option<ChangeFeedOptions>,
+    ) -> Result<Box<Reader>> {
+        let handle: &Arc<ContainerHandle> = self.handle()?;
+        let options = options.unwrap_or_default();
+        Ok(Box::new(Reader::new(Arc::clone(handle), mode, start, scope, options)))
+    }
+}
+
+fn item<T: DeserializeOwned>(change: &RawValue) -> Result<T> {
+    from_json("item", change.get().as_bytes())
+        .map_err(|error| Error::unreadable::<T>("an item of the change feed", error))
+}

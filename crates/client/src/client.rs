@@ -1,0 +1,338 @@
+//! The client of an account: where everything starts.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cosmonaut_driver::transport::Trust;
+use cosmonaut_driver::{CosmosDriver, CosmosDriverRuntime, Credential};
+use cosmonaut_options::CosmosClientOptions;
+use cosmonaut_wire::model::{AccountProperties, DatabaseProperties, QuerySpec};
+use cosmonaut_wire::{EMULATOR_KEY, ResourcePath, ResourceType};
+
+use crate::container::run;
+use crate::metadata::{create, json_body, resource, with_throughput};
+use crate::options::{CreateDatabaseOptions, QueryDatabasesOptions};
+use crate::page::Feed;
+use crate::{ConnectionString, DatabaseClient, Error, ErrorKind, Pager, Response, Result};
+
+/// Where `cosmonaut up` and the emulators of others listen.
+const EMULATOR_ENDPOINT: &str = "http://localhost:8081";
+
+/// The client of an account. Cheap to clone; clones share connections, caches, session and credential.
+///
+/// ```no_run
+/// # async fn run() -> cosmonaut::Result<()> {
+/// use cosmonaut::options::{CosmosClientOptions, RegionOptions};
+/// use cosmonaut::{CosmosClient, Credential};
+///
+/// let options = CosmosClientOptions {
+///     regions: RegionOptions {
+///         preferred_regions: Some(vec!["West US".into(), "East US".into()]),
+///         ..Default::default()
+///     },
+///     ..Default::default()
+/// };
+/// let key = Credential::master_key("c2VjcmV0")?;
+/// let client = CosmosClient::new("https://shop.documents.azure.com", key, Some(options))?;
+/// let orders = client.database("shop").container("orders");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct CosmosClient {
+    driver: CosmosDriver,
+    credential: Credential,
+}
+
+impl CosmosClient {
+    /// A client for the account at `endpoint`. Nothing is sent until the first call.
+    ///
+    /// It must be made where a Tokio runtime is running, which then looks after its connections.
+    ///
+    /// # Errors
+    /// An endpoint, an option or an environment variable that cannot be used; no Tokio runtime.
+    pub fn new(endpoint: &str, credential: Credential, options: Option<CosmosClientOptions>) -> Result<Self> {
+        Self::trusting(Trust::default(), endpoint, credential, options)
+    }
+
+    /// As [`new`](Self::new), with what the account's page in the Azure portal shows as connection string.
+    ///
+    /// ```no_run
+    /// # fn run() -> cosmonaut::Result<()> {
+    /// use cosmonaut::CosmosClient;
+    /// let text = "AccountEndpoint=https://shop.documents.azure.com:443/;AccountKey=c2VjcmV0;";
+    /// let client = CosmosClient::from_connection_string(text, None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A text that is no connection string, and what [`new`](Self::new) refuses.
+    pub fn from_connection_string(text: &str, options: Option<CosmosClientOptions>) -> Result<Self> {
+        let parsed: ConnectionString = text.parse()?;
+        let key = Credential::master_key(parsed.key())?;
+        let trust = Trust { accept_invalid: parsed.accepts_any_certificate(), ..Trust::default() };
+        Self::trusting(trust, parsed.endpoint(), key, options)
+    }
+
+    /// A client for an emulator on this machine, at its usual address and with its well-known key.
+    ///
+    /// ```no_run
+    /// # async fn run() -> cosmonaut::Result<()> {
+    /// let client = cosmonaut::CosmosClient::emulator()?;
+    /// client.create_database_if_absent("shop", None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// An environment variable that cannot be used; no Tokio runtime.
+    pub fn emulator() -> Result<Self> {
+        Self::new(EMULATOR_ENDPOINT, Credential::master_key(EMULATOR_KEY)?, None)
+    }
+
+    /// A client that shares connections, and the options that hold for all accounts, with others of one
+    /// runtime.
+    ///
+    /// ```no_run
+    /// # async fn run() -> cosmonaut::Result<()> {
+    /// use cosmonaut::options::{CosmosRuntimeOptions, RequestOptions};
+    /// use cosmonaut::{ConsistencyLevel, CosmosClient, CosmosDriverRuntime, Credential};
+    ///
+    /// let everywhere = CosmosRuntimeOptions {
+    ///     request: RequestOptions::default().with_consistency_level(ConsistencyLevel::Session),
+    ///     ..Default::default()
+    /// };
+    /// let runtime = CosmosDriverRuntime::builder().options(everywhere).build()?;
+    /// let key = Credential::master_key("c2VjcmV0")?;
+    /// let client = CosmosClient::with_runtime(&runtime, "https://shop.documents.azure.com", key, None)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// An endpoint or an option that cannot be used.
+    pub fn with_runtime(
+        runtime: &CosmosDriverRuntime,
+        endpoint: &str,
+        credential: Credential,
+        options: Option<CosmosClientOptions>,
+    ) -> Result<Self> {
+        let driver = runtime.create_driver(endpoint, credential.clone(), options.unwrap_or_default())?;
+        Ok(Self { driver, credential })
+    }
+
+    fn trusting(
+        trust: Trust,
+        endpoint: &str,
+        credential: Credential,
+        options: Option<CosmosClientOptions>,
+    ) -> Result<Self> {
+        if tokio::runtime::Handle::try_current().is_err() {
+            let message = "a client looks after its connections in a Tokio runtime, and none is running \
+                           (make it inside `#[tokio::main]` or `Runtime::block_on`)";
+            return Err(Error::new(ErrorKind::Configuration, message));
+        }
+        let runtime = CosmosDriverRuntime::builder().trust(trust).build()?;
+        Self::with_runtime(&runtime, endpoint, credential, options)
+    }
+
+    /// Reads the account, so that a wrong endpoint or key shows now and not at the first call.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// client.connect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the account cannot be read.
+    pub async fn connect(&self) -> Result<()> {
+        Ok(self.driver.initialize().await?)
+    }
+
+    /// The account as it last described itself: its regions and their endpoints, its consistency.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// for region in &client.account().await?.readable_locations {
+    ///     println!("{}", region.name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If it has not been read yet, and cannot be.
+    pub async fn account(&self) -> Result<Arc<AccountProperties>> {
+        Ok(self.driver.account().await?)
+    }
+
+    /// Signs with another account key from here on. Connections stay, and so do requests under way.
+    ///
+    /// ```no_run
+    /// # fn run(client: cosmonaut::CosmosClient, secondary: &str) -> cosmonaut::Result<()> {
+    /// client.rotate_key(secondary)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A text that is no key, or a client that does not sign with keys.
+    pub fn rotate_key(&self, base64: &str) -> Result<()> {
+        Ok(self.credential.rotate_key(base64)?)
+    }
+
+    /// The database of this name, whether or not there is one. A name that cannot be shows at the first call.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// let orders = client.database("shop").container("orders");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn database(&self, id: &str) -> DatabaseClient {
+        DatabaseClient::new(self.driver.clone(), id)
+    }
+
+    /// Creates a database.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// let shop = client.create_database("shop", None).await?.into_value();
+    /// println!("made {}", shop.id);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] if there is one of this name.
+    pub async fn create_database(
+        &self,
+        id: &str,
+        options: Option<CreateDatabaseOptions>,
+    ) -> Result<Response<DatabaseProperties>> {
+        // The name is checked before it is sent: the service would take some that no path can hold.
+        ResourcePath::database(id)?;
+        let feed = ResourcePath::top_feed(ResourceType::Database)?;
+        let body = json_body(&DatabaseProperties::new(id))?;
+        let throughput = options.as_ref().and_then(|options| options.throughput);
+        let operation = with_throughput(create(feed, body), throughput);
+        let layer = CreateDatabaseOptions::operation_layer(options.as_ref());
+        resource("database", run(&self.driver, &operation, &layer).await?)
+    }
+
+    /// Reads the database of this name, or creates it if there is none: the status is 200 or 201.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// let shop = client.create_database_if_absent("shop", None).await?.into_value();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What reading and creating may end in, but never a conflict.
+    pub async fn create_database_if_absent(
+        &self,
+        id: &str,
+        options: Option<CreateDatabaseOptions>,
+    ) -> Result<Response<DatabaseProperties>> {
+        let database = self.database(id);
+        match database.read(None).await {
+            Err(error) if error.is_not_found() => {}
+            found => return found,
+        }
+        match self.create_database(id, options).await {
+            // Somebody was faster.
+            Err(error) if error.is_conflict() => database.read(None).await,
+            made => made,
+        }
+    }
+
+    /// All databases.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// let mut databases = client.list_databases(None);
+    /// while let Some(database) = databases.next().await {
+    ///     println!("{}", database?.id);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn list_databases(&self, options: Option<QueryDatabasesOptions>) -> Pager<DatabaseProperties> {
+        self.databases(None, options)
+    }
+
+    /// The databases for which a query holds.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// let mut found = client.query_databases("SELECT * FROM d WHERE STARTSWITH(d.id, 'test-')", None);
+    /// while let Some(database) = found.next().await {
+    ///     client.database(&database?.id).delete(None).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query_databases(
+        &self,
+        query: impl Into<QuerySpec>,
+        options: Option<QueryDatabasesOptions>,
+    ) -> Pager<DatabaseProperties> {
+        self.databases(Some(query.into()), options)
+    }
+
+    fn databases(
+        &self,
+        query: Option<QuerySpec>,
+        options: Option<QueryDatabasesOptions>,
+    ) -> Pager<DatabaseProperties> {
+        let layer = QueryDatabasesOptions::operation_layer(options.as_ref());
+        let options = options.unwrap_or_default();
+        let start = || {
+            let feed = ResourcePath::top_feed(ResourceType::Database)?;
+            let feed = Feed::new(&self.driver, feed, query.as_ref(), layer)?;
+            feed.start(options.max_item_count, options.continuation)
+        };
+        Pager::from(start())
+    }
+
+    /// The driver below, for what this client has no method for.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// // What the client has seen of a container, for a session that goes on elsewhere.
+    /// let container = cosmonaut::ResourcePath::parse("/dbs/shop/colls/orders")?;
+    /// let rid = client.driver().container(&container).await?.rid;
+    /// println!("{}", client.driver().session_token(rid));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn driver(&self) -> &CosmosDriver {
+        &self.driver
+    }
+
+    /// Stops what runs in the background, and returns when it has. Calls still work, but nothing is refreshed.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// client.shutdown().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn shutdown(&self) {
+        self.driver.shutdown().await;
+    }
+}
+
+impl fmt::Debug for CosmosClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CosmosClient")
+            .field("driver", &self.driver)
+            .field("credential", &self.credential)
+            .finish()
+    }
+}

@@ -1,0 +1,197 @@
+//! The client of a container: itself and its throughput.
+//!
+//! What is done with its items is in `items`, `batch`, `read_many`, `query` and `change_feed`.
+
+mod handle;
+
+use std::fmt;
+use std::sync::Arc;
+
+use cosmonaut_driver::{CosmosDriver, CosmosOperation, OperationType};
+use cosmonaut_wire::ResourcePath;
+use cosmonaut_wire::model::{ContainerProperties, ThroughputProperties};
+
+use crate::metadata::{if_match, json_body, resource};
+use crate::options::{
+    DeleteContainerOptions, ReadContainerOptions, ReplaceContainerOptions, ThroughputOptions,
+};
+use crate::throughput::Throughput;
+use crate::{Error, Response, Result};
+
+pub(crate) use handle::{ContainerHandle, run};
+
+/// The client of a container and the items in it. Cheap to clone.
+///
+/// ```no_run
+/// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Serialize, Deserialize)]
+/// struct Order {
+///     id: String,
+///     customer: String,
+///     total: f64,
+/// }
+///
+/// let orders = client.database("shop").container("orders");
+/// let order = Order { id: "7".into(), customer: "contoso".into(), total: 12.5 };
+/// orders.create_item("contoso", &order, None).await?;
+/// let found: Order = orders.read_item("contoso", "7", None).await?.into_value();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ContainerClient {
+    id: Arc<str>,
+    /// A name that cannot be shows at the first call, so that clients are made without a `?`.
+    handle: Result<Arc<ContainerHandle>>,
+}
+
+impl ContainerClient {
+    pub(crate) fn new(
+        driver: &CosmosDriver,
+        (path, database): (Result<&Arc<ResourcePath>>, &Arc<str>),
+        id: &str,
+    ) -> Self {
+        let handle = path.and_then(|path| Ok(ContainerHandle::new(driver.clone(), (path, database), id)?));
+        Self { id: id.into(), handle: handle.map(Arc::new) }
+    }
+
+    /// What calls are made with.
+    pub(crate) fn handle(&self) -> Result<&Arc<ContainerHandle>> {
+        self.handle.as_ref().map_err(Error::clone)
+    }
+
+    /// The name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Reads the container's properties.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// let key = orders.read(None).await?.into_value().partition_key;
+    /// println!("{:?}", key.paths);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
+    pub async fn read(&self, options: Option<ReadContainerOptions>) -> Result<Response<ContainerProperties>> {
+        let handle = self.handle()?;
+        let operation = CosmosOperation::new(OperationType::Read, Arc::clone(&handle.path));
+        let layer = ReadContainerOptions::operation_layer(options.as_ref());
+        resource("container", handle.run(&operation, &layer).await?)
+    }
+
+    /// Replaces the container's properties: its indexing, its time to live and so on. Its name and its
+    /// partition key cannot be changed.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// use cosmonaut::TimeToLive;
+    ///
+    /// let properties = orders.read(None).await?.into_value();
+    /// orders.replace(properties.with_default_ttl(TimeToLive::NoExpiry), None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
+    pub async fn replace(
+        &self,
+        properties: ContainerProperties,
+        options: Option<ReplaceContainerOptions>,
+    ) -> Result<Response<ContainerProperties>> {
+        let handle = self.handle()?;
+        let operation = CosmosOperation::new(OperationType::Replace, Arc::clone(&handle.path))
+            .with_body(json_body(&properties)?);
+        let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
+        let operation = if_match(operation, etag)?;
+        let layer = ReplaceContainerOptions::operation_layer(options.as_ref());
+        resource("container", handle.run(&operation, &layer).await?)
+    }
+
+    /// Deletes the container and everything in it.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// orders.delete(None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
+    pub async fn delete(&self, options: Option<DeleteContainerOptions>) -> Result<Response<()>> {
+        let handle = self.handle()?;
+        let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(&handle.path));
+        let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
+        let operation = if_match(operation, etag)?;
+        let layer = DeleteContainerOptions::operation_layer(options.as_ref());
+        Ok(Response::new((), handle.run(&operation, &layer).await?))
+    }
+
+    /// The container's throughput; `None` if it shares its database's, or the account has none to set.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// println!("{:?}", orders.read_throughput(None).await?.value());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container.
+    pub async fn read_throughput(
+        &self,
+        options: Option<ThroughputOptions>,
+    ) -> Result<Response<Option<ThroughputProperties>>> {
+        self.throughput(options).await?.read().await
+    }
+
+    /// Changes the container's throughput, between manual and autoscale too: that takes two steps, of which the
+    /// first lets the service pick the amount.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// use cosmonaut::ThroughputProperties;
+    /// orders.replace_throughput(ThroughputProperties::autoscale(4000, None), None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container, or it has no
+    /// throughput of its own.
+    pub async fn replace_throughput(
+        &self,
+        throughput: ThroughputProperties,
+        options: Option<ThroughputOptions>,
+    ) -> Result<Response<ThroughputProperties>> {
+        self.throughput(options).await?.replace(throughput).await
+    }
+
+    async fn throughput(&self, options: Option<ThroughputOptions>) -> Result<Throughput<'_>> {
+        let handle = self.handle()?;
+        let layer = ThroughputOptions::operation_layer(options.as_ref());
+        // Read and not taken from the cache: the container may have been made anew since.
+        let read = CosmosOperation::new(OperationType::Read, Arc::clone(&handle.path));
+        let properties: ContainerProperties =
+            resource("container", handle.run(&read, &layer).await?)?.into_value();
+        Ok(Throughput::of(&handle.driver, &handle.path, properties.rid, layer))
+    }
+}
+
+impl fmt::Debug for ContainerClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("ContainerClient");
+        if let Ok(handle) = &self.handle {
+            debug.field("database", &handle.database);
+        }
+        debug.field("id", &self.id).finish_non_exhaustive()
+    }
+}

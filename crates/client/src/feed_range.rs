@@ -1,0 +1,269 @@
+//! Parts of a container: what a query or a change feed covers, and how the work on one is shared out.
+//!
+//! A part is a stretch of the space of hashed partition keys, so it stays what it is when partitions split.
+
+use cosmonaut_wire::model::{PartitionKeyDefinition, PartitionKeyKind};
+use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
+use serde::{Deserialize, Serialize};
+
+use crate::{ContainerClient, Error, ErrorKind, Result};
+
+/// A part of a container. It can be written down, sent elsewhere, and stays valid when partitions split.
+///
+/// ```no_run
+/// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+/// use cosmonaut::FeedRange;
+///
+/// for range in orders.feed_ranges().await? {
+///     let message = serde_json::to_string(&range).expect("a range has a JSON form");
+///     let received: FeedRange = serde_json::from_str(&message).expect("and is read back");
+///     assert_eq!(received, range);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "EpkRange", into = "EpkRange")]
+pub struct FeedRange(EpkRange);
+
+impl FeedRange {
+    /// The whole of a container.
+    pub fn full() -> Self {
+        Self(EpkRange::FULL)
+    }
+
+    /// Whether all of the other range is in this one.
+    ///
+    /// ```
+    /// use cosmonaut::FeedRange;
+    /// let (low, high) = FeedRange::full().split().unwrap();
+    /// assert!(FeedRange::full().contains(&low) && !low.contains(&high));
+    /// ```
+    pub fn contains(&self, other: &Self) -> bool {
+        self.0.contains_range(&other.0)
+    }
+
+    /// Whether an item can be in both.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.0.overlaps(&other.0)
+    }
+
+    /// The two halves, for sharing the work between two readers; `None` if there is nothing to share.
+    ///
+    /// Halves hold about the same number of partition keys in containers with the current hash (version 2 of
+    /// the partition key definition, and hierarchical keys). The items of one partition key are never divided.
+    pub fn split(&self) -> Option<(Self, Self)> {
+        let (low, high) = (number(&self.0.min), number(&self.0.max).min(END));
+        let middle = low + high.checked_sub(low)? / 2;
+        let middle = EffectivePartitionKey::from_bytes(&middle.to_be_bytes());
+        let half = |min: &EffectivePartitionKey, max: &EffectivePartitionKey| {
+            let range = EpkRange { min: min.clone(), max: max.clone() };
+            (!range.is_empty()).then_some(Self(range))
+        };
+        Some((half(&self.0.min, &middle)?, half(&middle, &self.0.max)?))
+    }
+}
+
+/// One past the highest hash: its two highest bits are never set.
+const END: u128 = 1 << 126;
+
+/// A place in the key space by its first 16 bytes.
+fn number(place: &EffectivePartitionKey) -> u128 {
+    let mut wide = [0; 16];
+    let bytes = place.as_bytes();
+    let known = bytes.len().min(wide.len());
+    wide[..known].copy_from_slice(&bytes[..known]);
+    u128::from_be_bytes(wide)
+}
+
+impl TryFrom<EpkRange> for FeedRange {
+    type Error = String;
+
+    fn try_from(range: EpkRange) -> Result<Self, String> {
+        if range.is_empty() { Err(format!("the feed range {range} is empty")) } else { Ok(Self(range)) }
+    }
+}
+
+impl From<FeedRange> for EpkRange {
+    fn from(range: FeedRange) -> Self {
+        range.0
+    }
+}
+
+/// What part of a container a query or a change feed covers.
+///
+/// ```
+/// use cosmonaut::{FeedRange, FeedScope, PartitionKey};
+///
+/// let everything = FeedScope::Container;
+/// let customer = FeedScope::from("contoso");
+/// let tenant_and_user = FeedScope::from(("contoso", 7));
+/// let part: FeedScope = FeedRange::full().into();
+/// assert_eq!(customer, FeedScope::PartitionKey(PartitionKey::from("contoso")));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum FeedScope {
+    /// All of it.
+    #[default]
+    Container,
+    /// The items of one partition key or, with fewer values than a hierarchical key has levels, of all that
+    /// begin with these.
+    PartitionKey(PartitionKey),
+    /// A part.
+    FeedRange(FeedRange),
+}
+
+impl From<FeedRange> for FeedScope {
+    fn from(range: FeedRange) -> Self {
+        Self::FeedRange(range)
+    }
+}
+
+impl From<&FeedRange> for FeedScope {
+    fn from(range: &FeedRange) -> Self {
+        Self::FeedRange(range.clone())
+    }
+}
+
+macro_rules! scopes_of_keys {
+    ($([$($generic:ident),*] $key:ty;)+) => {
+        $(impl<$($generic: Into<cosmonaut_wire::PartitionKeyValue>),*> From<$key> for FeedScope {
+            fn from(key: $key) -> Self {
+                Self::PartitionKey(key.into())
+            }
+        })+
+    };
+}
+
+scopes_of_keys! {
+    [] PartitionKey;
+    [] &str;
+    [] &String;
+    [] String;
+    [] bool;
+    [] i32;
+    [] i64;
+    [] u32;
+    [] u64;
+    [] f64;
+    [A, B] (A, B);
+    [A, B, C] (A, B, C);
+}
+
+/// A scope in a container whose partition key is known.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ResolvedScope {
+    /// The one partition key, if it is one.
+    pub(crate) key: Option<PartitionKey>,
+    pub(crate) range: EpkRange,
+}
+
+impl ResolvedScope {
+    pub(crate) fn new(scope: &FeedScope, definition: &PartitionKeyDefinition) -> Result<Self> {
+        match scope {
+            FeedScope::Container => Ok(Self { key: None, range: EpkRange::FULL }),
+            FeedScope::FeedRange(range) => Ok(Self { key: None, range: range.0.clone() }),
+            FeedScope::PartitionKey(key) => {
+                let range = key_range(key, definition)?;
+                let hierarchical = *definition.kind() == PartitionKeyKind::MultiHash;
+                let is_prefix = hierarchical && key.components().len() < definition.paths.len();
+                Ok(Self { key: (!is_prefix).then(|| key.clone()), range })
+            }
+        }
+    }
+
+    /// The scope as a text that is the same for equal scopes only.
+    pub(crate) fn name(&self) -> String {
+        match &self.key {
+            Some(key) => key.to_string(),
+            None => format!("{}-{}", self.range.min, self.range.max),
+        }
+    }
+}
+
+fn key_range(key: &PartitionKey, definition: &PartitionKeyDefinition) -> Result<EpkRange> {
+    key.range(definition).map_err(|error| Error::caused_by(ErrorKind::BadRequest, error.to_string(), error))
+}
+
+impl ContainerClient {
+    /// The container in parts, one for each physical partition, for reading it with as many readers.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// let ranges = orders.feed_ranges().await?;
+    /// println!("{} readers can work side by side", ranges.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the container cannot be read.
+    pub async fn feed_ranges(&self) -> Result<Vec<FeedRange>> {
+        let handle = self.handle()?;
+        let partitions = handle.driver.partitions(&handle.path, true).await?;
+        Ok(partitions.into_iter().map(|partition| FeedRange(partition.range)).collect())
+    }
+
+    /// The part that holds a partition key, or all keys that begin with a hierarchical prefix.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// let range = orders.feed_range_of("contoso").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadRequest`] if the key does not fit the container.
+    pub async fn feed_range_of(&self, key: impl Into<PartitionKey>) -> Result<FeedRange> {
+        let handle = self.handle()?;
+        let container = handle.driver.container(&handle.path).await?;
+        key_range(&key.into(), &container.partition_key).map(FeedRange)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_the_whole_and_hold_as_many_keys() {
+        let mut range = FeedRange::full();
+        for depth in 0..120 {
+            let (low, high) = range.split().unwrap_or_else(|| panic!("at depth {depth}"));
+            assert_eq!((&low.0.min, &high.0.max), (&range.0.min, &range.0.max));
+            assert_eq!(low.0.max, high.0.min);
+            assert!(!low.overlaps(&high) && range.contains(&low) && range.contains(&high));
+            range = if depth % 2 == 0 { high } else { low };
+        }
+        let definition = PartitionKeyDefinition::from("/pk");
+        let (low, _) = FeedRange::full().split().unwrap();
+        let in_low = (0..1000).filter(|key| {
+            low.0.contains(&PartitionKey::from(format!("key {key}")).effective(&definition).unwrap())
+        });
+        assert!((400..600).contains(&in_low.count()));
+    }
+
+    #[test]
+    fn ranges_are_read_as_they_are_written_and_never_empty() {
+        let (low, _) = FeedRange::full().split().unwrap();
+        let text = serde_json::to_string(&low).unwrap();
+        assert_eq!(serde_json::from_str::<FeedRange>(&text).unwrap(), low);
+        assert!(serde_json::from_str::<FeedRange>(r#"{"min":"10","max":"10"}"#).is_err());
+    }
+
+    #[test]
+    fn a_prefix_of_a_hierarchical_key_is_a_range_and_a_whole_key_is_a_key() {
+        let definition = PartitionKeyDefinition::from(["/tenant", "/user"]);
+        for (scope, is_key) in [
+            (FeedScope::Container, false),
+            (FeedScope::from("contoso"), false),
+            (FeedScope::from(("contoso", 7)), true),
+        ] {
+            let resolved = ResolvedScope::new(&scope, &definition).unwrap();
+            assert_eq!(resolved.key.is_some(), is_key, "{scope:?}");
+        }
+        let error = ResolvedScope::new(&FeedScope::from(("a", "b", "c")), &definition).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::BadRequest);
+    }
+}

@@ -1,0 +1,102 @@
+//! A client for Azure Cosmos DB that keeps working while regions fail.
+//!
+//! [`CosmosClient`] is an account, [`DatabaseClient`] a database, [`ContainerClient`] a container and the items
+//! in it. All are cheap to clone and share connections. Items go in and out as any type that `serde` knows, or
+//! as bytes. Where requests go, and when they are repeated, is decided by the driver below and set by
+//! [`options`].
+//!
+//! ```
+//! use cosmonaut::{ContainerProperties, CosmosClient, Credential};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! struct Order {
+//!     id: String,
+//!     customer: String,
+//!     total: f64,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let emulator = cosmonaut_emulator::Emulator::builder().start().await?;
+//! # let (endpoint, key) = (emulator.url(), emulator.key());
+//! let client = CosmosClient::new(endpoint, Credential::master_key(key)?, None)?;
+//! client.create_database_if_absent("shop", None).await?;
+//! let shop = client.database("shop");
+//! shop.create_container_if_absent(ContainerProperties::new("orders", "/customer"), None).await?;
+//!
+//! let orders = shop.container("orders");
+//! let order = Order { id: "7".into(), customer: "contoso".into(), total: 12.5 };
+//! let made = orders.create_item("contoso", &order, None).await?;
+//! println!("made for {:.2} RU", made.request_charge());
+//!
+//! let found = orders.read_item::<Order>("contoso", "7", None).await?.into_value();
+//! assert_eq!(found.total, 12.5);
+//! assert!(orders.read_item::<Order>("contoso", "8", None).await.is_err_and(|error| error.is_not_found()));
+//! # Ok(())
+//! # }
+//! ```
+
+// From the account to its items.
+mod client;
+mod connection_string;
+
+mod database;
+
+mod container;
+mod throughput;
+
+mod batch;
+mod items;
+mod read_many;
+
+// Many items at once, from wherever they are.
+mod change_feed;
+mod feed_range;
+mod feeds;
+mod query;
+
+// What comes back, and what calls have in common.
+mod error;
+mod page;
+mod response;
+
+mod concurrent;
+mod metadata;
+pub mod options;
+
+pub use batch::{Batch, BatchFailure, BatchResponse, BatchResult};
+pub use change_feed::{Change, ChangeFeed, ChangeFeedPage, ChangeFeedStart, ChangeKind};
+pub use client::CosmosClient;
+pub use connection_string::{ConnectionString, ConnectionStringError};
+pub use container::ContainerClient;
+#[cfg(feature = "fault_injection")]
+pub use cosmonaut_driver::fault_injection;
+pub use cosmonaut_driver::transport::Trust;
+pub use cosmonaut_driver::{
+    AccessToken, CosmosDriverRuntime, CosmosDriverRuntimeBuilder, Credential, DiagnosticsContext,
+    TokenProvider,
+};
+pub use cosmonaut_wire::model;
+pub use cosmonaut_wire::model::{
+    AccountProperties, ContainerProperties, DatabaseProperties, IndexingPolicy, PartitionKeyDefinition,
+    QuerySpec, ThroughputProperties, TimeToLive, UniqueKeyPolicy,
+};
+pub use cosmonaut_wire::{
+    ConsistencyLevel, CosmosStatus, Etag, IndexingDirective, PartitionKey, PartitionKeyValue, PriorityLevel,
+    ReadConsistencyStrategy, RegionName, ResourcePath, SessionToken,
+};
+pub use database::DatabaseClient;
+pub use error::{Error, ErrorKind, Result};
+pub use feed_range::{FeedRange, FeedScope};
+pub use items::{FromItem, IntoItem, ItemResponse, Patch, RawItem};
+pub use options::ItemOptions;
+pub use page::{Page, Pager, Pages};
+pub use query::{Query, QueryItems, QueryPages};
+pub use read_many::ReadMany;
+pub use response::Response;
+
+/// The programs in the README, compiled and, where they need no server, run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

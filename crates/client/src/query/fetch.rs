@@ -1,0 +1,102 @@
+//! One page of one partition: the request, and its rows.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use cosmonaut_driver::{
+    CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions, OperationType, PartitionTarget,
+};
+use cosmonaut_wire::model::FeedEnvelope;
+use cosmonaut_wire::{ResourceType, headers};
+use http::HeaderValue;
+use serde_json::value::RawValue;
+
+use crate::container::ContainerHandle;
+use crate::{Error, ErrorKind, Result};
+
+/// What the requests of one query have in common.
+pub(super) struct Fetcher {
+    pub(super) handle: Arc<ContainerHandle>,
+    pub(super) options: OperationOptions,
+}
+
+/// What is asked.
+pub(super) struct PageRequest {
+    pub(super) target: PartitionTarget,
+    pub(super) body: Bytes,
+    pub(super) continuation: Option<String>,
+    /// How many rows at most; `None` for as many as fit into an answer.
+    pub(super) most: Option<u32>,
+}
+
+/// A page of one partition.
+pub(super) struct PartitionPage {
+    pub(super) rows: Vec<Box<RawValue>>,
+    pub(super) continuation: Option<String>,
+}
+
+/// A page under way, and what has come of it.
+pub(super) struct Fetched {
+    /// Which partition it is for, as the asking side numbers them.
+    pub(super) source: usize,
+    /// The page of the result for which it was asked.
+    pub(super) asked_for: u64,
+    pub(super) result: Result<(PartitionPage, CosmosResponse)>,
+}
+
+/// What requests cost since this was last taken.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) charge: f64,
+    pub(super) diagnostics: Vec<DiagnosticsContext>,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, response: &CosmosResponse) {
+        self.charge += response.request_charge();
+        self.diagnostics.push(response.diagnostics().clone());
+    }
+}
+
+impl Fetcher {
+    /// Asks for a page.
+    pub(super) fn fetch(
+        self: &Arc<Self>,
+        source: usize,
+        asked_for: u64,
+        request: PageRequest,
+    ) -> impl Future<Output = Fetched> + Send + 'static {
+        let fetcher = Arc::clone(self);
+        async move { Fetched { source, asked_for, result: fetcher.page(request).await } }
+    }
+
+    async fn page(&self, request: PageRequest) -> Result<(PartitionPage, CosmosResponse)> {
+        let most = request.most.map_or(HeaderValue::from_static("-1"), HeaderValue::from);
+        let mut operation = CosmosOperation::new(OperationType::Query, Arc::clone(&self.handle.items))
+            .with_target(request.target)
+            .with_header(headers::MAX_ITEM_COUNT, most)
+            .with_body(request.body);
+        if let Some(continuation) = request.continuation {
+            let value = HeaderValue::try_from(continuation).map_err(|_| {
+                let problem = "it holds a continuation that no header can carry";
+                crate::feeds::token::refused(super::token::KIND, problem)
+            })?;
+            operation = operation.with_header(headers::CONTINUATION, value);
+        }
+        let response = self.handle.run(&operation, &self.options).await?;
+        match rows(&response) {
+            Ok(rows) => {
+                let continuation = response.continuation().map(str::to_owned);
+                Ok((PartitionPage { rows, continuation }, response))
+            }
+            Err(error) => Err(error.found_in(response)),
+        }
+    }
+}
+
+fn rows(response: &CosmosResponse) -> Result<Vec<Box<RawValue>>> {
+    let page = FeedEnvelope::parse(ResourceType::Document, response.body()).map_err(|error| {
+        Error::caused_by(ErrorKind::InvalidResponse, format!("a page of query results: {error}"), error)
+    })?;
+    Ok(page.items.into_iter().map(RawValue::to_owned).collect())
+}

@@ -1,0 +1,235 @@
+//! Queries whose result is put together from rows of all partitions: ordered, grouped, aggregated, distinct.
+//!
+//! All partitions are asked at once, as far as the options allow. One that splits ends the merge, and another
+//! goes on where it was: the same way as a continuation token does.
+
+use bytes::Bytes;
+use cosmonaut_query::merge::{
+    Checkpoint, MergeError, Merger, Reached, Remaining, Standing, Step, Window, resume_filter,
+};
+use serde_json::value::RawValue;
+
+use super::fetch::{Fetched, PageRequest};
+use super::planning::Plan;
+use super::run::Context;
+use super::token::{At, Progress, outdated};
+use crate::feeds::in_flight::InFlight;
+use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
+use crate::{Error, ErrorKind, Result};
+
+/// A result in the making.
+pub(super) struct Merged {
+    merger: Merger,
+    sources: Vec<Source>,
+    in_flight: InFlight<Fetched>,
+    /// A row that was taken to see whether there is one. It is not in what [`Merged::progress`] says.
+    ahead: Option<Box<RawValue>>,
+    progress: Progress,
+    is_done: bool,
+    moves: u32,
+}
+
+struct Source {
+    place: Place,
+    body: Bytes,
+    continuation: Option<String>,
+    is_asked: bool,
+    has_ended: bool,
+    /// How many rows its last answer had; `None` before the first.
+    answered: Option<usize>,
+}
+
+impl Merged {
+    pub(super) async fn start(context: &Context, progress: Progress, refresh: bool) -> Result<Self> {
+        let found = sources(context, &progress.at, refresh).await?;
+        let mut merger = Merger::new(&context.plan.info, found.len());
+        let replays = merger.replays();
+        let mut bodies = Bodies { plan: &context.plan, at: &progress.at, replays, made: Vec::new() };
+        let source = |(place, standing): &(Place, Standing)| {
+            let (place, body) = (place.clone(), bodies.body(standing)?);
+            Ok(Source { place, body, continuation: None, is_asked: false, has_ended: false, answered: None })
+        };
+        let sources = found.iter().map(source).collect::<Result<Vec<_>>>()?;
+        let standings = found.into_iter().map(|(_, standing)| standing).collect();
+        merger.resume(checkpoint(&progress, standings, context.plan.info.order_by.len())?);
+        let in_flight = InFlight::new();
+        Ok(Self { merger, sources, in_flight, ahead: None, progress, is_done: false, moves: 0 })
+    }
+
+    /// The rows of the next page; fewer than it could have only at the end.
+    pub(super) async fn next_rows(&mut self, context: &mut Context) -> Result<Vec<Box<RawValue>>> {
+        let most = context.page_size as usize;
+        let mut rows: Vec<_> = self.ahead.take().into_iter().collect();
+        while rows.len() < most && !self.is_done {
+            match self.step()? {
+                Step::Row(row) => rows.push(row),
+                Step::Done => self.is_done = true,
+                Step::NeedPage(source) => {
+                    self.ask(context, Some(source));
+                    if let Some(fetched) = self.in_flight.next().await {
+                        self.receive(context, fetched).await?;
+                    }
+                }
+            }
+        }
+        self.progress = self.reached();
+        if !self.is_done {
+            match self.step()? {
+                Step::Row(row) => self.ahead = Some(row),
+                Step::Done => self.is_done = true,
+                Step::NeedPage(_) => {}
+            }
+        }
+        if !self.is_done {
+            self.ask(context, None);
+            self.in_flight.send().await;
+        }
+        Ok(rows)
+    }
+
+    /// What the rows that were given come to; `None` at the end.
+    pub(super) fn progress(&self) -> Option<Progress> {
+        (!self.is_done).then(|| self.progress.clone())
+    }
+
+    fn step(&mut self) -> Result<Step> {
+        self.merger.step().map_err(unmergeable)
+    }
+
+    fn reached(&self) -> Progress {
+        let Checkpoint { window, reached } = self.merger.checkpoint();
+        let at = match reached {
+            Reached::Start => At::Start,
+            Reached::Marked(mark) => At::Marked(mark),
+            Reached::Ordered { order, standings, row } => {
+                let ranges = self.sources.iter().map(|source| source.place.range.clone());
+                At::Ordered { order, parts: ranges.zip(standings).collect(), row }
+            }
+        };
+        Progress { window, at }
+    }
+
+    /// Asks the source that is waited for, and as many others as may be under way at once.
+    fn ask(&mut self, context: &Context, needed: Option<usize>) {
+        let whole = self.merger.is_whole();
+        let most = (!whole).then_some(context.page_size);
+        for at in needed.into_iter().chain(0..self.sources.len()) {
+            let buffered = self.merger.buffered(at);
+            let source = &mut self.sources[at];
+            // Rows of a whole result are not kept; else the next answer is asked for when half of the last is used.
+            let has_room = whole || source.answered.is_none_or(|answered| buffered <= answered / 2);
+            let is_due = has_room && !source.is_asked && !source.has_ended;
+            let may = self.in_flight.len() < context.concurrency || needed == Some(at);
+            if !is_due || !may {
+                continue;
+            }
+            source.is_asked = true;
+            let request = PageRequest {
+                target: source.place.target.clone(),
+                body: source.body.clone(),
+                continuation: source.continuation.clone(),
+                most,
+            };
+            self.in_flight.push(context.fetcher.fetch(at, context.page_number, request));
+        }
+    }
+
+    async fn receive(&mut self, context: &mut Context, fetched: Fetched) -> Result<()> {
+        let source = &mut self.sources[fetched.source];
+        source.is_asked = false;
+        match fetched.result {
+            Ok((page, response)) => {
+                context.tally.add(&response);
+                self.moves = 0;
+                source.answered = Some(page.rows.len());
+                source.has_ended = page.continuation.is_none();
+                source.continuation = page.continuation;
+                self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)
+            }
+            Err(error) if has_moved(&error) => self.follow(context, error).await,
+            Err(error) => context.unless_stale(fetched.asked_for, error),
+        }
+    }
+
+    /// Begins another merge with the partitions that there are now, behind the rows that were taken.
+    async fn follow(&mut self, context: &Context, error: Error) -> Result<()> {
+        let moves = self.moves + 1;
+        if moves > MOST_MOVES {
+            return Err(error);
+        }
+        let next = Self::start(context, self.reached(), true).await?;
+        *self = Self { moves, ..next };
+        Ok(())
+    }
+}
+
+/// The partitions to ask, each with what was given of it.
+async fn sources(context: &Context, at: &At, refresh: bool) -> Result<Vec<(Place, Standing)>> {
+    let whole = [(context.scope.range.clone(), Standing::None)];
+    let parts = match at {
+        At::Ordered { parts, .. } => &parts[..],
+        At::Start | At::Marked(_) | At::Pieces(_) => &whole,
+    };
+    let mut sources = Vec::new();
+    for (nth, (range, standing)) in parts.iter().enumerate() {
+        let places = places(context.handle(), &context.scope, range, refresh && nth == 0).await?;
+        sources.extend(places.into_iter().map(|place| (place, standing.clone())));
+    }
+    let somewhere = sources.first().cloned();
+    sources.retain(|(place, _)| context.plan.concerns(&place.range));
+    if sources.is_empty() {
+        // Nothing can be found, but that still is for a partition to say: a count of nothing is 0.
+        sources.extend(somewhere);
+    }
+    Ok(sources)
+}
+
+fn checkpoint(progress: &Progress, standings: Vec<Standing>, keys: usize) -> Result<Checkpoint> {
+    let reached = match &progress.at {
+        At::Start => Reached::Start,
+        At::Marked(mark) => Reached::Marked(mark.clone()),
+        At::Ordered { order, row, .. } if order.len() == keys => {
+            Reached::Ordered { order: order.clone(), standings, row: row.clone() }
+        }
+        At::Ordered { .. } | At::Pieces(_) => return Err(outdated()),
+    };
+    Ok(Checkpoint { window: progress.window, reached })
+}
+
+/// The requests to partitions, which differ in which rows are still to come.
+struct Bodies<'a> {
+    plan: &'a Plan,
+    at: &'a At,
+    replays: bool,
+    made: Vec<(Option<Remaining>, Bytes)>,
+}
+
+impl Bodies<'_> {
+    fn body(&mut self, standing: &Standing) -> Result<Bytes> {
+        let (filtered, unlimited) = match self.at {
+            At::Ordered { order, .. } if !self.replays => (Some((order, standing.remaining())), false),
+            At::Ordered { .. } | At::Start | At::Pieces(_) => (None, false),
+            At::Marked(_) => (None, true),
+        };
+        let remaining = filtered.map(|(_, remaining)| remaining);
+        if let Some((_, body)) = self.made.iter().find(|(made, _)| *made == remaining) {
+            return Ok(body.clone());
+        }
+        let info = &self.plan.info;
+        let filter = filtered.map(|(order, remaining)| {
+            resume_filter(&info.order_by_expressions, &info.order_by, order, remaining)
+        });
+        let body = self.plan.body(filter.as_deref().unwrap_or("true"), unlimited)?;
+        self.made.push((remaining, body.clone()));
+        Ok(body)
+    }
+}
+
+fn unmergeable(error: MergeError) -> Error {
+    Error::caused_by(ErrorKind::InvalidResponse, error.to_string(), error)
+}
+
+/// The beginning of a result.
+pub(super) fn beginning(window: Window) -> Progress {
+    Progress { window, at: At::Start }
+}

@@ -1,0 +1,176 @@
+//! How a query is run over partitions: planned here or, if this client does not understand it, by the service.
+
+use bytes::Bytes;
+use cosmonaut_driver::{CosmosOperation, OperationOptions, OperationType};
+use cosmonaut_query::merge::Window;
+use cosmonaut_query::plan::FILTER_PLACEHOLDER;
+use cosmonaut_query::{Parameters, check, parse, plan};
+use cosmonaut_wire::model::{
+    DistinctType, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QueryInfo, QueryRange, QuerySpec,
+    from_json,
+};
+use cosmonaut_wire::{EpkRange, headers};
+use http::HeaderValue;
+
+use crate::container::ContainerHandle;
+use crate::feed_range::ResolvedScope;
+use crate::{Error, ErrorKind, Result};
+
+/// What this client can put together from the answers of partitions, by the service's names.
+const FEATURES: &str = "Aggregate, CompositeAggregate, CountIf, DCount, Distinct, GroupBy, \
+     ListAndSetAggregate, MultipleAggregates, MultipleOrderBy, NonStreamingOrderBy, NonValueAggregate, \
+     OffsetAndLimit, OrderBy, Top";
+
+/// How a query is run.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) info: QueryInfo,
+    /// What partitions are asked, with a placeholder for the condition that resumes it.
+    asked: QuerySpec,
+    /// The same without the limit that holds for a partition when nothing was given yet.
+    unlimited: Option<String>,
+    ranges: Vec<EpkRange>,
+    /// Why this client could not plan the query.
+    problem: Option<String>,
+}
+
+impl Plan {
+    /// Plans a query over a part of a container.
+    pub(super) async fn new(
+        handle: &ContainerHandle,
+        spec: QuerySpec,
+        scope: &ResolvedScope,
+        key: &PartitionKeyDefinition,
+        options: &OperationOptions,
+    ) -> Result<Self> {
+        match (locally(&spec, key), &scope.key) {
+            // One partition puts together by itself what it can answer page by page.
+            (Ok((planned, _)), Some(_)) if is_answered_as_it_is(&planned.query_info) => {
+                Ok(Self::untouched(spec, None))
+            }
+            (Ok((planned, unlimited)), _) => Self::following(spec, planned, unlimited),
+            (Err(problem), Some(_)) => Ok(Self::untouched(spec, Some(problem))),
+            (Err(problem), None) => match by_the_service(handle, &spec, options).await {
+                Ok(planned) => Ok(Self { problem: Some(problem), ..Self::following(spec, planned, None)? }),
+                Err(error) => Err(explained(Some(&problem), error)),
+            },
+        }
+    }
+
+    fn untouched(asked: QuerySpec, problem: Option<String>) -> Self {
+        let ranges = vec![EpkRange::FULL];
+        Self { info: QueryInfo::default(), asked, unlimited: None, ranges, problem }
+    }
+
+    fn following(
+        mut asked: QuerySpec,
+        planned: PartitionedQueryExecutionInfo,
+        unlimited: Option<String>,
+    ) -> Result<Self> {
+        let Some(mut info) = planned.query_info else {
+            let message = "the service plans this query as a hybrid search, which this client does not merge \
+                           (limit it to one partition key)";
+            return Err(Error::new(ErrorKind::Query, message));
+        };
+        if !info.rewritten_query.is_empty() {
+            asked.query = std::mem::take(&mut info.rewritten_query);
+        }
+        let ranges = planned.query_ranges.into_iter().map(half_open).collect();
+        Ok(Self { info, asked, unlimited, ranges, problem: None })
+    }
+
+    /// Whether partitions' rows are the result's rows, so that nothing has to be merged.
+    pub(super) fn is_streamed(&self) -> bool {
+        self.info.order_by.is_empty() && is_answered_as_it_is(&Some(self.info.clone()))
+    }
+
+    /// `OFFSET`, `LIMIT` and `TOP` before the first row.
+    pub(super) fn window(&self) -> Window {
+        let take = [self.info.limit, self.info.top].into_iter().flatten().min().unwrap_or(u64::MAX);
+        Window { skip: self.info.offset.unwrap_or(0), take }
+    }
+
+    /// Whether a part of the container can have results.
+    pub(super) fn concerns(&self, part: &EpkRange) -> bool {
+        self.ranges.iter().any(|range| range.overlaps(part))
+    }
+
+    /// The request to a partition, with the condition that resumes it. `unlimited` if the partition may have to
+    /// give more rows than the result has, because some were given already.
+    pub(super) fn body(&self, filter: &str, unlimited: bool) -> Result<Bytes> {
+        let text = self.unlimited.as_ref().filter(|_| unlimited).unwrap_or(&self.asked.query);
+        let asked = QuerySpec {
+            query: text.replace(FILTER_PLACEHOLDER, filter),
+            parameters: self.asked.parameters.clone(),
+        };
+        let body = serde_json::to_vec(&asked).map_err(|error| {
+            Error::caused_by(ErrorKind::Serialization, format!("the query cannot be written: {error}"), error)
+        })?;
+        Ok(body.into())
+    }
+
+    /// An error of the service in this client's words, if the query is why.
+    pub(super) fn explained(&self, error: Error) -> Error {
+        explained(self.problem.as_deref(), error)
+    }
+}
+
+/// Plans a query without asking; else says why not. Also what DISTINCT asks without its limit.
+fn locally(
+    spec: &QuerySpec,
+    key: &PartitionKeyDefinition,
+) -> Result<(PartitionedQueryExecutionInfo, Option<String>), String> {
+    let parameters = Parameters::from_request(&spec.parameters).map_err(|error| error.to_string())?;
+    let mut query = parse(&spec.query).map_err(|error| error.to_string())?;
+    check(&query, &spec.query).map_err(|error| error.to_string())?;
+    let planned = plan(&query, &parameters, key).map_err(|error| error.to_string())?;
+    let limits = query.select.distinct && query.order_by.is_none() && query.group_by.is_empty();
+    let unlimited = limits.then(|| {
+        query.select.top = None;
+        query.offset_limit = None;
+        query.to_string()
+    });
+    Ok((planned, unlimited))
+}
+
+async fn by_the_service(
+    handle: &ContainerHandle,
+    spec: &QuerySpec,
+    options: &OperationOptions,
+) -> Result<PartitionedQueryExecutionInfo> {
+    let body = serde_json::to_vec(spec).map_err(|error| {
+        Error::caused_by(ErrorKind::Serialization, format!("the query cannot be written: {error}"), error)
+    })?;
+    let operation = CosmosOperation::new(OperationType::QueryPlan, handle.items.clone())
+        .with_header(headers::SUPPORTED_QUERY_FEATURES, HeaderValue::from_static(FEATURES))
+        .with_header(headers::QUERY_VERSION, HeaderValue::from_static("1.0"))
+        .with_body(body);
+    let response = handle.run(&operation, options).await?;
+    from_json("query plan", response.body()).map_err(|error| {
+        Error::caused_by(ErrorKind::InvalidResponse, error.to_string(), error).found_in(response)
+    })
+}
+
+/// A refusal with the place in the text that this client stumbled over too.
+fn explained(problem: Option<&str>, error: Error) -> Error {
+    match problem {
+        Some(problem) if error.kind() == ErrorKind::BadRequest => error.in_words(ErrorKind::Query, problem),
+        Some(_) | None => error,
+    }
+}
+
+/// Whether one partition answers the query page by page, with nothing left to do here.
+fn is_answered_as_it_is(info: &Option<QueryInfo>) -> bool {
+    info.as_ref().is_some_and(|info| {
+        info.distinct_type == DistinctType::None
+            && info.d_count_info.is_none()
+            && info.aggregates.is_empty()
+            && info.group_by_expressions.is_empty()
+            && info.group_by_alias_to_aggregate_type.is_empty()
+    })
+}
+
+fn half_open(range: QueryRange) -> EpkRange {
+    let max = if range.is_max_inclusive { EpkRange::of_prefix(&range.max).max } else { range.max };
+    EpkRange { min: range.min, max }
+}

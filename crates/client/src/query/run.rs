@@ -1,0 +1,126 @@
+//! A query from its request to its pages of rows, which are not read into types here.
+
+use std::sync::Arc;
+
+use cosmonaut_driver::DiagnosticsContext;
+use cosmonaut_wire::model::QuerySpec;
+use serde_json::value::RawValue;
+
+use super::fetch::{Fetcher, Tally};
+use super::merged::{Merged, beginning};
+use super::options::QueryOptions;
+use super::planning::Plan;
+use super::streamed::Streamed;
+use super::token::{self, At, Binding, outdated};
+use crate::container::ContainerHandle;
+use crate::feed_range::ResolvedScope;
+use crate::{Error, FeedScope, Result};
+
+/// What is asked for.
+pub(super) struct Request {
+    pub(super) handle: Arc<ContainerHandle>,
+    pub(super) spec: QuerySpec,
+    pub(super) scope: FeedScope,
+    pub(super) options: QueryOptions,
+}
+
+/// A query under way.
+pub(super) struct Run {
+    context: Context,
+    way: Way,
+}
+
+enum Way {
+    Streamed(Streamed),
+    Merged(Box<Merged>),
+}
+
+/// What both ways need.
+pub(super) struct Context {
+    pub(super) fetcher: Arc<Fetcher>,
+    pub(super) plan: Plan,
+    pub(super) scope: ResolvedScope,
+    pub(super) page_size: u32,
+    pub(super) concurrency: usize,
+    /// Which page of the result is being made.
+    pub(super) page_number: u64,
+    pub(super) tally: Tally,
+    binding: Binding,
+}
+
+/// A page of a result.
+pub(super) struct RawPage {
+    pub(super) rows: Vec<Box<RawValue>>,
+    pub(super) continuation: Option<String>,
+    pub(super) request_charge: f64,
+    pub(super) diagnostics: Vec<DiagnosticsContext>,
+}
+
+impl Context {
+    pub(super) fn handle(&self) -> &ContainerHandle {
+        &self.fetcher.handle
+    }
+
+    /// An error, unless it is of a request that was sent ahead for an earlier page: then nobody may have polled
+    /// it for longer than it had time, and it is asked again.
+    pub(super) fn unless_stale(&self, asked_for: u64, error: Error) -> Result<()> {
+        if asked_for < self.page_number { Ok(()) } else { Err(self.plan.explained(error)) }
+    }
+}
+
+impl Run {
+    /// Plans a query and finds its partitions.
+    pub(super) async fn start(request: Request) -> Result<Self> {
+        let Request { handle, spec, scope, options } = request;
+        let (page_size, concurrency) = (options.page_size()?, options.concurrency());
+        let container = handle.driver.container(&handle.path).await?;
+        let scope = ResolvedScope::new(&scope, &container.partition_key)?;
+        let binding = Binding::new(&spec, &scope, container.rid);
+        let resumed = options.continuation.as_deref().map(|text| token::read(&binding, text)).transpose()?;
+        let layer = options.operation_layer();
+        let plan = Plan::new(&handle, spec, &scope, &container.partition_key, &layer).await?;
+        let fetcher = Arc::new(Fetcher { handle, options: layer });
+        let (page_number, tally) = (0, Tally::default());
+        let context = Context { fetcher, plan, scope, page_size, concurrency, page_number, tally, binding };
+        let window = context.plan.window();
+        let way = match (context.plan.is_streamed(), resumed) {
+            (true, None) => {
+                let everything = vec![(context.scope.range.clone(), None)];
+                Way::Streamed(Streamed::start(&context, window, everything).await?)
+            }
+            (true, Some(progress)) => match progress.at {
+                At::Pieces(pieces) => {
+                    Way::Streamed(Streamed::start(&context, progress.window, pieces).await?)
+                }
+                At::Start | At::Ordered { .. } | At::Marked(_) => return Err(outdated()),
+            },
+            (false, resumed) => {
+                let progress = resumed.unwrap_or_else(|| beginning(window));
+                Way::Merged(Box::new(Merged::start(&context, progress, false).await?))
+            }
+        };
+        Ok(Self { context, way })
+    }
+
+    /// The next page; `None` if there is nothing more to say.
+    pub(super) async fn next_page(&mut self) -> Result<Option<RawPage>> {
+        let Self { context, way } = self;
+        context.page_number += 1;
+        let (rows, progress) = loop {
+            let (rows, progress) = match way {
+                Way::Streamed(streamed) => (streamed.next_rows(context).await?, streamed.progress()),
+                Way::Merged(merged) => (merged.next_rows(context).await?, merged.progress()),
+            };
+            // An empty page in the midst of a result is of no use to anyone.
+            if !rows.is_empty() || progress.is_none() {
+                break (rows, progress);
+            }
+        };
+        let Tally { charge, diagnostics } = std::mem::take(&mut context.tally);
+        if rows.is_empty() && diagnostics.is_empty() {
+            return Ok(None);
+        }
+        let continuation = progress.and_then(|progress| token::write(&context.binding, &progress));
+        Ok(Some(RawPage { rows, continuation, request_charge: charge, diagnostics }))
+    }
+}

@@ -1,0 +1,181 @@
+//! Many items at once: grouped by the partition that holds them, each group asked for by one request.
+
+mod lookup;
+mod plan;
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use cosmonaut_driver::{DiagnosticsContext, OperationOptions};
+use cosmonaut_wire::PartitionKey;
+
+use crate::concurrent::try_all;
+use crate::container::ContainerHandle;
+use crate::items::ItemName;
+use crate::options::ReadManyOptions;
+use crate::{ContainerClient, Error, FromItem, Result};
+
+use lookup::{Found, look_up};
+use plan::plan;
+
+/// Requests that are under way at once, unless the options say otherwise.
+const CONCURRENCY: usize = 10;
+/// How often partitions may split under one call before it gives up.
+const MOST_ROUNDS: usize = 5;
+
+/// One item that is asked for.
+#[derive(Clone, Debug, PartialEq)]
+struct Wanted {
+    key: PartitionKey,
+    id: String,
+}
+
+/// Many items, in the order in which they were asked for.
+///
+/// ```no_run
+/// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+/// let wanted = [("contoso", "7"), ("contoso", "8"), ("fabrikam", "1")];
+/// let read = orders.read_many::<serde_json::Value>(wanted, None).await?;
+/// for missing in read.missing() {
+///     println!("{:?} is not there", wanted[missing]);
+/// }
+/// let found = read.into_found();
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReadMany<T> {
+    items: Vec<Option<T>>,
+    request_charge: f64,
+    diagnostics: Vec<DiagnosticsContext>,
+}
+
+impl<T> ReadMany<T> {
+    /// One for each that was asked for, in that order; `None` where there is none.
+    pub fn items(&self) -> &[Option<T>] {
+        &self.items
+    }
+
+    /// One for each that was asked for, in that order; `None` where there is none.
+    pub fn into_items(self) -> Vec<Option<T>> {
+        self.items
+    }
+
+    /// Those that are there.
+    pub fn into_found(self) -> Vec<T> {
+        self.items.into_iter().flatten().collect()
+    }
+
+    /// Which of those that were asked for are not there, by their places.
+    pub fn missing(&self) -> impl Iterator<Item = usize> + '_ {
+        self.items.iter().enumerate().filter(|(_, item)| item.is_none()).map(|(place, _)| place)
+    }
+
+    /// What all requests cost together, in request units.
+    pub fn request_charge(&self) -> f64 {
+        self.request_charge
+    }
+
+    /// What was tried, request by request.
+    pub fn diagnostics(&self) -> &[DiagnosticsContext] {
+        &self.diagnostics
+    }
+}
+
+impl ContainerClient {
+    /// Reads many items at once, each given by its partition key and id.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// let wanted = [("contoso", "7"), ("fabrikam", "1")];
+    /// let orders = orders.read_many::<serde_json::Value>(wanted, None).await?.into_found();
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Items of one physical partition are asked for together, up to 100 by one request, and several requests are
+    /// under way at once. An item that is not there is no error: see [`ReadMany::missing`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) if one is no `T`, and whatever ends a read.
+    pub async fn read_many<T: FromItem>(
+        &self,
+        items: impl IntoIterator<Item = (impl Into<PartitionKey>, impl Into<String>)>,
+        options: Option<ReadManyOptions>,
+    ) -> Result<ReadMany<T>> {
+        let handle = self.handle()?;
+        let asked = items.into_iter().map(|(key, id)| Wanted { key: key.into(), id: id.into() });
+        let (wanted, slots) = distinct(asked);
+        let found = find(handle, &wanted, options.unwrap_or_default()).await?;
+        let read = |slot: usize| {
+            let name = ItemName { handle, id: &wanted[slot].id };
+            found.items[slot].as_ref().map(|json| T::from_json(json, name)).transpose()
+        };
+        let items = slots.into_iter().map(read).collect::<Result<_>>()?;
+        Ok(ReadMany { items, request_charge: found.request_charge, diagnostics: found.diagnostics })
+    }
+}
+
+/// Each item once, and for each that was asked for which one it is.
+fn distinct(asked: impl Iterator<Item = Wanted>) -> (Vec<Wanted>, Vec<usize>) {
+    let (mut wanted, mut slots) = (Vec::new(), Vec::new());
+    let mut known = HashMap::new();
+    for item in asked {
+        let slot = *known.entry((item.key.to_string(), item.id.clone())).or_insert(wanted.len());
+        if slot == wanted.len() {
+            wanted.push(item);
+        }
+        slots.push(slot);
+    }
+    (wanted, slots)
+}
+
+/// What was found, by the place of what was wanted.
+struct Catch {
+    items: Vec<Option<Bytes>>,
+    request_charge: f64,
+    diagnostics: Vec<DiagnosticsContext>,
+}
+
+async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: ReadManyOptions) -> Result<Catch> {
+    let ReadManyOptions { request, hedging, session_token, max_concurrency } = options;
+    let layer = OperationOptions { request, hedging, session_token };
+    let mut catch = Catch { items: vec![None; wanted.len()], request_charge: 0.0, diagnostics: Vec::new() };
+    let mut open: Vec<usize> = (0..wanted.len()).collect();
+    let mut last_split: Option<Error> = None;
+    for round in 0..MOST_ROUNDS {
+        if open.is_empty() {
+            return Ok(catch);
+        }
+        let container = handle.driver.container(&handle.path).await?;
+        let partitions = handle.driver.partitions(&handle.path, round > 0).await?;
+        let lookups = plan(wanted, &open, &container.partition_key, &partitions)?;
+        let requests = lookups
+            .into_iter()
+            .map(|lookup| look_up(handle, wanted, lookup, &container.partition_key, &layer));
+        open.clear();
+        for found in try_all(requests, max_concurrency.unwrap_or(CONCURRENCY)).await? {
+            match found {
+                Found::Items { items, diagnostics } => catch.take(items, diagnostics),
+                Found::Split { slots, error } => {
+                    open.extend(slots);
+                    last_split = Some(error);
+                }
+            }
+        }
+    }
+    match last_split {
+        Some(error) if !open.is_empty() => Err(error),
+        Some(_) | None => Ok(catch),
+    }
+}
+
+impl Catch {
+    fn take(&mut self, items: Vec<(usize, Bytes)>, diagnostics: Vec<DiagnosticsContext>) {
+        for (slot, json) in items {
+            self.items[slot] = Some(json);
+        }
+        self.request_charge += diagnostics.iter().map(DiagnosticsContext::request_charge).sum::<f64>();
+        self.diagnostics.extend(diagnostics);
+    }
+}

@@ -1,0 +1,69 @@
+//! An emulator and a client for it.
+
+use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
+use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime, Credential};
+use cosmonaut_emulator::{Emulator, EmulatorBuilder};
+
+/// What a client speaks to the emulator.
+pub(crate) const PROTOCOLS: [HttpProtocol; 2] = [HttpProtocol::Http1, HttpProtocol::Negotiated];
+
+/// A client, and what it speaks to.
+pub(crate) struct Bench {
+    pub(crate) emulator: Emulator,
+    pub(crate) client: CosmosClient,
+}
+
+/// No variable is set, whatever this process has.
+pub(crate) fn no_environment(_: &str) -> Option<std::ffi::OsString> {
+    None
+}
+
+/// The options for one protocol.
+pub(crate) fn speaking(protocol: HttpProtocol) -> CosmosClientOptions {
+    let connection = ConnectionOptions { http_protocol: Some(protocol), ..Default::default() };
+    CosmosClientOptions { connection, ..Default::default() }
+}
+
+impl Bench {
+    /// A client with HTTP/2 and the usual options.
+    pub(crate) async fn start() -> Self {
+        Self::with(Emulator::builder(), speaking(HttpProtocol::Negotiated)).await
+    }
+
+    pub(crate) async fn with(emulator: EmulatorBuilder, options: CosmosClientOptions) -> Self {
+        let emulator = emulator.start().await.unwrap();
+        let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+        let key = Credential::master_key(emulator.key()).unwrap();
+        let client = CosmosClient::with_runtime(&runtime, emulator.url(), key, Some(options)).unwrap();
+        Self { emulator, client }
+    }
+
+    /// The container `c` in the database `d`, made with the partition key `/pk` unless it is there.
+    pub(crate) async fn container(&self) -> ContainerClient {
+        self.container_as(ContainerProperties::new("c", "/pk")).await
+    }
+
+    /// A container in the database `d`, made unless it is there.
+    pub(crate) async fn container_as(&self, properties: ContainerProperties) -> ContainerClient {
+        self.client.create_database_if_absent("d", None).await.unwrap();
+        let database = self.client.database("d");
+        let container = database.container(&properties.id);
+        database.create_container_if_absent(properties, None).await.unwrap();
+        container
+    }
+}
+
+/// The regions of an account that has several; writes go to the first.
+pub(crate) const REGIONS: [&str; 3] = ["East US", "West US", "North Europe"];
+
+/// Runs a test on a container over each version of HTTP, in an account of one region and of several.
+pub(crate) async fn on_every_wire<F: Future<Output = ()>>(test: impl Fn(Bench, ContainerClient) -> F) {
+    for protocol in PROTOCOLS {
+        for regions in [&REGIONS[..1], &REGIONS] {
+            let emulator = Emulator::builder().regions(regions.iter().copied());
+            let bench = Bench::with(emulator, speaking(protocol)).await;
+            let container = bench.container().await;
+            test(bench, container).await;
+        }
+    }
+}

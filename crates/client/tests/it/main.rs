@@ -1,0 +1,21 @@
+//! The client over real sockets against the emulator.
+#![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
+
+mod batches;
+mod cancellation;
+mod change_feed;
+mod credentials;
+mod errors;
+mod examples;
+mod harness;
+mod items;
+mod layers;
+mod partition_keys;
+mod partitioned;
+mod peer;
+mod queries;
+mod queries_generated;
+mod read_many;
+mod resources;
+mod sendable;
+mod splits;

@@ -1,0 +1,24 @@
+//! Calls can be spawned: what they wait in may move to another thread.
+
+use cosmonaut::options::ReadManyOptions;
+use cosmonaut::{ChangeFeedStart, ContainerClient, CosmosClient, FeedScope, Patch};
+use serde_json::Value;
+
+fn sendable<T: Send>(_: T) {}
+
+/// Never run: that it compiles is the test.
+#[expect(dead_code, reason = "checked by the compiler")]
+fn every_call(client: &CosmosClient, items: &ContainerClient) {
+    sendable(client.connect());
+    sendable(client.create_database_if_absent("d", None));
+    sendable(items.create_item("a", &Value::Null, None));
+    sendable(items.read_item::<Value>("a", "1", None));
+    sendable(items.patch_item("a", "1", Patch::new(), None));
+    sendable(items.batch("a").delete("1").execute(None));
+    sendable(items.read_many::<Value>([("a", "1")], None::<ReadManyOptions>));
+    sendable(items.query_items::<Value>("SELECT * FROM c", FeedScope::Container, None));
+    let mut query = items.query_items::<Value>("SELECT * FROM c", FeedScope::Container, None);
+    sendable(query.next());
+    let mut feed = items.change_feed::<Value>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    sendable(feed.next_page());
+}

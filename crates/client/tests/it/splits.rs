@@ -1,0 +1,60 @@
+//! Partitions that split while they are read: nothing is lost, nothing comes twice.
+
+use std::collections::BTreeSet;
+
+use cosmonaut::options::QueryOptions;
+use cosmonaut::{ContainerClient, FeedScope};
+use serde_json::json;
+
+use crate::harness::Bench;
+use crate::partitioned::{FIVE, container, split};
+
+async fn filled(bench: &Bench, items: u32) -> ContainerClient {
+    let many = container(bench, "c", FIVE).await;
+    for n in 0..items {
+        let key = format!("key {n}");
+        many.create_item(&*key, &json!({"id": "1", "pk": key, "a": n % 3, "n": n}), None).await.unwrap();
+    }
+    many
+}
+
+#[tokio::test]
+async fn a_query_goes_on_in_the_children_of_every_partition() {
+    for text in [
+        "SELECT VALUE c.n FROM c",
+        "SELECT VALUE c.n FROM c ORDER BY c.a",
+        "SELECT DISTINCT VALUE c.n FROM c",
+    ] {
+        let bench = Bench::start().await;
+        let many = filled(&bench, 60).await;
+        let options = QueryOptions::default().max_item_count(2).max_concurrency(3);
+        let mut pages = many.query_items::<u32>(text, FeedScope::Container, Some(options)).into_pages();
+        let mut found = Vec::new();
+        let mut splits = 0;
+        while let Some(page) = pages.next().await {
+            found.extend(page.unwrap().items);
+            if splits < 5 {
+                // The first of each former partition: after each split there is one more before the next.
+                split(&bench, "c", 2 * splits);
+                splits += 1;
+            }
+        }
+        assert_eq!(found.len(), 60, "{text}");
+        assert_eq!(found.into_iter().collect::<BTreeSet<_>>().len(), 60, "{text}");
+        assert_eq!(many.feed_ranges().await.unwrap().len(), 10);
+    }
+}
+
+#[tokio::test]
+async fn a_count_is_right_when_a_partition_was_split_unnoticed() {
+    let bench = Bench::start().await;
+    let many = filled(&bench, 60).await;
+    let count = async || {
+        let rows = many.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container, None);
+        rows.collect().await.unwrap()
+    };
+    assert_eq!(count().await, [60]);
+    split(&bench, "c", 0);
+    split(&bench, "c", 3);
+    assert_eq!(count().await, [60]);
+}

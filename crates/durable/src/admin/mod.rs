@@ -1,0 +1,202 @@
+//! Management: what there is, how much of it, and getting rid of it.
+//!
+//! Everything here is asked of the container; nothing depends on what this process has in memory.
+
+mod children;
+mod cleanup;
+mod deletion;
+mod executions;
+mod instances;
+mod metrics;
+mod pruning;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cosmonaut::{FeedScope, Query};
+use duroxide::Event;
+use duroxide::providers::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, Provider, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+
+use crate::dispatch::Dispatch;
+use crate::model::{Document, HEAD, Head};
+use crate::provider::CosmosProvider;
+use crate::store::{Call, Store};
+
+pub(crate) use cleanup::RECORDS;
+pub use instances::InstancePage;
+
+/// How long a management call tries: no lock waits for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How many instances a bulk operation takes on if nothing is said.
+const BULK_LIMIT: u32 = 1000;
+
+/// What management needs.
+pub(crate) struct Admin<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) dispatch: &'a Dispatch,
+}
+
+impl Admin<'_> {
+    fn call(&self, operation: &'static str) -> Call {
+        self.store.call(operation, PATIENCE)
+    }
+
+    /// The head of an instance that has had a turn.
+    async fn head(&self, call: &Call, instance: &str) -> Result<Option<Document<Head>>, ProviderError> {
+        let head = self.store.read::<Head>(call, instance, HEAD).await?;
+        Ok(head.filter(|head| head.content.state.exists))
+    }
+
+    async fn existing_head(&self, call: &Call, instance: &str) -> Result<Document<Head>, ProviderError> {
+        self.head(call, instance).await?.ok_or_else(|| {
+            ProviderError::permanent(call.operation(), format!("Instance {instance} not found"))
+        })
+    }
+
+    /// All rows of a query over the container.
+    async fn everywhere<T: serde::de::DeserializeOwned + Send>(
+        &self,
+        call: &Call,
+        query: Result<Query, cosmonaut::Error>,
+    ) -> Result<Vec<T>, ProviderError> {
+        let query = query.map_err(|error| unwritable(call, &error))?;
+        self.store.query(call, &query, &FeedScope::Container).await
+    }
+
+    /// All rows of a query over an instance.
+    async fn within<T: serde::de::DeserializeOwned + Send>(
+        &self,
+        call: &Call,
+        instance: &str,
+        query: Result<Query, cosmonaut::Error>,
+    ) -> Result<Vec<T>, ProviderError> {
+        let query = query.map_err(|error| unwritable(call, &error))?;
+        self.store.query(call, &query, &FeedScope::from(instance)).await
+    }
+}
+
+fn unwritable(call: &Call, error: &cosmonaut::Error) -> ProviderError {
+    ProviderError::permanent(call.operation(), error.to_string())
+}
+
+impl CosmosProvider {
+    /// The names of instances, the newest first, `size` at a time: all, or those with a status such as `Running`.
+    ///
+    /// ```no_run
+    /// # async fn run(store: duroxide_cosmonaut::CosmosProvider) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut page = store.list_instances_page(Some("Failed"), 100, None).await?;
+    /// while let Some(continuation) = page.continuation.take() {
+    ///     page = store.list_instances_page(Some("Failed"), 100, Some(continuation)).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Permanent, if the continuation is of another list.
+    pub async fn list_instances_page(
+        &self,
+        status: Option<&str>,
+        size: u32,
+        continuation: Option<String>,
+    ) -> Result<InstancePage, ProviderError> {
+        self.admin().list_page(status, size, continuation).await
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for CosmosProvider {
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        self.admin().list(None).await
+    }
+
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError> {
+        self.admin().list(Some(status)).await
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        self.admin().executions(instance).await
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.read_with_execution(instance, execution_id).await
+    }
+
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        self.read(instance).await
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        self.admin().latest_execution(instance).await
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        self.admin().instance_info(instance).await
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        self.admin().execution_info(instance, execution_id).await
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        self.admin().metrics().await
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        self.admin().queue_depths().await
+    }
+
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        self.admin().children(instance_id).await
+    }
+
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        self.admin().parent(instance_id).await
+    }
+
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        self.admin().tree(instance_id).await
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.admin().delete(ids, force).await
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.admin().delete_bulk(filter).await
+    }
+
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.admin().prune(instance_id, &options).await
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.admin().prune_bulk(filter, &options).await
+    }
+}

@@ -1,0 +1,182 @@
+//! What a provider connects to, and how: set by hand, for the local emulator, or from the environment.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut::{ContainerClient, CosmosClient};
+
+use crate::connect::ConnectError;
+use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider};
+
+/// The environment variables of each setting, in the order in which they are looked at.
+const ENDPOINT: [&str; 2] = ["COSMOSDB_ENDPOINT", "COSMOS_ENDPOINT"];
+const KEY: [&str; 2] = ["COSMOSDB_KEY", "COSMOS_KEY"];
+const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
+const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
+
+/// The settings of a provider.
+///
+/// ```
+/// use duroxide_cosmonaut::{CosmosProviderConfig, Leases};
+///
+/// let config = CosmosProviderConfig {
+///     database: "shop".into(),
+///     leases: Leases::Container { name: "worker-7".into(), lease: std::time::Duration::from_secs(15) },
+///     ..CosmosProviderConfig::new("https://contoso.documents.azure.com", "a2V5")
+/// };
+/// ```
+#[derive(Clone)]
+pub struct CosmosProviderConfig {
+    /// The address of the account.
+    pub endpoint: String,
+    /// A key of the account.
+    pub key: String,
+    /// A client to use instead of a new one for `endpoint` and `key`: with its own options, or signed in by
+    /// Entra.
+    pub client: Option<CosmosClient>,
+    /// The database; made if it is not there.
+    pub database: String,
+    /// The container; made if it is not there.
+    pub container: String,
+    /// How the dispatch slots are shared with other processes.
+    pub leases: Leases,
+    /// How often deliveries that a crashed process owes are looked for. A container of many partitions is
+    /// searched less often, so that a process with nothing to do stays cheap.
+    pub reconciler_interval: Duration,
+    /// How long a delivery is left to the process that owes it.
+    pub reconciler_age_threshold: Duration,
+    /// How many bytes of histories are kept in memory, so that a turn need not read them again.
+    pub history_cache_bytes: usize,
+    /// How long connecting may take, with all that is tried again.
+    pub connect_timeout: Duration,
+}
+
+/// How the dispatch slots are shared with other processes.
+#[derive(Clone, Default)]
+pub enum Leases {
+    /// This process has the container for itself.
+    #[default]
+    InMemory,
+    /// Shared through the container itself.
+    Container {
+        /// A name that no other process has at the same time.
+        name: String,
+        /// How long after its last sign of life the slots of a process are taken over.
+        lease: Duration,
+    },
+    /// Shared in some other way.
+    Custom(Arc<dyn LeaseProvider>),
+}
+
+impl Leases {
+    pub(crate) fn provider(&self, container: &ContainerClient) -> Arc<dyn LeaseProvider> {
+        match self {
+            Self::InMemory => Arc::new(InMemoryLeaseProvider),
+            Self::Container { name, lease } => {
+                Arc::new(CosmosLeaseProvider::new(container.clone(), name, *lease))
+            }
+            Self::Custom(provider) => Arc::clone(provider),
+        }
+    }
+}
+
+impl CosmosProviderConfig {
+    /// An account, and otherwise what is usual.
+    pub fn new(endpoint: impl Into<String>, key: impl Into<String>) -> Self {
+        Self { endpoint: endpoint.into(), key: key.into(), ..Self::default() }
+    }
+
+    /// A client, and otherwise what is usual.
+    pub fn with_client(client: CosmosClient) -> Self {
+        Self { client: Some(client), ..Self::default() }
+    }
+
+    /// What the environment says: `COSMOSDB_ENDPOINT`, `COSMOSDB_KEY`, `COSMOSDB_DATABASE` and
+    /// `COSMOSDB_CONTAINER`, or the same with `COSMOS_` in front. The last two may be missing.
+    ///
+    /// # Errors
+    /// If the endpoint or the key is missing.
+    pub fn from_env() -> Result<Self, ConnectError> {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConnectError> {
+        let set =
+            |names: [&str; 2]| names.iter().find_map(|name| variable(name)).filter(|value| !value.is_empty());
+        let required = |names: [&str; 2]| {
+            set(names).ok_or_else(|| {
+                ConnectError::new(format!(
+                    "neither {} nor {} is set (set one, or use CosmosProvider::emulator() for a local emulator)",
+                    names[0], names[1]
+                ))
+            })
+        };
+        let config = Self::new(required(ENDPOINT)?, required(KEY)?);
+        Ok(Self {
+            database: set(DATABASE).unwrap_or(config.database),
+            container: set(CONTAINER).unwrap_or(config.container),
+            ..config
+        })
+    }
+}
+
+impl Default for CosmosProviderConfig {
+    fn default() -> Self {
+        Self {
+            endpoint: String::new(),
+            key: String::new(),
+            client: None,
+            database: "duroxide".to_owned(),
+            container: "duroxide".to_owned(),
+            leases: Leases::InMemory,
+            reconciler_interval: Duration::from_secs(5),
+            reconciler_age_threshold: Duration::from_secs(5),
+            history_cache_bytes: 64 << 20,
+            connect_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+impl fmt::Debug for CosmosProviderConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CosmosProviderConfig")
+            .field("endpoint", &self.endpoint)
+            .field("database", &self.database)
+            .field("container", &self.container)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_spellings_of_the_environment_are_read() {
+        let read = |variables: &[(&str, &str)]| {
+            CosmosProviderConfig::from_variables(|name| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            })
+        };
+        let long =
+            read(&[("COSMOSDB_ENDPOINT", "http://a"), ("COSMOSDB_KEY", "k"), ("COSMOSDB_CONTAINER", "c")]);
+        let long = long.unwrap();
+        assert_eq!((&*long.endpoint, &*long.key), ("http://a", "k"));
+        assert_eq!((&*long.database, &*long.container), ("duroxide", "c"));
+        let short = read(&[("COSMOS_ENDPOINT", "http://a"), ("COSMOS_KEY", "k"), ("COSMOS_DATABASE", "d")]);
+        assert_eq!(short.unwrap().database, "d");
+        for (variables, named) in [
+            (&[("COSMOSDB_KEY", "k")][..], "COSMOSDB_ENDPOINT nor COSMOS_ENDPOINT"),
+            (&[("COSMOSDB_ENDPOINT", "http://a"), ("COSMOSDB_KEY", "")], "COSMOSDB_KEY nor COSMOS_KEY"),
+        ] {
+            let error = read(variables).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_key_is_not_shown() {
+        assert!(!format!("{:?}", CosmosProviderConfig::new("http://a", "secret")).contains("secret"));
+    }
+}

@@ -1,0 +1,96 @@
+//! What the queues need to know of a document, as the change feed and the scans give it.
+//!
+//! The same member names as the documents themselves have; everything else in them is passed over.
+
+use cosmonaut::Etag;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::work_queue::WorkEntry;
+
+/// The columns of a scan.
+pub(super) const COLUMNS: &str =
+    "c.type, c.instanceId, c.id, c.visibleAt, c.lock, c.stage, c.session, c.tag, c._etag";
+
+/// A document, as far as it matters here.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Row {
+    #[serde(rename = "type", default)]
+    kind: Kind,
+    instance_id: String,
+    id: String,
+    #[serde(rename = "_etag", default)]
+    etag: String,
+    visible_at: Option<u64>,
+    lock: Option<Lock>,
+    stage: Option<IgnoredAny>,
+    session: Option<String>,
+    tag: Option<String>,
+    owner: Option<String>,
+    until: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Kind {
+    Message,
+    Work,
+    /// What is left of a work item that was cancelled.
+    Cancelled,
+    Session,
+    Intent,
+    Instance,
+    Deletion,
+    Prune,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Lock {
+    until: u64,
+}
+
+/// What a document means for the queues.
+pub(super) enum Sighting {
+    /// A message of an instance, visible from then on.
+    Message { instance: String, id: String, visible_at_ms: u64 },
+    /// A work item.
+    Work(WorkEntry),
+    /// A work item that was cancelled.
+    Cancelled { instance: String, id: String },
+    /// A session and its owner.
+    Session { session: String, owner: String, until_ms: u64 },
+    /// An instance left something half done, to be finished from then on.
+    Unfinished { instance: String, from_ms: u64 },
+}
+
+impl Row {
+    pub(super) fn read(self) -> Option<Sighting> {
+        let Self { instance_id: instance, id, .. } = self;
+        match self.kind {
+            Kind::Message => Some(Sighting::Message { instance, id, visible_at_ms: self.visible_at? }),
+            Kind::Work => Some(Sighting::Work(WorkEntry {
+                instance,
+                id,
+                etag: Etag::from(self.etag),
+                visible_at_ms: self.visible_at?,
+                locked_until_ms: self.lock.map(|lock| lock.until),
+                session: self.session,
+                tag: self.tag,
+            })),
+            Kind::Cancelled => Some(Sighting::Cancelled { instance, id }),
+            Kind::Session => {
+                Some(Sighting::Session { session: self.session?, owner: self.owner?, until_ms: self.until? })
+            }
+            Kind::Intent | Kind::Deletion | Kind::Prune => {
+                Some(Sighting::Unfinished { instance, from_ms: self.visible_at? })
+            }
+            // A turn that is committed and not spread over its documents yet.
+            Kind::Instance => self.stage.map(|_| Sighting::Unfinished { instance, from_ms: 0 }),
+            Kind::Other => None,
+        }
+    }
+}

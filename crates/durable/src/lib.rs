@@ -1,0 +1,52 @@
+//! A [duroxide](https://docs.rs/duroxide) provider on Azure Cosmos DB: orchestrations that survive the loss of a
+//! region, because the client below does.
+//!
+//! [`CosmosProvider`] implements duroxide's `Provider` and `ProviderAdmin` over one container. A turn of any size
+//! commits at once, what instances send each other arrives exactly once, and waiting is reading one change feed,
+//! not asking again and again.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use duroxide::runtime::registry::ActivityRegistry;
+//! use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry, runtime};
+//! use duroxide_cosmonaut::CosmosProvider;
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Arc::new(CosmosProvider::emulator().await?);
+//! let activities = ActivityRegistry::builder()
+//!     .register("Greet", |_: ActivityContext, name: String| async move { Ok(format!("Hello, {name}!")) })
+//!     .build();
+//! let orchestrations = OrchestrationRegistry::builder()
+//!     .register("Welcome", |context: OrchestrationContext, name: String| async move {
+//!         context.schedule_activity("Greet", name).await
+//!     })
+//!     .build();
+//! let runtime = runtime::Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+//! let client = Client::new(store);
+//! client.start_orchestration("welcome-1", "Welcome", "Ada").await?;
+//! # runtime.shutdown(None).await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod admin;
+mod clock;
+mod config;
+mod connect;
+mod core;
+mod dispatch;
+mod join;
+mod lease;
+mod model;
+mod orchestration;
+mod provider;
+mod store;
+mod work;
+
+pub use admin::InstancePage;
+pub use config::{CosmosProviderConfig, Leases};
+pub use connect::ConnectError;
+pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};
+pub use provider::CosmosProvider;
+pub use store::Usage;

@@ -1,0 +1,168 @@
+//! What all documents have in common: where they belong, their kind and the version of their format.
+
+use duroxide::providers::ProviderError;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::lease::slot_of;
+
+/// The version of the format that this crate writes, and the newest that it reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// The content of a document, and how its kind is called in `type`.
+pub(crate) trait Kind: Serialize + DeserializeOwned {
+    const KIND: &'static str;
+}
+
+/// A document: its place, its kind, and what it holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Document<T> {
+    pub(crate) id: String,
+    pub(crate) instance_id: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) v: u32,
+    pub(crate) slot: u8,
+    /// After how many seconds the service removes it; kept for ever without, or with -1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ttl: Option<i32>,
+    #[serde(flatten)]
+    pub(crate) content: T,
+    #[serde(rename = "_etag", default, skip_serializing)]
+    pub(crate) etag: String,
+    #[serde(rename = "_ts", default, skip_serializing)]
+    pub(crate) timestamp: u64,
+    #[serde(rename = "_rid", default, skip_serializing)]
+    pub(crate) rid: String,
+}
+
+impl<T: Kind> Document<T> {
+    pub(crate) fn new(instance: &str, id: impl Into<String>, content: T) -> Self {
+        Self {
+            id: id.into(),
+            instance_id: instance.to_owned(),
+            kind: T::KIND.to_owned(),
+            v: FORMAT,
+            slot: slot_of(instance),
+            ttl: None,
+            content,
+            etag: String::new(),
+            timestamp: 0,
+            rid: String::new(),
+        }
+    }
+
+    pub(crate) fn with_ttl(mut self, seconds: i32) -> Self {
+        self.ttl = Some(seconds);
+        self
+    }
+}
+
+/// A document of any kind, as a query gives it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Row(Value);
+
+impl Row {
+    pub(crate) fn kind(&self) -> &str {
+        self.0.get("type").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// The document, if this crate can read it.
+    ///
+    /// # Errors
+    /// Permanent, if it was written by a newer version of this crate, or is damaged.
+    pub(crate) fn read<T: Kind>(self, operation: &str) -> Result<Document<T>, ProviderError> {
+        let place = |row: &Value| {
+            let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("?").to_owned();
+            format!("document {:?} of instance {:?}", text("id"), text("instanceId"))
+        };
+        let version = self.0.get("v").and_then(Value::as_u64).unwrap_or(0);
+        if version > u64::from(FORMAT) {
+            let message = format!(
+                "{} has format {version}, and this version of duroxide-cosmonaut reads up to {FORMAT} \
+                 (update every process that shares the container)",
+                place(&self.0)
+            );
+            return Err(ProviderError::permanent(operation, message));
+        }
+        let name = place(&self.0);
+        serde_json::from_value(self.0).map_err(|error| {
+            ProviderError::permanent(operation, format!("{name} cannot be read as {}: {error}", T::KIND))
+        })
+    }
+}
+
+/// What stays of a document that must not come back, or whose end somebody has to notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TombstoneKind {
+    /// A work item that its orchestration has cancelled.
+    Cancelled,
+    /// A message from another instance that was processed: a repeated delivery finds it.
+    Seen,
+}
+
+impl TombstoneKind {
+    /// How it is called in `type`, and how many seconds it stays.
+    const fn name_and_ttl(self) -> (&'static str, i32) {
+        match self {
+            Self::Cancelled => ("cancelled", 60 * 60),
+            Self::Seen => ("seen", 7 * 24 * 60 * 60),
+        }
+    }
+}
+
+/// The content of a tombstone: nothing.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Tombstone {}
+
+impl Tombstone {
+    pub(crate) fn document(instance: &str, id: &str, kind: TombstoneKind) -> Document<Self> {
+        let (name, ttl) = kind.name_and_ttl();
+        let mut document = Document::new(instance, id, Self {}).with_ttl(ttl);
+        document.kind = name.to_owned();
+        document
+    }
+}
+
+impl Kind for Tombstone {
+    const KIND: &'static str = "tombstone";
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::Message;
+
+    #[test]
+    fn a_document_of_a_newer_format_is_refused_and_the_remedy_named() {
+        let row = |v: u32| {
+            Row(json!({"id": "m:1", "instanceId": "a\"b", "type": "message", "v": v, "slot": 1,
+                "visibleAt": 5, "body": "x"}))
+        };
+        assert_eq!(row(FORMAT).read::<Message>("fetch").unwrap().content.visible_at, 5);
+        let error = row(FORMAT + 1).read::<Message>("fetch").unwrap_err();
+        assert!(!error.is_retryable());
+        for part in ["m:1", "format 2", "update every process"] {
+            assert!(error.message.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_is_kept_after_all_can_be_read() {
+        let row =
+            Row(json!({"id": "m:1", "instanceId": "a", "type": "message", "v": 1, "slot": 1, "ttl": -1,
+            "visibleAt": 5, "body": "x"}));
+        assert_eq!(row.read::<Message>("fetch").unwrap().ttl, Some(-1));
+    }
+
+    #[test]
+    fn a_damaged_document_is_named() {
+        let error = Row(json!({"id": "m:1"})).read::<Message>("fetch").unwrap_err();
+        assert!(error.message.contains("\"m:1\""), "{error}");
+    }
+}

@@ -1,0 +1,157 @@
+//! The head of an instance: its state, its lock, and what was delivered without success.
+//!
+//! The state is changed only by who holds the lock, so a holder's copy of it is the truth.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Document, Kind};
+
+/// The id of an instance's head.
+pub(crate) const HEAD: &str = "instance";
+
+/// The status of an execution that has not ended.
+pub(crate) const RUNNING: &str = "Running";
+
+/// What an instance is.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Head {
+    pub(crate) state: State,
+    pub(crate) lock: Option<Lock>,
+    /// How often messages that are still there were handed out, by their ids.
+    #[serde(default)]
+    pub(crate) deliveries: BTreeMap<String, Delivery>,
+    /// A turn that is committed and not yet spread over its documents.
+    #[serde(default)]
+    pub(crate) stage: Option<StageMark>,
+    /// From when on another process may take the stage for forgotten, and spread it.
+    #[serde(default)]
+    pub(crate) visible_at: Option<u64>,
+}
+
+impl Kind for Head {
+    const KIND: &'static str = "instance";
+}
+
+impl Head {
+    /// The head of an instance that is not there yet: a place for its lock.
+    pub(crate) fn unborn(instance: &str, nonce: String, now: u64) -> Document<Self> {
+        let state = State { nonce, created_at: now, updated_at: now, ..State::default() };
+        let head = Self { state, lock: None, deliveries: BTreeMap::new(), stage: None, visible_at: None };
+        Document::new(instance, HEAD, head)
+    }
+
+    /// Until when somebody holds the lock, if anybody does.
+    pub(crate) fn locked_until(&self, now: u64) -> Option<u64> {
+        self.lock.as_ref().map(|lock| lock.until).filter(|until| *until > now)
+    }
+}
+
+/// What is known of an instance and its current execution.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct State {
+    /// Whether a turn was committed. A lock alone makes no instance.
+    pub(crate) exists: bool,
+    /// Tells this instance from earlier ones of its name.
+    pub(crate) nonce: String,
+    pub(crate) turn: u64,
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) parent: Option<String>,
+    pub(crate) created_at: u64,
+    pub(crate) updated_at: u64,
+    pub(crate) execution: u64,
+    pub(crate) status: String,
+    pub(crate) output: Option<String>,
+    /// In how many documents an output is that is too long for this one.
+    #[serde(default)]
+    pub(crate) output_chunks: u32,
+    pub(crate) started_at: u64,
+    pub(crate) completed_at: Option<u64>,
+    /// The version of duroxide that the current execution is pinned to.
+    pub(crate) pinned: Option<String>,
+    /// The last committed event; history beyond it does not count.
+    pub(crate) last_event: u64,
+    pub(crate) events: u64,
+    pub(crate) history_bytes: u64,
+    /// Queue messages that the current execution got from the one before.
+    pub(crate) carried: u64,
+    pub(crate) custom_status: Option<String>,
+    pub(crate) custom_status_version: u64,
+    /// The token of the last turn, by which a repeated commit is recognized.
+    pub(crate) last_ack: Option<String>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            exists: false,
+            nonce: String::new(),
+            turn: 0,
+            name: None,
+            version: None,
+            parent: None,
+            created_at: 0,
+            updated_at: 0,
+            execution: 1,
+            status: RUNNING.to_owned(),
+            output: None,
+            output_chunks: 0,
+            started_at: 0,
+            completed_at: None,
+            pinned: None,
+            last_event: 0,
+            events: 0,
+            history_bytes: 0,
+            carried: 0,
+            custom_status: None,
+            custom_status_version: 0,
+            last_ack: None,
+        }
+    }
+}
+
+impl State {
+    /// Whether what an execution wrote to the key-value store belongs to the store by now.
+    pub(crate) fn is_merged(&self, execution: u64) -> bool {
+        execution < self.execution || (execution == self.execution && self.status != RUNNING)
+    }
+
+    /// Where a long output of an execution is.
+    pub(crate) fn output_id(execution: u64) -> String {
+        format!("out:{execution}")
+    }
+}
+
+/// Who works on an instance, until when, on which messages.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Lock {
+    pub(crate) token: String,
+    pub(crate) until: u64,
+    pub(crate) messages: Vec<String>,
+}
+
+/// What became of a message so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Delivery {
+    pub(crate) attempts: u32,
+    /// Not to be delivered again before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) not_before: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// How far a staged turn is spread: `done` of `count` parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StageMark {
+    pub(crate) token: String,
+    pub(crate) count: u32,
+    pub(crate) done: u32,
+}

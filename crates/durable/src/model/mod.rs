@@ -1,0 +1,26 @@
+//! What is stored: the documents, their ids, and the tokens that callers hold.
+//!
+//! One container holds everything; an instance is one logical partition, `/instanceId`. Ids never contain the
+//! instance's name, which may hold any character. Nothing here reads or writes the container.
+
+mod document;
+mod head;
+mod history;
+mod kv;
+mod order;
+mod queue;
+mod target;
+mod text;
+mod token;
+mod write;
+
+pub(crate) use document::{Document, Kind, Row, Tombstone, TombstoneKind};
+pub(crate) use head::{Delivery, HEAD, Head, Lock, RUNNING, StageMark, State};
+pub(crate) use history::{Execution, History, chain};
+pub(crate) use kv::{Kv, KvChange, KvValue, key_id};
+pub(crate) use order::committed_order;
+pub(crate) use queue::{Intent, IntentTarget, Message, SESSION, Session, Stage, Work, session_partition};
+pub(crate) use target::{target_instance, visible_at};
+pub(crate) use text::{Chunk, MAX_TEXT, Pieces, chunk_id, escaped_len};
+pub(crate) use token::{InstanceToken, WorkToken};
+pub(crate) use write::{Write, WriteKind};

@@ -1,0 +1,58 @@
+//! One write of a transaction, as a value: to be sent, or to be kept in a stage.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{Document, Kind};
+
+/// What a write does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum WriteKind {
+    /// Makes a document, of which there is none.
+    Create,
+    /// Makes or replaces a document.
+    Upsert,
+    /// Removes a document, which is there.
+    Delete,
+    /// Takes away a document's time to live.
+    Keep,
+}
+
+/// A write of one document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Write {
+    pub(crate) kind: WriteKind,
+    pub(crate) id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) document: Option<Box<RawValue>>,
+}
+
+impl Write {
+    pub(crate) fn create<T: Kind>(document: &Document<T>) -> Self {
+        Self::of(WriteKind::Create, document)
+    }
+
+    pub(crate) fn upsert<T: Kind>(document: &Document<T>) -> Self {
+        Self::of(WriteKind::Upsert, document)
+    }
+
+    pub(crate) fn delete(id: impl Into<String>) -> Self {
+        Self { kind: WriteKind::Delete, id: id.into(), document: None }
+    }
+
+    pub(crate) fn keep(id: impl Into<String>) -> Self {
+        Self { kind: WriteKind::Keep, id: id.into(), document: None }
+    }
+
+    fn of<T: Kind>(kind: WriteKind, document: &Document<T>) -> Self {
+        let text = to_raw_value(document).expect("documents are made of strings, numbers and lists");
+        Self { kind, id: document.id.clone(), document: Some(text) }
+    }
+
+    /// About how many bytes it adds to a request.
+    pub(crate) fn size(&self) -> usize {
+        const FRAME: usize = 64;
+        FRAME + self.id.len() + self.document.as_ref().map_or(0, |document| document.get().len())
+    }
+}

@@ -1,0 +1,337 @@
+//! Finding an instance with something to do, and locking it with its messages.
+//!
+//! A fetch may be dropped at any await point: what it has claimed in memory is free again at once, what it has
+//! locked in the container when the lock ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide::providers::{DispatcherCapabilityFilter, KvEntry, OrchestrationItem, ProviderError, WorkItem};
+use duroxide::{Event, EventKind};
+
+use super::load::{Snapshot, current_history, load};
+use super::lock;
+use super::turns::{Held, HeldMessage};
+use crate::clock;
+use crate::core::Core;
+use crate::model::{Delivery, Document, Head, InstanceToken, Lock, Message, State, Write};
+use crate::store::{Batch, Call, Cause};
+
+/// How many messages a turn gets at most; the others come with the next.
+const MAX_MESSAGES: usize = 5_000;
+/// For how long an instance that others have is not looked at.
+const LONGEST_HELD_MS: u64 = 30_000;
+/// The least time that a fetch is repeated for while the service cannot answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A turn to run, its token, and how often it was tried.
+pub(crate) type Fetched = (OrchestrationItem, String, u32);
+
+/// What came of an instance that was looked at.
+enum Outcome {
+    Locked {
+        fetched: Box<Fetched>,
+        until: u64,
+        messages: Vec<String>,
+        later: Option<u64>,
+    },
+    /// Somebody else has it until then.
+    Held {
+        until: u64,
+    },
+    /// It has nothing to do before `later`.
+    Idle {
+        messages: Vec<String>,
+        later: Option<u64>,
+    },
+    /// It needs a dispatcher that can do more.
+    NotForThis,
+    /// It has changed meanwhile.
+    Again,
+}
+
+/// Waits at most `poll` for an instance with messages, and locks it.
+pub(crate) async fn fetch(
+    core: &Core,
+    lock_timeout: Duration,
+    poll: Duration,
+    filter: Option<&DispatcherCapabilityFilter>,
+) -> Result<Option<Fetched>, ProviderError> {
+    let operation = "fetch_orchestration_item";
+    if filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
+        return Ok(None);
+    }
+    let mut look = core.dispatch.look(poll);
+    loop {
+        let claim = look.instance().await;
+        let claim = claim.map_err(|error| ProviderError::retryable(operation, error.to_string()))?;
+        let Some(claim) = claim else { return Ok(None) };
+        let call = core.store.call(operation, lock_timeout.max(PATIENCE));
+        match try_lock(core, &call, claim.instance(), lock_timeout, filter).await? {
+            Outcome::Locked { fetched, until, messages, later } => {
+                claim.locked(until, &texts(&messages), later);
+                return Ok(Some(*fetched));
+            }
+            Outcome::Held { until } => claim.held(until),
+            Outcome::Idle { messages, later } => claim.idle(&texts(&messages), later),
+            Outcome::NotForThis => claim.skip(&mut look),
+            Outcome::Again => drop(claim),
+        }
+    }
+}
+
+fn texts(ids: &[String]) -> Vec<&str> {
+    ids.iter().map(String::as_str).collect()
+}
+
+async fn try_lock(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    lock_timeout: Duration,
+    filter: Option<&DispatcherCapabilityFilter>,
+) -> Result<Outcome, ProviderError> {
+    let snapshot = load(core, call, instance).await?;
+    let now = clock::now_ms();
+    if let Some(until) = snapshot.head.as_ref().and_then(|head| head.content.locked_until(now)) {
+        // A lock may end sooner than it says, as when an instance is deleted: somebody looks now and then.
+        return Ok(Outcome::Held { until: until.min(now + LONGEST_HELD_MS) });
+    }
+    let Due { ready, later } = due(&snapshot, now);
+    let known: Vec<String> = snapshot.messages.iter().map(|message| message.id.clone()).collect();
+    if ready.is_empty() {
+        return Ok(Outcome::Idle { messages: known, later });
+    }
+    if let Some(head) = &snapshot.head
+        && !is_supported(&head.content.state, filter)
+    {
+        return Ok(Outcome::NotForThis);
+    }
+    let items = read_messages(core, call, &ready).await?;
+    let is_known = snapshot.head.as_ref().is_some_and(|head| {
+        let state = &head.content.state;
+        state.exists || state.last_event > 0
+    });
+    if !is_known && !items.iter().any(is_start) {
+        // Nobody to give them to. Events wait for the instance; queue messages do not, by contract.
+        if items.iter().all(|item| matches!(item, WorkItem::QueueMessage { .. })) {
+            drop_orphans(core, call, instance, &ready).await?;
+        }
+        return Ok(Outcome::Idle { messages: known, later });
+    }
+    let history = match &snapshot.head {
+        Some(head) => current_history(core, call, head).await?,
+        None => Ok(Arc::default()),
+    };
+    let ready: Vec<HeldMessage> = ready
+        .iter()
+        .map(|message| HeldMessage { id: message.id.clone(), chunks: message.content.chunks })
+        .collect();
+    let Some(head) = write_lock(core, call, instance, &snapshot, &ready, lock_timeout).await? else {
+        return Ok(Outcome::Again);
+    };
+    Ok(locked(core, Snapshot { head: None, ..snapshot }, (head, ready, items), history, later))
+}
+
+/// Which messages are to be processed now, and when the first of the others is.
+struct Due<'a> {
+    ready: Vec<&'a Document<Message>>,
+    later: Option<u64>,
+}
+
+fn due(snapshot: &Snapshot, now: u64) -> Due<'_> {
+    let held = |id: &str| {
+        let head = snapshot.head.as_ref()?;
+        head.content.deliveries.get(id).map(|delivery| delivery.not_before)
+    };
+    let (mut ready, mut later) = (Vec::new(), None);
+    for message in &snapshot.messages {
+        let from = message.content.visible_at.max(held(&message.id).unwrap_or(0));
+        if from <= now && ready.len() < MAX_MESSAGES {
+            ready.push(message);
+        } else {
+            later = Some(later.map_or(from, |later: u64| later.min(from)));
+        }
+    }
+    Due { ready, later }
+}
+
+fn is_supported(state: &State, filter: Option<&DispatcherCapabilityFilter>) -> bool {
+    let (Some(filter), Some(pinned)) = (filter, &state.pinned) else { return true };
+    // A version that cannot be read is certainly none that this runtime replays.
+    semver::Version::parse(pinned).is_ok_and(|pinned| filter.is_compatible(&pinned))
+}
+
+fn is_start(item: &WorkItem) -> bool {
+    matches!(item, WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
+}
+
+async fn read_messages(
+    core: &Core,
+    call: &Call,
+    ready: &[&Document<Message>],
+) -> Result<Vec<WorkItem>, ProviderError> {
+    let mut items = Vec::with_capacity(ready.len());
+    for message in ready {
+        let Message { body, chunks, .. } = &message.content;
+        let place = (&*message.instance_id, &*message.id);
+        let whole;
+        let text = match chunks {
+            0 => body,
+            chunks => {
+                whole = core.store.whole_text(call, place, body.clone(), *chunks).await?;
+                &whole
+            }
+        };
+        match serde_json::from_str(text) {
+            Ok(item) => items.push(item),
+            // It never will be readable, and must not keep the others from being processed.
+            Err(error) => tracing::error!(?place, %error, "a message is unreadable and is passed over"),
+        }
+    }
+    Ok(items)
+}
+
+async fn drop_orphans(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    orphans: &[&Document<Message>],
+) -> Result<(), ProviderError> {
+    tracing::warn!(
+        instance,
+        count = orphans.len(),
+        "queue messages to an instance that is not there are dropped"
+    );
+    let writes: Vec<_> = orphans.iter().map(|message| Write::delete(&*message.id)).collect();
+    for writes in writes.chunks(Batch::MAX_WRITES) {
+        let batch = Batch { partition: instance, guard: None, writes };
+        match core.store.batch(call, &batch).await {
+            Ok(_) => {}
+            // Another process drops them.
+            Err(failure) if failure.cause() == Cause::NotFound => {}
+            Err(failure) => return Err(failure.into_error(call)),
+        }
+    }
+    Ok(())
+}
+
+/// Writes the lock if nothing has changed; `None` if something has.
+async fn write_lock(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    snapshot: &Snapshot,
+    ready: &[HeldMessage],
+    timeout: Duration,
+) -> Result<Option<Document<Head>>, ProviderError> {
+    let began = clock::now_ms();
+    let mut head = match &snapshot.head {
+        Some(head) => head.clone(),
+        None => Head::unborn(instance, clock::unique_id(), began),
+    };
+    let token = clock::unique_id();
+    let deliveries = &mut head.content.deliveries;
+    deliveries.retain(|id, _| snapshot.messages.iter().any(|message| message.id == *id));
+    for message in ready {
+        let attempts = deliveries.get(&message.id).map_or(0, |delivery| delivery.attempts) + 1;
+        deliveries.insert(message.id.clone(), Delivery { attempts, not_before: 0 });
+    }
+    let until = began.saturating_add(clock::millis(timeout));
+    let messages = ready.iter().map(|message| message.id.clone()).collect();
+    head.content.lock = Some(Lock { token: token.clone(), until, messages });
+    let written = match &snapshot.head {
+        Some(_) => core.store.replace(call, &head).await,
+        None => core.store.create(call, &head).await,
+    };
+    match written {
+        Ok(etag) => head.etag = etag.map(|etag| etag.to_string()).unwrap_or_default(),
+        Err(failure) => match failure.cause() {
+            Cause::Conflict | Cause::Condition | Cause::NotFound => {
+                let found =
+                    if failure.maybe_applied() { lock::read_head(core, call, instance).await? } else { None };
+                let own = |head: &Document<Head>| {
+                    head.content.lock.as_ref().is_some_and(|lock| lock.token == token)
+                };
+                match found.filter(own) {
+                    Some(found) => head.etag = found.etag,
+                    None => return Ok(None),
+                }
+            }
+            Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
+        },
+    }
+    // The lock is to last from now on: a write that was slow must not have used it up.
+    let now = clock::now_ms();
+    if now.saturating_sub(began) > clock::millis(timeout) / 10 {
+        let until = now.saturating_add(clock::millis(timeout));
+        if lock::write_until(core, call, instance, &token, until).await? {
+            head.content.lock.iter_mut().for_each(|lock| lock.until = until);
+        } else {
+            return Ok(None);
+        }
+    }
+    Ok(Some(head))
+}
+
+/// Remembers the turn, and puts together what the runtime gets.
+fn locked(
+    core: &Core,
+    snapshot: Snapshot,
+    (head, messages, items): (Document<Head>, Vec<HeldMessage>, Vec<WorkItem>),
+    history: Result<Arc<Vec<Event>>, String>,
+    later: Option<u64>,
+) -> Outcome {
+    let Snapshot { keys, .. } = snapshot;
+    let lock = head.content.lock.clone().expect("a head that was just locked");
+    let state = &head.content.state;
+    let (events, history_error) = match &history {
+        Ok(events) => (events.as_ref().clone(), None),
+        Err(error) => (Vec::new(), Some(format!("the history cannot be read: {error}"))),
+    };
+    let kv_snapshot: HashMap<_, _> = keys
+        .iter()
+        .filter_map(|kv| Some((kv.key.clone(), kv.stored(state)?)))
+        .map(|(key, stored)| (key, KvEntry { value: stored.value.clone(), last_updated_at_ms: stored.at }))
+        .collect();
+    let (name, version) = name_and_version(state, &events, &items);
+    let attempts =
+        lock.messages.iter().filter_map(|id| head.content.deliveries.get(id)).map(|it| it.attempts);
+    let attempts = attempts.max().unwrap_or(1);
+    let token = InstanceToken { instance: head.instance_id.clone(), token: lock.token.clone() };
+    let item = OrchestrationItem {
+        instance: head.instance_id.clone(),
+        orchestration_name: name,
+        execution_id: state.execution,
+        version,
+        history: events,
+        messages: items,
+        history_error,
+        kv_snapshot,
+    };
+    core.turns.insert(&lock.token, Held::new(head, messages, keys, history.ok()));
+    let fetched = Box::new((item, token.encode(), attempts));
+    Outcome::Locked { fetched, until: lock.until, messages: lock.messages, later }
+}
+
+/// What the orchestration is called: as stored, or else as its history or its start says.
+fn name_and_version(state: &State, history: &[Event], items: &[WorkItem]) -> (String, String) {
+    const UNKNOWN: &str = "unknown";
+    let started = history.iter().find_map(|event| match &event.kind {
+        EventKind::OrchestrationStarted { name, version, .. } => Some((name.clone(), Some(version.clone()))),
+        _ => None,
+    });
+    let asked = items.iter().find_map(|item| match item {
+        WorkItem::StartOrchestration { orchestration, version, .. }
+        | WorkItem::ContinueAsNew { orchestration, version, .. } => {
+            Some((orchestration.clone(), version.clone()))
+        }
+        _ => None,
+    });
+    let (name, version) = match &state.name {
+        Some(name) => (name.clone(), state.version.clone()),
+        None => started.or(asked).unwrap_or_default(),
+    };
+    (name, version.unwrap_or_else(|| UNKNOWN.to_owned()))
+}

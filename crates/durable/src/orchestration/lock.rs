@@ -1,0 +1,122 @@
+//! Prolonging the lock on an instance, and giving a turn up.
+
+use std::time::Duration;
+
+use cosmonaut::Patch;
+use duroxide::providers::ProviderError;
+
+use super::lost_lock;
+use crate::clock;
+use crate::core::Core;
+use crate::model::{Document, HEAD, Head, InstanceToken};
+use crate::store::{Call, Cause};
+
+/// The least time that a call is repeated for while the service cannot answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Prolongs a lock, which must not have ended.
+pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
+    let operation = "renew_orchestration_item_lock";
+    let InstanceToken { instance, token } =
+        InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+    let call = core.store.call(operation, time_left(core, &token));
+    let until = clock::now_ms().saturating_add(clock::millis(extend_for));
+    if !write_until(core, &call, &instance, &token, until).await? {
+        return Err(lost_lock(operation));
+    }
+    core.dispatch.instance_until(&instance, Some(until));
+    Ok(())
+}
+
+/// Gives a turn up: its messages are delivered again, after a while if that is said.
+pub(crate) async fn abandon(
+    core: &Core,
+    token: &str,
+    delay: Option<Duration>,
+    ignore_attempt: bool,
+) -> Result<(), ProviderError> {
+    let operation = "abandon_orchestration_item";
+    let InstanceToken { instance, token } =
+        InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+    let call = core.store.call(operation, time_left(core, &token));
+    let head = match core.turns.get(&token) {
+        Some(held) => held.head.clone(),
+        None => read_head(core, &call, &instance).await?.ok_or_else(|| lost_lock(operation))?,
+    };
+    let lock = head.content.lock.filter(|lock| lock.token == token).ok_or_else(|| lost_lock(operation))?;
+    let not_before = delay.map_or(0, |delay| clock::now_ms().saturating_add(clock::millis(delay)));
+    let mut deliveries = head.content.deliveries;
+    for id in &lock.messages {
+        let delivery = deliveries.entry(id.clone()).or_default();
+        delivery.not_before = not_before;
+        delivery.attempts = delivery.attempts.saturating_sub(u32::from(ignore_attempt));
+    }
+    let patch = Patch::new()
+        .set("/lock", ())
+        .set("/deliveries", deliveries)
+        .condition(format!("FROM c WHERE c.lock.token = '{token}'"));
+    if !patch_head(core, &call, &instance, patch, |head| head.content.lock.is_none()).await? {
+        return Err(lost_lock(operation));
+    }
+    core.turns.remove(&token);
+    core.dispatch.instance_until(&instance, None);
+    core.dispatch.look_at(&instance, not_before);
+    Ok(())
+}
+
+/// Sets the end of a lock that has not ended; false if it has.
+pub(super) async fn write_until(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    token: &str,
+    until: u64,
+) -> Result<bool, ProviderError> {
+    let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token, clock::now_ms()));
+    let is_set = |head: &Document<Head>| {
+        head.content.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until)
+    };
+    let written = patch_head(core, call, instance, patch, is_set).await?;
+    if let Some(held) = core.turns.get(token).filter(|_| written) {
+        held.renewed(until);
+    }
+    Ok(written)
+}
+
+/// The condition that a lock is still held.
+pub(super) fn holds_lock(token: &str, now: u64) -> String {
+    format!("FROM c WHERE c.lock.token = '{token}' AND c.lock.until > {now}")
+}
+
+/// Patches a head under a condition; false if that does not hold. `done` tells a head that an attempt without an
+/// answer has patched.
+async fn patch_head(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    patch: Patch,
+    done: impl Fn(&Document<Head>) -> bool,
+) -> Result<bool, ProviderError> {
+    let Err(failure) = core.store.patch(call, (instance, HEAD), patch, false).await else { return Ok(true) };
+    match failure.cause() {
+        Cause::Condition if failure.maybe_applied() => {
+            Ok(read_head(core, call, instance).await?.is_some_and(|head| done(&head)))
+        }
+        Cause::Condition | Cause::NotFound => Ok(false),
+        Cause::Conflict | Cause::Transient | Cause::Permanent => Err(failure.into_error(call)),
+    }
+}
+
+pub(super) async fn read_head(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+) -> Result<Option<Document<Head>>, ProviderError> {
+    core.store.read(call, instance, HEAD).await
+}
+
+/// For how long it makes sense to try something under a lock.
+pub(super) fn time_left(core: &Core, token: &str) -> Duration {
+    let until = core.turns.get(token).map_or(0, |held| held.until());
+    Duration::from_millis(until.saturating_sub(clock::now_ms())).max(PATIENCE)
+}

@@ -1,0 +1,125 @@
+//! What a turn takes from queues, and puts into them.
+
+use std::collections::HashSet;
+
+use duroxide::providers::{ProviderError, ScheduledActivityIdentifier, WorkItem};
+
+use super::{NewWork, OPERATION, Owed, Planner};
+use crate::model::{
+    Document, Intent, IntentTarget, MAX_TEXT, Message, Tombstone, TombstoneKind, Work, Write, chunk_id,
+    target_instance, visible_at,
+};
+use crate::orchestration::send::to_text;
+
+impl Planner<'_> {
+    /// The messages of the turn go. One that may be delivered again leaves a trace by which that is noticed.
+    pub(super) fn consume(&mut self) {
+        for message in &self.held.messages {
+            let write = if Message::is_delivered(&message.id) {
+                Write::upsert(&Tombstone::document(self.instance(), &message.id, TombstoneKind::Seen))
+            } else {
+                Write::delete(&*message.id)
+            };
+            self.plan.writes.push(write);
+            let chunks = (0..message.chunks).map(|n| Write::delete(chunk_id(&message.id, n)));
+            self.plan.writes.extend(chunks);
+        }
+    }
+
+    pub(super) fn enqueue(&mut self, messages: Vec<WorkItem>) -> Result<(), ProviderError> {
+        for (n, item) in messages.into_iter().enumerate() {
+            let (text, visible_at) = (to_text(OPERATION, &item)?, visible_at(&item, self.now));
+            let turn = self.plan.state.turn;
+            if target_instance(&item) == self.instance() {
+                let id = Message::own_id(turn, n);
+                let (body, chunks) = self.pack(&id, text, MAX_TEXT);
+                let content = Message { visible_at, body, chunks };
+                let document = Document::new(self.instance(), &*id, content);
+                self.plan.writes.push(Write::create(&document));
+                self.plan.sent.push((id, visible_at));
+            } else {
+                let target_id = Message::delivered_id(&self.plan.state.nonce, turn, n);
+                let target = (target_instance(&item).to_owned(), target_id, IntentTarget::Message);
+                self.owe(Intent::id(turn, n), target, visible_at, text);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn schedule(
+        &mut self,
+        work: Vec<WorkItem>,
+        cancelled: &[ScheduledActivityIdentifier],
+    ) -> Result<(), ProviderError> {
+        let mut ids = HashSet::new();
+        for (n, item) in work.into_iter().enumerate() {
+            let WorkItem::ActivityExecute { instance, execution_id, id: activity, session_id, tag, .. } =
+                &item
+            else {
+                let message = format!("{item:?} is no work for a worker");
+                return Err(ProviderError::permanent(OPERATION, message));
+            };
+            let is_cancelled = cancelled.iter().any(|it| {
+                (&it.instance, it.execution_id, it.activity_id) == (instance, *execution_id, *activity)
+            });
+            if is_cancelled {
+                continue;
+            }
+            let turn = self.plan.state.turn;
+            let text = to_text(OPERATION, &item)?;
+            let mut id = Work::id(*execution_id, *activity);
+            if !ids.insert(id.clone()) {
+                id = format!("{id}.{turn}.{n}");
+            }
+            if instance != self.instance() {
+                let target = (instance.clone(), id, IntentTarget::Work);
+                self.owe(format!("{}w", Intent::id(turn, n)), target, self.now, text);
+                continue;
+            }
+            let (body, chunks) = self.pack(&id, text, MAX_TEXT);
+            let (session, tag) = (session_id.clone(), tag.clone());
+            let content = Work {
+                visible_at: self.now,
+                attempts: 0,
+                lock: None,
+                session: session.clone(),
+                tag: tag.clone(),
+                body,
+                chunks,
+            };
+            self.plan.writes.push(Write::create(&Document::new(self.instance(), &*id, content)));
+            self.plan.work.push(NewWork { id, session, tag });
+        }
+        Ok(())
+    }
+
+    /// Whoever has a cancelled item notices when it is next touched.
+    pub(super) fn cancel(&mut self, cancelled: Vec<ScheduledActivityIdentifier>) {
+        let mut seen = HashSet::new();
+        for ScheduledActivityIdentifier { instance, execution_id, activity_id } in cancelled {
+            let id = Work::id(execution_id, activity_id);
+            if instance != self.instance() {
+                self.plan.cancelled_elsewhere.push((instance, id));
+            } else if seen.insert(id.clone()) {
+                let document = Tombstone::document(self.instance(), &id, TombstoneKind::Cancelled);
+                self.plan.writes.push(Write::upsert(&document));
+                self.plan.cancelled.push(id);
+            }
+        }
+    }
+
+    fn owe(
+        &mut self,
+        id: String,
+        (target, target_id, what): (String, String, IntentTarget),
+        target_visible_at: u64,
+        text: String,
+    ) {
+        let (body, chunks) = self.pack(&id, text.clone(), MAX_TEXT);
+        let visible_at = self.owed_until;
+        let content = Intent { target, target_id, what, target_visible_at, visible_at, body, chunks };
+        let intent = Document::new(self.instance(), id, content);
+        self.plan.writes.push(Write::create(&intent));
+        self.plan.owed.push(Owed { intent, text });
+    }
+}

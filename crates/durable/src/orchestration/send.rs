@@ -1,0 +1,43 @@
+//! Messages from clients to instances.
+
+use std::time::Duration;
+
+use duroxide::providers::{ProviderError, WorkItem};
+
+use crate::clock;
+use crate::core::Core;
+use crate::model::{Document, Message, Pieces, target_instance};
+use crate::store::Cause;
+
+/// Puts a message into the queue of its instance, which need not exist.
+pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) -> Result<(), ProviderError> {
+    let operation = "enqueue_for_orchestrator";
+    if matches!(item, WorkItem::ActivityExecute { .. }) {
+        let message = "an activity is work for a worker, and no message to an orchestration";
+        return Err(ProviderError::permanent(operation, message));
+    }
+    let call = core.store.call(operation, core.settings.call_timeout);
+    let instance = target_instance(item);
+    // Chosen once, so that a repeated request cannot deliver twice.
+    let id = Message::client_id(&clock::unique_id());
+    let visible_at = clock::now_ms().saturating_add(delay.map_or(0, clock::millis));
+    let text = to_text(operation, item)?;
+    let (body, pieces) = Pieces::of(text).split();
+    let chunks = pieces.len() as u32;
+    core.store.write_chunks(&call, (instance, &id), pieces).await?;
+    let message = Document::new(instance, &*id, Message { visible_at, body, chunks });
+    match core.store.create(&call, &message).await {
+        Ok(_) => {}
+        // The id is new: what is there is what an earlier attempt wrote.
+        Err(failure) if failure.cause() == Cause::Conflict => {}
+        Err(failure) => return Err(failure.into_error(&call)),
+    }
+    core.dispatch.message_at(instance, &id, visible_at);
+    Ok(())
+}
+
+/// An item as JSON.
+pub(crate) fn to_text(operation: &str, item: &impl serde::Serialize) -> Result<String, ProviderError> {
+    serde_json::to_string(item)
+        .map_err(|error| ProviderError::permanent(operation, format!("the item has no JSON form: {error}")))
+}

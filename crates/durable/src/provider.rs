@@ -1,0 +1,255 @@
+//! [`CosmosProvider`]: duroxide's `Provider`, as a thin layer over what does the work.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cosmonaut::CosmosClient;
+use duroxide::providers::{
+    DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem,
+};
+use duroxide::{Event, SystemStats};
+
+use crate::admin::Admin;
+use crate::config::CosmosProviderConfig;
+use crate::connect::{ConnectError, connect};
+use crate::core::{Core, Settings};
+use crate::orchestration::{self, Turn};
+use crate::store::Usage;
+use crate::work;
+
+/// A duroxide provider that keeps its state in one container of a Cosmos DB account.
+///
+/// Cheap to clone; clones share queues, connections and what is held in memory.
+#[derive(Clone)]
+pub struct CosmosProvider {
+    pub(crate) core: Arc<Core>,
+}
+
+impl CosmosProvider {
+    /// Connects to an account, and makes the database and the container if they are not there.
+    ///
+    /// # Errors
+    /// If the account cannot be reached, or does not let this identity do what it needs to.
+    pub async fn connect(config: CosmosProviderConfig) -> Result<Self, ConnectError> {
+        /// How long a call that holds no lock goes on while the service cannot answer.
+        const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+        let container = connect(&config).await?;
+        let settings = Settings {
+            history_cache_bytes: config.history_cache_bytes,
+            rescan: config.reconciler_interval,
+            owed: config.reconciler_age_threshold,
+            call_timeout: CALL_TIMEOUT,
+        };
+        let leases = config.leases.provider(&container);
+        Ok(Self { core: Core::new(container, leases, settings) })
+    }
+
+    /// Connects to an emulator on this machine, at its usual address and with its well-known key.
+    ///
+    /// # Errors
+    /// If there is none; `cosmonaut up` starts one.
+    pub async fn emulator() -> Result<Self, ConnectError> {
+        let client = CosmosClient::emulator().map_err(|error| ConnectError::new(error.to_string()))?;
+        Self::connect(CosmosProviderConfig::with_client(client)).await
+    }
+
+    /// Connects as the environment says; see [`CosmosProviderConfig::from_env`].
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect), and if a variable is missing.
+    pub async fn from_env() -> Result<Self, ConnectError> {
+        Self::connect(CosmosProviderConfig::from_env()?).await
+    }
+
+    pub(crate) fn admin(&self) -> Admin<'_> {
+        self.core.admin()
+    }
+
+    /// What the calls of this provider have cost so far, without what it does in the background; see
+    /// [`background_usage`](Self::background_usage).
+    pub fn usage(&self) -> Usage {
+        self.core.store.usage()
+    }
+
+    /// What waiting has cost so far: the change feed, and searches for what was left half done.
+    pub fn background_usage(&self) -> Usage {
+        let traffic = self.core.dispatch.traffic();
+        Usage { requests: traffic.requests(), charge: traffic.charge() }
+    }
+
+    /// Gives up the dispatch slots of this process, so that others take over its instances at once and not when
+    /// its leases end. Call it when the runtime has been shut down.
+    ///
+    /// # Errors
+    /// If the leases cannot be given up now; they then end by themselves.
+    pub async fn release(&self) -> Result<(), ProviderError> {
+        self.core.dispatch.release().await
+    }
+}
+
+impl fmt::Debug for CosmosProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CosmosProvider").field("usage", &self.usage()).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Provider for CosmosProvider {
+    fn name(&self) -> &str {
+        env!("CARGO_PKG_NAME")
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
+        self.core.start();
+        orchestration::fetch(&self.core, lock_timeout, poll_timeout, filter).await
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<(), ProviderError> {
+        let turn = Turn {
+            execution: execution_id,
+            events: history_delta,
+            work: worker_items,
+            messages: orchestrator_items,
+            metadata,
+            cancelled: cancelled_activities,
+        };
+        orchestration::ack(&self.core, lock_token, turn).await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        orchestration::abandon(&self.core, lock_token, delay, ignore_attempt).await
+    }
+
+    async fn renew_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        orchestration::renew(&self.core, token, extend_for).await
+    }
+
+    async fn enqueue_for_orchestrator(
+        &self,
+        item: WorkItem,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError> {
+        orchestration::send(&self.core, &item, delay).await
+    }
+
+    async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        orchestration::latest_history(&self.core, instance).await
+    }
+
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        orchestration::history(&self.core, instance, execution_id).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Result<(), ProviderError> {
+        orchestration::append(&self.core, instance, execution_id, new_events).await
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
+        work::enqueue(&self.core, &item).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+        self.core.start();
+        work::fetch(&self.core, lock_timeout, poll_timeout, session, tag_filter).await
+    }
+
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
+        work::ack(&self.core, token, completion).await
+    }
+
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
+        work::renew(&self.core, token, extend_for).await
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        work::abandon(&self.core, token, delay, ignore_attempt).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        work::renew_all(&self.core, owner_ids, extend_for, idle_timeout).await
+    }
+
+    async fn cleanup_orphaned_sessions(&self, _idle_timeout: Duration) -> Result<usize, ProviderError> {
+        work::clean_up(&self.core).await
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
+        orchestration::custom_status(&self.core, instance, last_seen_version).await
+    }
+
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError> {
+        orchestration::kv_value(&self.core, instance, key).await
+    }
+
+    async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError> {
+        orchestration::kv_values(&self.core, instance).await
+    }
+
+    async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError> {
+        orchestration::instance_stats(&self.core, instance).await
+    }
+}

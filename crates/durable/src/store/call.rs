@@ -1,0 +1,130 @@
+//! One call of the provider: how long it may take, and what it has cost when it ends.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut::{BatchResponse, DiagnosticsContext, Error, Page, Response};
+use tokio::time::Instant;
+
+use super::failure::{Cause, Failure};
+use super::meter::Meter;
+use super::retry;
+use crate::clock;
+
+/// The least time that a request is given, so that a late call is answered by the service and not by a clock.
+const LEAST: Duration = Duration::from_millis(50);
+
+/// A call of the provider. What it has cost is traced when it is dropped.
+pub(crate) struct Call {
+    operation: &'static str,
+    began: Instant,
+    deadline: Instant,
+    /// What all calls of the provider cost.
+    total: Arc<Meter>,
+    own: Meter,
+}
+
+impl Call {
+    pub(super) fn new(operation: &'static str, time: Duration, total: Arc<Meter>) -> Self {
+        let began = clock::instant();
+        Self { operation, began, deadline: began + time, total, own: Meter::default() }
+    }
+
+    pub(crate) fn operation(&self) -> &'static str {
+        self.operation
+    }
+
+    /// The time that is left.
+    pub(crate) fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(clock::instant())
+    }
+
+    /// Sends a request, again and again while that may help and there is time.
+    pub(super) async fn run<T, F>(&self, request: impl Fn(Duration) -> F + Send) -> Result<T, Failure>
+    where
+        T: Answer,
+        F: Future<Output = Result<T, Error>> + Send,
+    {
+        let (mut attempt, mut maybe_applied) = (0, false);
+        loop {
+            let error = match request(self.left().max(LEAST)).await {
+                Ok(answer) => {
+                    self.count(answer.diagnostics().iter());
+                    return Ok(answer);
+                }
+                Err(error) => error,
+            };
+            self.count(error.diagnostics().into_iter());
+            let pause = match Cause::of(error.kind()) {
+                Cause::Transient => retry::pause(attempt, error.retry_after(), self.left(), clock::random()),
+                Cause::NotFound | Cause::Conflict | Cause::Condition | Cause::Permanent => None,
+            };
+            let Some(pause) = pause else {
+                // The driver, too, repeats what got no answer.
+                let repeated = error.diagnostics().is_some_and(|context| context.attempts().len() > 1);
+                return Err(Failure::new(error, maybe_applied || repeated));
+            };
+            // A throttled request was certainly not applied; of the others one cannot know.
+            maybe_applied |= error.kind() != cosmonaut::ErrorKind::Throttled;
+            tracing::debug!(operation = self.operation, attempt, %error, "the request is repeated");
+            tokio::time::sleep(pause).await;
+            attempt += 1;
+        }
+    }
+
+    /// As [`run`](Self::run), for a page of a query.
+    pub(super) async fn page<T, F>(
+        &self,
+        request: impl Fn(Duration) -> F + Send,
+    ) -> Result<Option<Page<T>>, Failure>
+    where
+        T: Send,
+        F: Future<Output = Result<Option<Page<T>>, Error>> + Send,
+    {
+        self.run(request).await
+    }
+
+    fn count<'a>(&self, diagnostics: impl Iterator<Item = &'a DiagnosticsContext>) {
+        for context in diagnostics {
+            let (requests, charge) = (context.attempts().len(), context.request_charge());
+            self.own.add(requests, charge);
+            self.total.add(requests, charge);
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let cost = self.own.usage();
+        tracing::debug!(
+            operation = self.operation,
+            requests = cost.requests,
+            charge = cost.charge,
+            elapsed_ms = clock::millis(self.began.elapsed()),
+            "provider call"
+        );
+    }
+}
+
+/// What says how it was had.
+pub(super) trait Answer {
+    fn diagnostics(&self) -> &[DiagnosticsContext];
+}
+
+impl<T> Answer for Response<T> {
+    fn diagnostics(&self) -> &[DiagnosticsContext] {
+        std::slice::from_ref(Response::diagnostics(self))
+    }
+}
+
+impl Answer for BatchResponse {
+    fn diagnostics(&self) -> &[DiagnosticsContext] {
+        std::slice::from_ref(self.response().diagnostics())
+    }
+}
+
+impl<T> Answer for Option<Page<T>> {
+    fn diagnostics(&self) -> &[DiagnosticsContext] {
+        self.as_ref().map_or(&[], |page| &page.diagnostics)
+    }
+}

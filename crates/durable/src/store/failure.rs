@@ -1,0 +1,89 @@
+//! Why a request ended without success, as the provider tells failures apart.
+
+use cosmonaut::{Error, ErrorKind};
+use duroxide::providers::ProviderError;
+
+use super::Call;
+
+/// What a failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// There is no such document.
+    NotFound,
+    /// There is such a document already.
+    Conflict,
+    /// The document is not as the condition says.
+    Condition,
+    /// It may work later, and was tried until the call's time was over.
+    Transient,
+    /// It will not work.
+    Permanent,
+}
+
+impl Cause {
+    pub(super) fn of(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::Conflict => Self::Conflict,
+            ErrorKind::PreconditionFailed => Self::Condition,
+            ErrorKind::Throttled
+            | ErrorKind::SessionNotAvailable
+            | ErrorKind::Unavailable
+            | ErrorKind::DeadlineExceeded
+            | ErrorKind::OutcomeUnknown
+            | ErrorKind::Transport
+            | ErrorKind::Credential => Self::Transient,
+            // The client's kinds may grow; what is not known is not repeated.
+            ErrorKind::Configuration
+            | ErrorKind::Serialization
+            | ErrorKind::Query
+            | ErrorKind::NotModified
+            | ErrorKind::Unauthorized
+            | ErrorKind::Forbidden
+            | ErrorKind::BadRequest
+            | ErrorKind::TooLarge
+            | ErrorKind::Status
+            | ErrorKind::InvalidResponse
+            | _ => Self::Permanent,
+        }
+    }
+}
+
+/// A request that ended without success, after all repeats.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    error: Error,
+    /// An earlier attempt had no answer: it may have been applied, and this failure may be its effect.
+    maybe_applied: bool,
+}
+
+impl Failure {
+    pub(super) fn new(error: Error, maybe_applied: bool) -> Self {
+        Self { error, maybe_applied }
+    }
+
+    pub(crate) fn cause(&self) -> Cause {
+        Cause::of(self.error.kind())
+    }
+
+    pub(crate) fn maybe_applied(&self) -> bool {
+        self.maybe_applied
+    }
+
+    /// Which write of a batch failed, from 0.
+    pub(crate) fn index(&self) -> Option<usize> {
+        self.error.batch_failure().map(cosmonaut::BatchFailure::index)
+    }
+
+    /// The failure as the runtime gets it.
+    pub(crate) fn into_error(self, call: &Call) -> ProviderError {
+        let message = self.error.to_string();
+        match self.cause() {
+            // Another process was faster: a repeat sees what it has done.
+            Cause::Transient | Cause::Conflict | Cause::Condition => {
+                ProviderError::retryable(call.operation(), message)
+            }
+            Cause::NotFound | Cause::Permanent => ProviderError::permanent(call.operation(), message),
+        }
+    }
+}

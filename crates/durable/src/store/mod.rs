@@ -1,0 +1,249 @@
+//! The container, as the provider uses it: every request is counted, and repeated as long as its call allows.
+//!
+//! The driver below repeats requests where that is safe. What is left, such as throttling that lasts, is absorbed
+//! here, because the runtime gives an orchestration up when an acknowledgement fails a few times. What a failure
+//! means for the caller is decided by the caller.
+
+mod batch;
+mod call;
+mod failure;
+mod meter;
+mod retry;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut::options::QueryOptions;
+use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Patch, Query};
+use duroxide::providers::ProviderError;
+use serde::de::DeserializeOwned;
+
+use crate::model::{Chunk, Document, Kind, Row, chunk_id};
+
+pub(crate) use batch::{Batch, Guard};
+pub(crate) use call::Call;
+pub(crate) use failure::{Cause, Failure};
+pub use meter::Usage;
+
+use meter::Meter;
+
+/// The container of a provider.
+#[derive(Clone)]
+pub(crate) struct Store {
+    container: ContainerClient,
+    meter: Arc<Meter>,
+}
+
+impl Store {
+    pub(crate) fn new(container: ContainerClient) -> Self {
+        Self { container, meter: Arc::default() }
+    }
+
+    /// What all calls together have cost.
+    pub(crate) fn usage(&self) -> Usage {
+        self.meter.usage()
+    }
+
+    /// Begins a call of the provider that may go on for `time`.
+    pub(crate) fn call(&self, operation: &'static str, time: Duration) -> Call {
+        Call::new(operation, time, Arc::clone(&self.meter))
+    }
+
+    pub(crate) async fn create<T: Kind + Sync>(
+        &self,
+        call: &Call,
+        document: &Document<T>,
+    ) -> Result<Option<Etag>, Failure> {
+        let done = call
+            .run(|timeout| async move {
+                let options = ItemOptions::default().timeout(timeout);
+                self.container.create_item(&*document.instance_id, document, Some(options)).await
+            })
+            .await?;
+        Ok(done.etag())
+    }
+
+    pub(crate) async fn upsert<T: Kind + Sync>(
+        &self,
+        call: &Call,
+        document: &Document<T>,
+    ) -> Result<Option<Etag>, Failure> {
+        let done = call
+            .run(|timeout| async move {
+                let options = ItemOptions::default().timeout(timeout);
+                self.container.upsert_item(&*document.instance_id, document, Some(options)).await
+            })
+            .await?;
+        Ok(done.etag())
+    }
+
+    /// Replaces a document of the version that was read.
+    pub(crate) async fn replace<T: Kind + Sync>(
+        &self,
+        call: &Call,
+        document: &Document<T>,
+    ) -> Result<Option<Etag>, Failure> {
+        let done = call
+            .run(|timeout| async move {
+                let options = ItemOptions::default().timeout(timeout).if_match(&*document.etag);
+                let (partition, id) = (&*document.instance_id, &*document.id);
+                self.container.replace_item(partition, id, document, Some(options)).await
+            })
+            .await?;
+        Ok(done.etag())
+    }
+
+    pub(crate) async fn delete(
+        &self,
+        call: &Call,
+        partition: &str,
+        id: &str,
+        etag: Option<&str>,
+    ) -> Result<(), Failure> {
+        call.run(|timeout| async move {
+            let options = ItemOptions::default().timeout(timeout);
+            let options = match etag {
+                Some(etag) => options.if_match(etag),
+                None => options,
+            };
+            self.container.delete_item(partition, id, Some(options)).await
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Changes parts of a document; with `content`, the answer holds it.
+    pub(crate) async fn patch(
+        &self,
+        call: &Call,
+        (partition, id): (&str, &str),
+        patch: Patch,
+        content: bool,
+    ) -> Result<ItemResponse, Failure> {
+        let patch = &patch;
+        call.run(|timeout| async move {
+            let options = ItemOptions::default().timeout(timeout).content_response(content);
+            self.container.patch_item(partition, id, patch.clone(), Some(options)).await
+        })
+        .await
+    }
+
+    /// The document, if there is one.
+    pub(crate) async fn read<T: Kind>(
+        &self,
+        call: &Call,
+        partition: &str,
+        id: &str,
+    ) -> Result<Option<Document<T>>, ProviderError> {
+        match self.read_row(call, partition, id).await? {
+            Some(row) => row.read(call.operation()).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`read`](Self::read), for a document that may be of several kinds.
+    pub(crate) async fn read_row(
+        &self,
+        call: &Call,
+        partition: &str,
+        id: &str,
+    ) -> Result<Option<Row>, ProviderError> {
+        let read = call
+            .run(|timeout| async move {
+                let options = ItemOptions::default().timeout(timeout);
+                self.container.read_item::<Row>(partition, id, Some(options)).await
+            })
+            .await;
+        match read {
+            Ok(read) => Ok(Some(read.into_value())),
+            Err(failure) if failure.cause() == Cause::NotFound => Ok(None),
+            Err(failure) => Err(failure.into_error(call)),
+        }
+    }
+
+    /// All rows of a query, of one partition or of the container.
+    pub(crate) async fn query<T: DeserializeOwned + Send>(
+        &self,
+        call: &Call,
+        query: &Query,
+        scope: &FeedScope,
+    ) -> Result<Vec<T>, ProviderError> {
+        let (mut rows, mut continuation) = (Vec::new(), None);
+        loop {
+            let page = call.page(|timeout| self.page::<T>(query, scope, timeout, &continuation)).await;
+            let Some(page) = page.map_err(|failure| failure.into_error(call))? else { return Ok(rows) };
+            rows.extend(page.items);
+            continuation = page.continuation;
+            if continuation.is_none() {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// One page of a query over the container, and where it goes on.
+    pub(crate) async fn query_page<T: DeserializeOwned + Send>(
+        &self,
+        call: &Call,
+        query: &Query,
+        size: u32,
+        continuation: Option<String>,
+    ) -> Result<(Vec<T>, Option<String>), ProviderError> {
+        let (scope, continuation) = (&FeedScope::Container, &continuation);
+        let ask = |timeout| async move {
+            let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() }
+                .max_item_count(size);
+            options.request.end_to_end_timeout = Some(timeout);
+            let items = self.container.query_items::<T>(query.clone(), scope.clone(), Some(options));
+            items.into_pages().next().await.transpose()
+        };
+        let page = call.page(ask).await.map_err(|failure| failure.into_error(call))?;
+        Ok(page.map_or_else(|| (Vec::new(), None), |page| (page.items, page.continuation)))
+    }
+
+    async fn page<T: DeserializeOwned>(
+        &self,
+        query: &Query,
+        scope: &FeedScope,
+        timeout: Duration,
+        continuation: &Option<String>,
+    ) -> cosmonaut::Result<Option<cosmonaut::Page<T>>> {
+        let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() };
+        options.request.end_to_end_timeout = Some(timeout);
+        let items = self.container.query_items::<T>(query.clone(), scope.clone(), Some(options));
+        items.into_pages().next().await.transpose()
+    }
+
+    /// A text that is partly in other documents, as a whole.
+    pub(crate) async fn whole_text(
+        &self,
+        call: &Call,
+        (partition, id): (&str, &str),
+        text: String,
+        chunks: u32,
+    ) -> Result<String, ProviderError> {
+        let mut whole = text;
+        for n in 0..chunks {
+            let id = chunk_id(id, n);
+            let Some(chunk) = self.read::<Chunk>(call, partition, &id).await? else {
+                let message = format!("document {id:?} of instance {partition:?} is missing");
+                return Err(ProviderError::permanent(call.operation(), message));
+            };
+            whole.push_str(&chunk.content.text);
+        }
+        Ok(whole)
+    }
+
+    /// Writes the pieces of a text before the document that they belong to.
+    pub(crate) async fn write_chunks(
+        &self,
+        call: &Call,
+        (partition, id): (&str, &str),
+        pieces: Vec<String>,
+    ) -> Result<(), ProviderError> {
+        for (n, text) in (0..).zip(pieces) {
+            let document = Document::new(partition, chunk_id(id, n), Chunk { text });
+            self.upsert(call, &document).await.map_err(|failure| failure.into_error(call))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! Emulators that all tests share, and providers on containers of their own.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use cosmonaut::fault_injection::FaultInjector;
+use cosmonaut::{ContainerClient, CosmosClient, CosmosDriverRuntime, Credential, FeedScope, Patch};
+use cosmonaut_emulator::{Control, Emulator};
+use duroxide::provider_validations::ProviderFactory;
+use duroxide::providers::Provider;
+use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig};
+use serde_json::Value;
+
+pub(crate) const DATABASE: &str = "durable";
+
+/// How many regions an account has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Account {
+    OneRegion,
+    ThreeRegions,
+}
+
+/// A running account. It runs on a thread of its own, because each test has a runtime that ends with it.
+pub(crate) struct Server {
+    url: String,
+    key: String,
+    control: Arc<Control>,
+}
+
+impl Server {
+    /// The account that all tests of a kind share.
+    pub(crate) fn shared(account: Account) -> &'static Self {
+        static ONE: OnceLock<Server> = OnceLock::new();
+        static THREE: OnceLock<Server> = OnceLock::new();
+        match account {
+            Account::OneRegion => ONE.get_or_init(|| Self::start(account)),
+            Account::ThreeRegions => THREE.get_or_init(|| Self::start(account)),
+        }
+    }
+
+    /// An account for one test alone, which may break it.
+    pub(crate) fn start(account: Account) -> Self {
+        let (started, server) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+            runtime.block_on(async {
+                let builder = match account {
+                    Account::OneRegion => Emulator::builder(),
+                    Account::ThreeRegions => {
+                        Emulator::builder().regions(["East US", "West US", "North Europe"])
+                    }
+                };
+                let emulator = builder.start().await.unwrap();
+                let (url, key) = (emulator.url().to_owned(), emulator.key().to_owned());
+                started.send(Self { url, key, control: Arc::clone(emulator.control()) }).unwrap();
+                std::future::pending::<()>().await;
+            });
+        });
+        server.recv().unwrap()
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    pub(crate) fn client(&self) -> CosmosClient {
+        CosmosClient::new(&self.url, Credential::master_key(&self.key).unwrap(), None).unwrap()
+    }
+
+    /// A client whose requests meet what is injected.
+    pub(crate) fn faulty_client(&self, faults: &FaultInjector) -> CosmosClient {
+        let runtime = CosmosDriverRuntime::builder().fault_injection(faults.clone()).build().unwrap();
+        let key = Credential::master_key(&self.key).unwrap();
+        CosmosClient::with_runtime(&runtime, &self.url, key, None).unwrap()
+    }
+
+    /// A container that no other test has.
+    pub(crate) fn home(&self) -> Home {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let container = format!("c{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        Home { client: self.client(), container }
+    }
+}
+
+/// Where a provider has its documents.
+#[derive(Clone)]
+pub(crate) struct Home {
+    pub(crate) client: CosmosClient,
+    pub(crate) container: String,
+}
+
+impl Home {
+    pub(crate) fn config(&self) -> CosmosProviderConfig {
+        CosmosProviderConfig {
+            database: DATABASE.into(),
+            container: self.container.clone(),
+            ..CosmosProviderConfig::with_client(self.client.clone())
+        }
+    }
+
+    pub(crate) async fn provider(&self) -> CosmosProvider {
+        CosmosProvider::connect(self.config()).await.unwrap()
+    }
+
+    /// The name of the container as the emulator's controls take it.
+    pub(crate) fn link(&self) -> String {
+        format!("{DATABASE}/{}", self.container)
+    }
+
+    pub(crate) fn documents(&self) -> ContainerClient {
+        self.client.database(DATABASE).container(&self.container)
+    }
+
+    /// All documents of an instance, or of all.
+    pub(crate) async fn all(&self, scope: impl Into<FeedScope>) -> Vec<Value> {
+        self.documents().query_items("SELECT * FROM c", scope, None).collect().await.unwrap()
+    }
+
+    /// How many documents there are of each kind.
+    pub(crate) async fn count(&self, kind: &str) -> usize {
+        self.all(FeedScope::Container).await.iter().filter(|document| document["type"] == kind).count()
+    }
+}
+
+/// Makes a provider with an empty container of its own each time.
+pub(crate) struct Factory {
+    account: Account,
+    last: Mutex<Option<Home>>,
+}
+
+impl Factory {
+    pub(crate) fn new(account: Account) -> Self {
+        Self { account, last: Mutex::new(None) }
+    }
+
+    fn last(&self) -> Home {
+        self.last.lock().unwrap().clone().expect("a provider was made before")
+    }
+}
+
+#[async_trait]
+impl ProviderFactory for Factory {
+    async fn create_provider(&self) -> Arc<dyn Provider> {
+        let home = Server::shared(self.account).home();
+        *self.last.lock().unwrap() = Some(home.clone());
+        Arc::new(home.provider().await)
+    }
+
+    fn lock_timeout(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    async fn corrupt_instance_history(&self, instance: &str) {
+        let home = self.last();
+        let documents = home.documents();
+        for mut document in home.all(instance).await {
+            if document["type"] == "history" {
+                document["body"] = "no history".into();
+                documents.upsert_item(instance, &document, None).await.unwrap();
+            }
+        }
+        // What a provider holds in memory is good for the version of the head that it has seen.
+        let touch = Patch::new().set("/touched", true);
+        documents.patch_item(instance, "instance", touch, None).await.unwrap();
+    }
+
+    async fn get_max_attempt_count(&self, instance: &str) -> u32 {
+        let head: Value =
+            self.last().documents().read_item(instance, "instance", None).await.unwrap().into_value();
+        let deliveries = head["deliveries"].as_object().unwrap().values();
+        let attempts = deliveries.map(|delivery| delivery["attempts"].as_u64().unwrap());
+        u32::try_from(attempts.max().unwrap_or(0)).unwrap()
+    }
+}

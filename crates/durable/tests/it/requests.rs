@@ -1,0 +1,108 @@
+//! What calls cost, in requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide::providers::Provider;
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::runtime::{OrchestrationStatus, Runtime};
+use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
+use duroxide_cosmonaut::CosmosProvider;
+
+use crate::harness::{Account, Server};
+use crate::steps::*;
+
+/// Counts the requests of one call after another.
+struct Counter<'a> {
+    provider: &'a CosmosProvider,
+    before: u64,
+}
+
+impl Counter<'_> {
+    fn since(&mut self) -> u64 {
+        let now = self.provider.usage().requests;
+        now - std::mem::replace(&mut self.before, now)
+    }
+}
+
+#[tokio::test]
+async fn each_call_keeps_to_its_number_of_requests() {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    let mut counter = Counter { provider: &provider, before: 0 };
+    send(&provider, start("a")).await;
+    assert_eq!(counter.since(), 1, "a start");
+    let (_, token) = fetch(&provider).await;
+    assert_eq!(counter.since(), 2, "a fetch without history");
+    let events = vec![started("a", 1), scheduled("a", 2, "x")];
+    let turn = Turn { events, work: vec![activity("a", 2, "x")], ..Turn::default() };
+    turn.ack(&provider, &token).await.unwrap();
+    assert_eq!(counter.since(), 1, "a turn");
+    let (_, token) = fetch_work(&provider).await;
+    assert_eq!(counter.since(), 1, "a fetch of work");
+    provider.renew_work_item_lock(&token, LOCK).await.unwrap();
+    assert_eq!(counter.since(), 1, "a renewal of work");
+    provider.ack_work_item(&token, Some(completion("a", 2))).await.unwrap();
+    assert_eq!(counter.since(), 1, "a completion");
+    let (_, token) = fetch(&provider).await;
+    assert_eq!(counter.since(), 2, "a fetch with the history in memory");
+    provider.renew_orchestration_item_lock(&token, LOCK).await.unwrap();
+    assert_eq!(counter.since(), 1, "a renewal");
+    provider.abandon_orchestration_item(&token, None, false).await.unwrap();
+    assert_eq!(counter.since(), 1, "giving up");
+}
+
+#[tokio::test]
+async fn a_fetch_by_a_process_that_knows_nothing_takes_three_requests() {
+    let home = Server::shared(Account::OneRegion).home();
+    make(&home.provider().await, "a", None).await;
+    let provider = home.provider().await;
+    send(&provider, signal("a", 1)).await;
+    let mut counter = Counter { provider: &provider, before: provider.usage().requests };
+    let (item, _) = fetch(&provider).await;
+    assert_eq!(item.history.len(), 1);
+    assert!(counter.since() <= 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orchestration_with_one_activity_takes_at_most_ten_requests() {
+    let home = Server::shared(Account::OneRegion).home();
+    let store = Arc::new(home.provider().await);
+    let activities = ActivityRegistry::builder()
+        .register("Greet", |_: ActivityContext, name: String| async move { Ok(format!("Hello, {name}")) })
+        .build();
+    let orchestrations = OrchestrationRegistry::builder()
+        .register("Welcome", |context: OrchestrationContext, name: String| async move {
+            context.schedule_activity("Greet", name).await
+        })
+        .build();
+    let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
+    // The caller's own polls are counted on an object of their own.
+    let caller = Arc::new(home.provider().await);
+    let client = Client::new(caller);
+    let starter = Client::new(store.clone());
+    let mut used = 0;
+    // The first one also sees what a runtime asks when it starts.
+    for instance in ["first", "second"] {
+        let before = store.usage().requests;
+        starter.start_orchestration(instance, "Welcome", "Ada").await.unwrap();
+        let status = client.wait_for_orchestration(instance, PATIENCE).await.unwrap();
+        assert!(matches!(status, OrchestrationStatus::Completed { output, .. } if output == "Hello, Ada"));
+        used = store.usage().requests - before;
+    }
+    assert!(used <= 10, "{used} requests");
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_costs_at_most_two_requests_a_second_whoever_waits() {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    assert!(fetch_now(&provider).await.is_none());
+    let before = provider.background_usage().requests + provider.usage().requests;
+    let poll = Duration::from_secs(5);
+    let wait = || provider.fetch_orchestration_item(LOCK, poll, None);
+    let (a, b, c, d) = tokio::join!(wait(), wait(), wait(), wait());
+    assert!([a, b, c, d].into_iter().all(|nothing| nothing.unwrap().is_none()));
+    let used = provider.background_usage().requests + provider.usage().requests - before;
+    // A reader that has just begun still slows down: six reads in its first two seconds.
+    assert!(used <= 6 + 2 * 5, "{used} requests in five seconds");
+}

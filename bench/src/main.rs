@@ -6,6 +6,8 @@ mod constant;
 mod emulator;
 mod load;
 mod point_read;
+mod query;
+mod regions;
 mod server;
 mod table;
 mod usage;
@@ -17,17 +19,24 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 
 const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents N,N,…] [--no-peer]
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
+       cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
+       cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
        cosmonaut-bench weight [--peer]
   emulator     start-up, point reads, writes and indexed queries of this emulator, of @vercel/cosmosdb-server
                (needs node and npm) and, for point reads, of a hyper server that answers from constants
-  point-read   rate, client CPU and allocations of a point read through bare hyper, this driver and
+  point-read   rate, client CPU and allocations of a point read through bare hyper, this driver, the client on it and
                azure_data_cosmos_driver (feature `peers`), against one gateway that answers from constants
-  weight       crates, binary size and build CPU of a minimal client on this driver
+  query        ORDER BY and COUNT over five partitions through this client and azure_data_cosmos (feature `peers`)
+  regions      three regions of which one fails: failures, recovery, latency and hedging of this client and of
+               azure_data_cosmos (feature `peers`)
+  weight       crates, binary size and build CPU of a minimal client on this one, and on its driver alone
 options
-  --seconds N        how long each rate is measured (3)
+  --seconds N        how long each rate is measured (3), or a region fails (5)
   --documents N,N    the container sizes that the query is timed at (1000,100000,1000000)
-  --no-peer          leave out the servers that need node
-  --in-flight N,N    how many point reads are in flight (1,16,64,256)
+  --no-peer          leave out what others have made
+  --in-flight N,N    how many operations are in flight (point reads 1,16,64,256; regions 64)
+  --scenario NAME    region-down, region-hangs, region-slow, partition-down, write-failover, or all
+  --svg FILE         where to draw latency and serving regions over time
   --only CLIENT      measure one client, by the name that its row has: for profiling
   --peer             weigh a client on azure_data_cosmos too; its build takes minutes";
 
@@ -46,6 +55,8 @@ async fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     match arguments.next().as_deref() {
         Some("emulator") => emulator::run(emulator::Settings::parse(arguments)?).await,
         Some("point-read") => point_read::run(point_read::Settings::parse(arguments)?).await,
+        Some("query") => query::run(query::Settings::parse(arguments)?).await,
+        Some("regions") => regions::run(regions::Settings::parse(arguments)?).await,
         Some("weight") => weight::run(&weight::Settings::parse(arguments)?),
         // The peer that bounds what any server on hyper can do; started by the benchmark itself.
         Some("constant-server") => constant::serve().await,

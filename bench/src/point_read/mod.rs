@@ -1,12 +1,13 @@
-//! A point read through bare hyper, this driver and the driver of others, against one gateway that answers from
-//! constants: rate, processor time and heap allocations of the client.
+//! A point read through bare hyper, this driver, the client on it and the driver of others, against one gateway that
+//! answers from constants: rate, processor time and heap allocations of the client.
 //!
 //! The gateway is another process, so that none of its work is counted. The clients take turns in short rounds, so that
 //! whatever else the machine does falls on all of them.
 
 mod azure;
 mod bare;
-mod cosmonaut;
+mod driver;
+mod typed;
 
 use std::ops::Add;
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use crate::server::Server;
 use crate::usage::Usage;
 use crate::{Result, constant, table};
 
-const NAMES: [&str; 3] = [bare::NAME, cosmonaut::NAME, azure::NAME];
+const NAMES: [&str; 4] = [bare::NAME, driver::NAME, typed::NAME, azure::NAME];
 const IN_FLIGHT: [usize; 4] = [1, 16, 64, 256];
 const ROUNDS: u32 = 3;
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -121,15 +122,17 @@ type Outcome = std::result::Result<Sample, String>;
 pub async fn run(settings: Settings) -> Result<()> {
     let gateway = Server::constant().await?;
     let bare = connect(&settings, bare::NAME, bare::Bare::connect(&gateway.address)).await;
-    let ours = connect(&settings, cosmonaut::NAME, cosmonaut::Cosmonaut::connect(&gateway.address)).await;
+    let ours = connect(&settings, driver::NAME, driver::Cosmonaut::connect(&gateway.address)).await;
+    let typed = connect(&settings, typed::NAME, typed::Typed::connect(&gateway.address)).await;
     let azure = connect(&settings, azure::NAME, azure::Azure::connect(&gateway.address)).await;
     for in_flight in &settings.in_flight {
         let round = Round { in_flight: *in_flight, time: settings.time / ROUNDS };
-        let mut outcomes = [const { None }; 3];
+        let mut outcomes = [const { None }; 4];
         for _ in 0..ROUNDS {
             round.add(&bare, &mut outcomes[0]).await;
             round.add(&ours, &mut outcomes[1]).await;
-            round.add(&azure, &mut outcomes[2]).await;
+            round.add(&typed, &mut outcomes[2]).await;
+            round.add(&azure, &mut outcomes[3]).await;
         }
         print(*in_flight, &outcomes);
     }
@@ -204,7 +207,7 @@ async fn read_until(mut reader: impl Reader, number: usize, end: Instant) -> Res
     Ok(reads)
 }
 
-fn print(in_flight: usize, outcomes: &[Option<Outcome>; 3]) {
+fn print(in_flight: usize, outcomes: &[Option<Outcome>; 4]) {
     let columns =
         ["client", "rate", "of hyper", "CPU a read", "of hyper", "allocations a read", "of its own"];
     let mut rows = vec![columns.map(String::from).to_vec()];

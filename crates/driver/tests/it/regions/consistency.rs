@@ -26,7 +26,12 @@ async fn account(consistency: Consistency) -> Account {
 async fn read_after_each_write(account: &Account, check: impl Fn(&str, u64, u64)) {
     let writer = account.client(nearest(EAST));
     let readers = [EAST, WEST, NORTH].map(|region| (region, account.client(nearest(region))));
-    for written in 0..15 {
+    // The item itself has to be everywhere before its values can be compared.
+    writer.run(put("1", "a", 0)).await.unwrap();
+    for (region, reader) in &readers {
+        eventually(region, async || reader.read("1", "a").await.is_ok()).await;
+    }
+    for written in 1..=15 {
         writer.run(put("1", "a", written)).await.unwrap();
         for (region, reader) in &readers {
             let answer = reader.read("1", "a").await.unwrap();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{ContainerClient, CosmosClient, CosmosDriverRuntime, Credential, FeedScope, Patch};
+use cosmonaut_driver::transport::HttpClientFactory;
 use cosmonaut_emulator::{Control, Emulator};
 use duroxide::provider_validations::ProviderFactory;
 use duroxide::providers::Provider;
@@ -66,6 +67,11 @@ impl Server {
         &self.control
     }
 
+    /// Where another process finds the account.
+    pub(crate) fn url_and_key(&self) -> (&str, &str) {
+        (&self.url, &self.key)
+    }
+
     pub(crate) fn client(&self) -> CosmosClient {
         CosmosClient::new(&self.url, Credential::master_key(&self.key).unwrap(), None).unwrap()
     }
@@ -73,6 +79,13 @@ impl Server {
     /// A client whose requests meet what is injected.
     pub(crate) fn faulty_client(&self, faults: &FaultInjector) -> CosmosClient {
         let runtime = CosmosDriverRuntime::builder().fault_injection(faults.clone()).build().unwrap();
+        let key = Credential::master_key(&self.key).unwrap();
+        CosmosClient::with_runtime(&runtime, &self.url, key, None).unwrap()
+    }
+
+    /// A client that reaches the account in a way of its own.
+    pub(crate) fn client_on(&self, network: Arc<dyn HttpClientFactory>) -> CosmosClient {
+        let runtime = CosmosDriverRuntime::builder().http_client_factory(network).build().unwrap();
         let key = Credential::master_key(&self.key).unwrap();
         CosmosClient::with_runtime(&runtime, &self.url, key, None).unwrap()
     }

@@ -1,0 +1,163 @@
+//! What is written ahead of a transaction: it does not stay if that never comes, and a late writer harms nobody.
+
+use std::time::Duration;
+
+use cosmonaut::FeedScope;
+use cosmonaut_emulator::{Delay, Effect, Fault, Operations};
+use duroxide::EventKind;
+use duroxide::providers::{ExecutionMetadata, Provider, WorkItem};
+use duroxide_cosmonaut::CosmosProvider;
+
+use super::wire::Wire;
+use crate::harness::{Account, Home, Server};
+use crate::steps::*;
+
+const INSTANCE: &str = "prepared";
+
+/// A provider on a network that can hold back what it writes.
+async fn provider_on(wire: &Wire) -> (Home, CosmosProvider) {
+    let server = Server::shared(Account::OneRegion);
+    let home = Home { client: server.client_on(wire.factory()), ..server.home() };
+    let provider = home.provider().await;
+    (Home { client: server.client(), ..home }, provider)
+}
+
+fn long() -> String {
+    "x".repeat(1_000_000)
+}
+
+/// The documents of the instance that were written ahead: how many stay, and how many go after a while.
+async fn stay_and_go(home: &Home) -> (usize, usize) {
+    let ahead = home.all(INSTANCE).await.into_iter();
+    let ahead =
+        ahead.filter(|document| matches!(document["type"].as_str(), Some("chunk" | "stage" | "history")));
+    let (go, stay): (Vec<_>, Vec<_>) = ahead.partition(|document| document["ttl"].as_i64() > Some(0));
+    (stay.len(), go.len())
+}
+
+/// A turn that does not fit in a transaction, and has long texts.
+fn large() -> Turn {
+    let mut turn = Turn::first(INSTANCE);
+    for id in 2..4 {
+        turn.events.push(scheduled(INSTANCE, id, long()));
+        turn.work.push(activity(INSTANCE, id, long()));
+    }
+    for id in 4..150 {
+        turn.events.push(scheduled(INSTANCE, id, "x"));
+        turn.work.push(activity(INSTANCE, id, "x"));
+    }
+    turn
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pieces_of_a_message_that_never_came_go_after_a_while() {
+    let wire = Wire::new(None);
+    let (home, provider) = provider_on(&wire).await;
+    // The message comes with what keeps its pieces.
+    wire.hold_after(0);
+    tokio::select! {
+        _ = provider.enqueue_for_orchestrator(signal(INSTANCE, long()), None) => panic!("it is held back"),
+        () = wire.holds() => {}
+    }
+    wire.release();
+    assert_eq!(stay_and_go(&home).await, (0, 2));
+    send(&provider, signal(INSTANCE, long())).await;
+    assert_eq!(stay_and_go(&home).await, (2, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pieces_of_a_completion_stay_with_it() {
+    let (home, provider) = provider_on(&Wire::new(None)).await;
+    provider.enqueue_for_worker(activity(INSTANCE, 2, long())).await.unwrap();
+    assert_eq!(stay_and_go(&home).await, (2, 0));
+    let (_, token) = fetch_work(&provider).await;
+    provider.ack_work_item(&token, Some(completion(INSTANCE, 2))).await.unwrap();
+    assert_eq!(stay_and_go(&home).await, (0, 0));
+    provider.enqueue_for_worker(activity(INSTANCE, 3, "x")).await.unwrap();
+    let (_, token) = fetch_work(&provider).await;
+    let result =
+        WorkItem::ActivityCompleted { instance: INSTANCE.into(), execution_id: 1, id: 3, result: long() };
+    provider.ack_work_item(&token, Some(result)).await.unwrap();
+    assert_eq!(stay_and_go(&home).await, (2, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_large_turn_has_prepared_goes_unless_it_is_committed() {
+    let wire = Wire::new(None);
+    let (home, provider) = provider_on(&wire).await;
+    send(&provider, start(INSTANCE)).await;
+    let lock = Duration::from_secs(1);
+    let fetched = provider.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap();
+    let (_, token, _) = fetched.unwrap();
+    // The pieces and the history are written by then, and some of the stage.
+    wire.hold_after(6);
+    tokio::select! {
+        _ = large().ack(&provider, &token) => panic!("it is held back"),
+        () = wire.holds() => {}
+    }
+    wire.release();
+    let (stay, go) = stay_and_go(&home).await;
+    assert!(stay == 0 && go > 2, "{stay} stay, {go} go");
+    let (_, token) = fetch(&provider).await;
+    large().ack(&provider, &token).await.unwrap();
+    let (stay, go) = stay_and_go(&home).await;
+    assert!(stay > 4 && go == 0, "{stay} stay, {go} go");
+    assert_eq!(provider.read(INSTANCE).await.unwrap().len(), 149);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_large_turn_keeps_its_lock_for_as_long_as_it_takes() {
+    let server = Server::start(Account::OneRegion);
+    let home = server.home();
+    let provider = home.provider().await;
+    send(&provider, start(INSTANCE)).await;
+    let lock = Duration::from_secs(2);
+    let (_, token, _) = provider.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
+    // It has more than five transactions.
+    let slow = Fault::new(Effect::Slow(Delay::Fixed(lock / 5))).in_container(home.link());
+    server.control().add_fault(slow.on(Operations::Write)).await.unwrap();
+    large().ack(&provider, &token).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_write_of_a_large_turn_does_not_touch_what_a_successor_has_committed() {
+    let wire = Wire::new(None);
+    let (home, late) = provider_on(&wire).await;
+    let successor = home.provider().await;
+    send(&late, start(INSTANCE)).await;
+    let lock = Duration::from_secs(1);
+    let (_, token, _) = late.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
+    wire.hold_after(0);
+    let ack = large().ack(&late, &token);
+    let take_over = async {
+        wire.holds().await;
+        send(&successor, signal(INSTANCE, 1)).await;
+        let (item, token) = fetch(&successor).await;
+        assert_eq!(item.messages.len(), 2);
+        let events = vec![started(INSTANCE, 1), scheduled(INSTANCE, 2, "short")];
+        Turn { events, ..Turn::default() }.ack(&successor, &token).await.unwrap();
+        wire.release();
+    };
+    let (acked, ()) = tokio::join!(ack, take_over);
+    assert!(!acked.unwrap_err().is_retryable());
+    // Nobody has it in memory.
+    let history = home.provider().await.read(INSTANCE).await.unwrap();
+    assert_eq!(history.len(), 2);
+    assert!(matches!(&history[1].kind, EventKind::ActivityScheduled { input, .. } if input == "short"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_left_of_an_instance_that_never_came_to_be_however_many_messages_it_had() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    for n in 0..120 {
+        send(&provider, signal(INSTANCE, n)).await;
+    }
+    send(&provider, start(INSTANCE)).await;
+    let (item, token) = fetch(&provider).await;
+    assert_eq!(item.messages.len(), 121);
+    let nothing = ExecutionMetadata::default();
+    provider.ack_orchestration_item(&token, 1, vec![], vec![], vec![], nothing, vec![]).await.unwrap();
+    let left = home.all(FeedScope::Container).await;
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -10,6 +10,9 @@ use crate::lease::slot_of;
 /// The version of the format that this crate writes, and the newest that it reads.
 pub(crate) const FORMAT: u32 = 1;
 
+/// After how many seconds the service removes what was prepared for a transaction that never came.
+pub(crate) const PREPARED_TTL: i32 = 60 * 60;
+
 /// The content of a document, and how its kind is called in `type`.
 pub(crate) trait Kind: Serialize + DeserializeOwned {
     const KIND: &'static str;

@@ -154,4 +154,7 @@ pub(crate) struct StageMark {
     pub(crate) token: String,
     pub(crate) count: u32,
     pub(crate) done: u32,
+    /// Nothing is left of the instance then, and the head goes with the last part.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_last: bool,
 }

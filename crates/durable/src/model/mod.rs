@@ -14,7 +14,7 @@ mod text;
 mod token;
 mod write;
 
-pub(crate) use document::{Document, Kind, Row, Tombstone, TombstoneKind};
+pub(crate) use document::{Document, Kind, PREPARED_TTL, Row, Tombstone, TombstoneKind};
 pub(crate) use head::{Delivery, HEAD, Head, Lock, RUNNING, StageMark, State};
 pub(crate) use history::{Execution, History, chain};
 pub(crate) use kv::{Kv, KvChange, KvValue, key_id};

@@ -10,6 +10,7 @@ use duroxide::providers::ProviderError;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
+use super::ahead::Ahead;
 use super::load::load;
 use super::lock::{holds_lock, read_head, time_left};
 use super::plan::{Plan, Times, Turn, plan};
@@ -45,14 +46,10 @@ pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), Prov
     let times = Times { now: clock::now_ms(), owed_until: core.owed_until() };
     let mut plan = plan(&held, &token, turn, earlier, times)?;
     let call = if fits(&plan) && plan.chunks.is_empty() { call } else { core.store.call(OPERATION, LARGE) };
-    for chunk in &plan.chunks {
-        stage::hold_on(core, &call, &instance, &token, &held).await?;
-        core.store.upsert(&call, chunk).await.map_err(|failure| failure.into_error(&call))?;
-    }
     let versions = if fits(&plan) {
-        commit_whole(core, &call, &instance, &token, &mut plan).await?
+        commit_whole(core, &call, &held, &token, &mut plan).await?
     } else {
-        stage::commit(core, &call, &instance, &token, &held, &mut plan).await?
+        stage::commit(core, &call, &held, &token, &mut plan).await?
     };
     core.turns.remove(&token);
     remember_history(core, &instance, &held, &plan, (execution, events), &versions);
@@ -118,7 +115,7 @@ fn fits(plan: &Plan) -> bool {
     let history = plan.history.iter().map(Write::upsert);
     let history_bytes: usize = history.map(|write| write.size()).sum();
     let bytes: usize = plan.writes.iter().map(Write::size).sum();
-    plan.history.len() + plan.writes.len() + GUARD_WRITES <= Batch::MAX_WRITES
+    plan.history.len() + plan.writes.len() + plan.chunks.len() + GUARD_WRITES <= Batch::MAX_WRITES
         && history_bytes + bytes + state_bytes(plan) <= Batch::MAX_BYTES
 }
 
@@ -139,12 +136,15 @@ pub(super) fn head_patch(plan: &Plan, token: &str) -> Patch {
 async fn commit_whole(
     core: &Core,
     call: &Call,
-    instance: &str,
+    held: &Held,
     token: &str,
     plan: &mut Plan,
 ) -> Result<Versions, ProviderError> {
+    let instance = &*held.head.instance_id;
+    let chunks = Ahead::new(std::mem::take(&mut plan.chunks), true);
+    let kept = chunks.write(core, call, held, token).await?;
     let history = plan.history.iter().map(Write::upsert);
-    let mut writes: Vec<Write> = history.chain(std::mem::take(&mut plan.writes)).collect();
+    let mut writes: Vec<Write> = history.chain(std::mem::take(&mut plan.writes)).chain(kept).collect();
     loop {
         let guard =
             Guard { id: HEAD.to_owned(), patch: head_patch(plan, token), then_delete: plan.is_nothing };

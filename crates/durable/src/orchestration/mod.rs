@@ -8,10 +8,12 @@
 //! | `turns`, `histories` | what does this process remember of the instances it works on? |
 //! | `lock` | how is a turn prolonged, or given up? |
 //! | `plan` | what does a turn change? |
+//! | `ahead` | what is written before a turn is committed, and goes if it never is? |
 //! | `commit`, `stage` | how does that happen all at once, whatever its size? |
 //! | `outbox` | how do other instances get what they are owed, exactly once? |
 //! | `read` | what can clients see? |
 
+mod ahead;
 mod commit;
 mod fetch;
 mod histories;

@@ -67,17 +67,17 @@ async fn hand_over(core: &Core, call: &Call, owed: &Owed) -> Result<(), Provider
     let Intent { target, target_id: id, what, target_visible_at: visible_at, .. } = &owed.intent.content;
     let (body, pieces) = Pieces::of(owed.text.clone()).split();
     let chunks = pieces.len() as u32;
-    core.store.write_chunks(call, (target, id), pieces).await?;
+    let kept = core.store.write_chunks(call, (target, id), pieces).await?;
     let (visible_at, etag) = match what {
         IntentTarget::Message => {
             let message = Document::new(target, &**id, Message { visible_at: *visible_at, body, chunks });
-            (*visible_at, core.store.create(call, &message).await)
+            (*visible_at, core.store.create_with(call, &message, &kept).await)
         }
         IntentTarget::Work => {
             let (session, tag) = session_and_tag(&owed.text);
             let visible_at = clock::now_ms();
             let work = Work { visible_at, attempts: 0, lock: None, session, tag, body, chunks };
-            (visible_at, core.store.create(call, &Document::new(target, &**id, work)).await)
+            (visible_at, core.store.create_with(call, &Document::new(target, &**id, work), &kept).await)
         }
     };
     let etag = match etag {

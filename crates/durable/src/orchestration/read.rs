@@ -13,7 +13,7 @@ use super::plan::check;
 use super::send::to_text;
 use crate::clock;
 use crate::core::Core;
-use crate::model::{Document, Execution, HEAD, Head, History, Kv, Pieces, Row, key_id};
+use crate::model::{Chunk, Document, Execution, HEAD, Head, History, Kv, Pieces, Row, chunk_id, key_id};
 use crate::store::{Call, Cause};
 
 /// The history of the current execution.
@@ -84,7 +84,10 @@ pub(crate) async fn append(
         state.history_bytes += text.len() as u64;
         let (body, pieces) = Pieces::of(text).split();
         let chunks = pieces.len() as u32;
-        core.store.write_chunks(&call, (instance, &id), pieces).await?;
+        for (n, text) in (0..).zip(pieces) {
+            let chunk = Document::new(instance, chunk_id(&id, n), Chunk { text });
+            core.store.upsert(&call, &chunk).await.map_err(|failure| failure.into_error(&call))?;
+        }
         let document = Document::new(instance, id, History { execution, after, last, body, chunks });
         // Nobody sees it before the head says that it counts.
         core.store.upsert(&call, &document).await.map_err(|failure| failure.into_error(&call))?;

@@ -24,9 +24,9 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
     let text = to_text(operation, item)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
-    core.store.write_chunks(&call, (instance, &id), pieces).await?;
+    let kept = core.store.write_chunks(&call, (instance, &id), pieces).await?;
     let message = Document::new(instance, &*id, Message { visible_at, body, chunks });
-    match core.store.create(&call, &message).await {
+    match core.store.create_with(&call, &message, &kept).await {
         Ok(_) => {}
         // The id is new: what is there is what an earlier attempt wrote.
         Err(failure) if failure.cause() == Cause::Conflict => {}

@@ -41,9 +41,9 @@ impl Held {
         Self { head, messages, keys, history, until: AtomicU64::new(until), span }
     }
 
-    /// Until when the lock should be prolonged, if half of it is over.
-    pub(super) fn prolonged(&self, now: u64) -> Option<u64> {
-        (self.until() < now.saturating_add(self.span / 2)).then(|| now.saturating_add(self.span))
+    /// Until when the lock holds if it is prolonged now.
+    pub(super) fn prolonged(&self, now: u64) -> u64 {
+        self.until().max(now.saturating_add(self.span))
     }
 
     /// Until when the lock holds.

@@ -18,7 +18,7 @@ use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Pat
 use duroxide::providers::ProviderError;
 use serde::de::DeserializeOwned;
 
-use crate::model::{Chunk, Document, Kind, Row, chunk_id};
+use crate::model::{Chunk, Document, Kind, PREPARED_TTL, Row, Write, chunk_id};
 
 pub(crate) use batch::{Batch, Guard};
 pub(crate) use call::Call;
@@ -233,17 +233,45 @@ impl Store {
         Ok(whole)
     }
 
-    /// Writes the pieces of a text before the document that they belong to.
+    /// Writes the pieces of a text before the document that they belong to; gives what its transaction has to do to
+    /// keep them. Without one the service removes them after a while. A document of the same id has the same text.
     pub(crate) async fn write_chunks(
         &self,
         call: &Call,
         (partition, id): (&str, &str),
         pieces: Vec<String>,
-    ) -> Result<(), ProviderError> {
+    ) -> Result<Vec<Write>, ProviderError> {
+        /// A transaction has room for so many, beside what else it does.
+        const MOST: usize = Batch::MAX_WRITES / 2;
+        let expires = pieces.len() <= MOST;
+        let mut kept = Vec::new();
         for (n, text) in (0..).zip(pieces) {
-            let document = Document::new(partition, chunk_id(id, n), Chunk { text });
-            self.upsert(call, &document).await.map_err(|failure| failure.into_error(call))?;
+            let mut document = Document::new(partition, chunk_id(id, n), Chunk { text });
+            document.ttl = expires.then_some(PREPARED_TTL);
+            match self.create(call, &document).await {
+                Ok(_) => {}
+                // An earlier attempt has written it.
+                Err(failure) if failure.cause() == Cause::Conflict => {}
+                Err(failure) => return Err(failure.into_error(call)),
+            }
+            kept.extend(expires.then(|| Write::keep(document.id)));
         }
-        Ok(())
+        Ok(kept)
+    }
+
+    /// Creates a document, and keeps the pieces of its text.
+    pub(crate) async fn create_with<T: Kind + Sync>(
+        &self,
+        call: &Call,
+        document: &Document<T>,
+        kept: &[Write],
+    ) -> Result<Option<Etag>, Failure> {
+        if kept.is_empty() {
+            return self.create(call, document).await;
+        }
+        let writes: Vec<_> = std::iter::once(Write::create(document)).chain(kept.iter().cloned()).collect();
+        let batch = Batch { partition: &document.instance_id, guard: None, writes: &writes };
+        let etags = self.batch(call, &batch).await?;
+        Ok(etags.into_iter().next().flatten())
     }
 }

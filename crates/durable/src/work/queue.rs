@@ -41,11 +41,11 @@ pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), Provider
     let mut id = Work::id(*execution_id, *activity);
     if chunks > 0 {
         id = format!("{id}.{}", clock::unique_id());
-        core.store.write_chunks(&call, (instance, &id), pieces).await?;
     }
+    let kept = core.store.write_chunks(&call, (instance, &id), pieces).await?;
     let mut document = Document::new(instance, id, content);
     let etag = loop {
-        match core.store.create(&call, &document).await {
+        match core.store.create_with(&call, &document, &kept).await {
             Ok(etag) => break etag,
             Err(failure) if failure.cause() == Cause::Conflict => {
                 if failure.maybe_applied() && is_own(core, &call, &document).await? {
@@ -178,10 +178,11 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
     let now = clock::now_ms();
     let partition = &*token.partition;
     let mut writes: Vec<Write> = (0..token.chunks).map(|n| Write::delete(chunk_id(&token.id, n))).collect();
-    let completion = match completion {
+    let (completion, kept) = match completion {
         Some(completion) => prepare(core, &call, &token, &completion, now).await?,
-        None => Completion::None,
+        None => (Completion::None, Vec::new()),
     };
+    writes.extend(kept);
     match &completion {
         Completion::None => {}
         Completion::Own(message) => writes.push(Write::create(message)),
@@ -219,26 +220,28 @@ enum Completion {
     Owed(Box<Owed>),
 }
 
+/// What a completion becomes, and what is to be done with it to keep the pieces of its text.
 async fn prepare(
     core: &Core,
     call: &Call,
     token: &WorkToken,
     item: &WorkItem,
     now: u64,
-) -> Result<Completion, ProviderError> {
+) -> Result<(Completion, Vec<Write>), ProviderError> {
     if !matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
         let message = format!("{item:?} is no completion of an activity");
         return Err(ProviderError::permanent(call.operation(), message));
     }
     let (text, target) = (to_text(call.operation(), item)?, target_instance(item));
     if target != token.partition {
-        return Ok(Completion::Owed(Box::new(owe(core, call, token, target, text, now).await?)));
+        let (owed, kept) = owe(core, call, token, target, text, now).await?;
+        return Ok((Completion::Owed(Box::new(owed)), kept));
     }
     let id = Message::completion_id(&token.token);
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
-    core.store.write_chunks(call, (target, &id), pieces).await?;
-    Ok(Completion::Own(Document::new(target, id, Message { visible_at: now, body, chunks })))
+    let kept = core.store.write_chunks(call, (target, &id), pieces).await?;
+    Ok((Completion::Own(Document::new(target, id, Message { visible_at: now, body, chunks })), kept))
 }
 
 /// What is owed to an instance in whose partition the work item is not.
@@ -249,11 +252,11 @@ async fn owe(
     target: &str,
     text: String,
     now: u64,
-) -> Result<Owed, ProviderError> {
+) -> Result<(Owed, Vec<Write>), ProviderError> {
     let id = Intent::completion_id(&token.token);
     let (body, pieces) = Pieces::of(text.clone()).split();
     let chunks = pieces.len() as u32;
-    core.store.write_chunks(call, (&token.partition, &id), pieces).await?;
+    let kept = core.store.write_chunks(call, (&token.partition, &id), pieces).await?;
     let content = Intent {
         target: target.to_owned(),
         target_id: Message::delivered_id(&token.token, 0, 0),
@@ -263,7 +266,7 @@ async fn owe(
         body,
         chunks,
     };
-    Ok(Owed { intent: Document::new(&token.partition, id, content), text })
+    Ok((Owed { intent: Document::new(&token.partition, id, content), text }, kept))
 }
 
 /// Prolongs a lock, which must not have ended. That it has is how a worker learns of a cancellation.

@@ -65,7 +65,7 @@ fn is_quiet(document: &Value) -> bool {
 
 /// Holds the documents against the ledger: each root and its children are there and have ended once, with the
 /// output that there can be; histories are whole; what was scheduled has run and was consumed once; nothing else
-/// is left.
+/// is left. Processes have ended before, so that all that they say is in the ledger.
 pub(super) fn audit(documents: &[Value], ledger: &Ledger, roots: &[String], output: &str) {
     no_left_overs(documents);
     let heads = documents.iter().filter(|document| document["type"] == "instance");

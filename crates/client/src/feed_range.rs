@@ -2,6 +2,8 @@
 //!
 //! A part is a stretch of the space of hashed partition keys, so it stays what it is when partitions split.
 
+use std::fmt;
+
 use cosmonaut_wire::model::{PartitionKeyDefinition, PartitionKeyKind};
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,12 @@ use crate::{ContainerClient, Error, ErrorKind, Result};
 pub struct FeedRange(EpkRange);
 
 impl FeedRange {
+    /// A range that is not empty.
+    pub(crate) fn of(range: EpkRange) -> Self {
+        debug_assert!(!range.is_empty(), "{range}");
+        Self(range)
+    }
+
     /// The whole of a container.
     pub fn full() -> Self {
         Self(EpkRange::FULL)
@@ -74,6 +82,13 @@ fn number(place: &EffectivePartitionKey) -> u128 {
     let known = bytes.len().min(wide.len());
     wide[..known].copy_from_slice(&bytes[..known]);
     u128::from_be_bytes(wide)
+}
+
+/// The hashes that it begins with and ends before.
+impl fmt::Display for FeedRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 impl TryFrom<EpkRange> for FeedRange {

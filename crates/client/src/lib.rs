@@ -74,8 +74,8 @@ pub use container::ContainerClient;
 pub use cosmonaut_driver::fault_injection;
 pub use cosmonaut_driver::transport::Trust;
 pub use cosmonaut_driver::{
-    AccessToken, CosmosDriverRuntime, CosmosDriverRuntimeBuilder, Credential, DiagnosticsContext,
-    TokenProvider,
+    AccessToken, AttemptDiagnostics, AttemptOutcome, CosmosDriverRuntime, CosmosDriverRuntimeBuilder,
+    Credential, DiagnosticsContext, TokenProvider,
 };
 pub use cosmonaut_wire::model;
 pub use cosmonaut_wire::model::{
@@ -92,7 +92,9 @@ pub use feed_range::{FeedRange, FeedScope};
 pub use items::{FromItem, IntoItem, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;
 pub use page::{Page, Pager, Pages};
-pub use query::{Query, QueryItems, QueryPages};
+pub use query::{
+    Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryItems, QueryMetrics, QueryPages,
+};
 pub use read_many::ReadMany;
 pub use response::Response;
 

@@ -18,6 +18,8 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct Fetcher {
     pub(super) handle: Arc<ContainerHandle>,
     pub(super) options: OperationOptions,
+    /// Whether answers are to say how they were found.
+    pub(super) is_measured: bool,
 }
 
 /// What is asked.
@@ -70,7 +72,7 @@ impl Fetcher {
         async move { Fetched { source, asked_for, result: fetcher.page(request).await } }
     }
 
-    async fn page(&self, request: PageRequest) -> Result<(PartitionPage, CosmosResponse)> {
+    pub(super) async fn page(&self, request: PageRequest) -> Result<(PartitionPage, CosmosResponse)> {
         let most = request.most.map_or(HeaderValue::from_static("-1"), HeaderValue::from);
         let mut operation = CosmosOperation::new(OperationType::Query, Arc::clone(&self.handle.items))
             .with_target(request.target)
@@ -82,6 +84,12 @@ impl Fetcher {
                 crate::feeds::token::refused(super::token::KIND, problem)
             })?;
             operation = operation.with_header(headers::CONTINUATION, value);
+        }
+        if self.is_measured {
+            let yes = HeaderValue::from_static("true");
+            operation = operation
+                .with_header(headers::POPULATE_QUERY_METRICS, yes.clone())
+                .with_header(headers::POPULATE_INDEX_METRICS, yes);
         }
         let response = self.handle.run(&operation, &self.options).await?;
         match rows(&response) {

@@ -2,8 +2,10 @@
 //!
 //! How a query is planned and rows are merged is in `cosmonaut-query`; this is the part that sends requests.
 
+mod explain;
 mod fetch;
 mod merged;
+mod metrics;
 mod options;
 mod planning;
 mod run;
@@ -19,6 +21,8 @@ use serde_json::value::to_raw_value;
 
 use crate::{ContainerClient, Error, ErrorKind, FeedScope, Result};
 
+pub use explain::{PartitionExplanation, QueryExplanation};
+pub use metrics::{Index, IndexUse, QueryMetrics};
 pub use options::QueryOptions;
 pub use stream::{QueryItems, QueryPages};
 

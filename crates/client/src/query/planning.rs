@@ -109,6 +109,16 @@ impl Plan {
         Ok(body.into())
     }
 
+    /// What partitions are asked from the beginning.
+    pub(super) fn text(&self) -> String {
+        self.asked.query.replace(FILTER_PLACEHOLDER, "true")
+    }
+
+    /// Why this client could not plan the query, so that the service did.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
     /// An error of the service in this client's words, if the query is why.
     pub(super) fn explained(&self, error: Error) -> Error {
         explained(self.problem.as_deref(), error)

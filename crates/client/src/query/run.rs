@@ -79,7 +79,7 @@ impl Run {
         let resumed = options.continuation.as_deref().map(|text| token::read(&binding, text)).transpose()?;
         let layer = options.operation_layer();
         let plan = Plan::new(&handle, spec, &scope, &container.partition_key, &layer).await?;
-        let fetcher = Arc::new(Fetcher { handle, options: layer });
+        let fetcher = Arc::new(Fetcher { handle, options: layer, is_measured: false });
         let (page_number, tally) = (0, Tally::default());
         let context = Context { fetcher, plan, scope, page_size, concurrency, page_number, tally, binding };
         let window = context.plan.window();

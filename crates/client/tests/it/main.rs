@@ -7,6 +7,7 @@ mod change_feed;
 mod credentials;
 mod errors;
 mod examples;
+mod explain;
 mod harness;
 mod items;
 mod layers;

@@ -35,10 +35,13 @@ pub struct CosmosProviderConfig {
     /// A client to use instead of a new one for `endpoint` and `key`: with its own options, or signed in by
     /// Entra.
     pub client: Option<CosmosClient>,
-    /// The database; made if it is not there.
+    /// The database.
     pub database: String,
-    /// The container; made if it is not there.
+    /// The container.
     pub container: String,
+    /// Whether database and container are made if they are not there. Without it connecting writes nothing at
+    /// all: for tools that only look.
+    pub create_if_absent: bool,
     /// How the dispatch slots are shared with other processes.
     pub leases: Leases,
     /// How often deliveries that a crashed process owes are looked for. A container of many partitions is
@@ -129,6 +132,7 @@ impl Default for CosmosProviderConfig {
             client: None,
             database: "duroxide".to_owned(),
             container: "duroxide".to_owned(),
+            create_if_absent: true,
             leases: Leases::InMemory,
             reconciler_interval: Duration::from_secs(5),
             reconciler_age_threshold: Duration::from_secs(5),

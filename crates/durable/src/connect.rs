@@ -67,10 +67,16 @@ impl ConnectError {
             ErrorKind::Throttled | ErrorKind::Unavailable | ErrorKind::OutcomeUnknown => {
                 "the account has no capacity at the moment (try again, or raise its throughput)".into()
             }
+            ErrorKind::NotFound if !config.create_if_absent => "it is not there".into(),
             _ => "it cannot be used as it is".into(),
         };
         let message = format!("container {container:?} of database {database:?}: {remedy}: {error}");
         Self { message, source: Some(error) }
+    }
+
+    /// Whether the container is not there, and was not to be made.
+    pub fn is_not_found(&self) -> bool {
+        self.source.as_ref().is_some_and(Error::is_not_found)
     }
 }
 
@@ -86,7 +92,7 @@ impl std::error::Error for ConnectError {
     }
 }
 
-/// The container of a configuration, made if it is not there.
+/// The container of a configuration, made if it is not there and may be.
 pub(crate) async fn connect(config: &CosmosProviderConfig) -> Result<ContainerClient, ConnectError> {
     let explained = |error| ConnectError::explained(config, error);
     let client = match &config.client {
@@ -104,7 +110,7 @@ pub(crate) async fn connect(config: &CosmosProviderConfig) -> Result<ContainerCl
             config.container, config.database
         )));
     }
-    if properties.default_ttl.is_none() {
+    if properties.default_ttl.is_none() && config.create_if_absent {
         let properties = properties.with_default_ttl(TimeToLive::NoExpiry);
         retry(deadline, || container.replace(properties.clone(), None)).await.map_err(explained)?;
     }
@@ -125,7 +131,7 @@ async fn find_or_make(
     let container = database.container(&config.container);
     match retry(deadline, || container.read(None)).await {
         Ok(found) => return Ok(found.into_value()),
-        Err(error) if error.is_not_found() => {}
+        Err(error) if error.is_not_found() && config.create_if_absent => {}
         Err(error) => return Err(error),
     }
     retry(deadline, || client.create_database_if_absent(&config.database, None)).await?;

@@ -44,7 +44,7 @@ mod provider;
 mod store;
 mod work;
 
-pub use admin::InstancePage;
+pub use admin::{InstancePage, InstanceSummary, SummaryPage};
 pub use config::{CosmosProviderConfig, Leases};
 pub use connect::ConnectError;
 pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};

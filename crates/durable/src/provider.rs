@@ -30,7 +30,8 @@ pub struct CosmosProvider {
 }
 
 impl CosmosProvider {
-    /// Connects to an account, and makes the database and the container if they are not there.
+    /// Connects to an account, and makes the database and the container if they are not there; see
+    /// [`create_if_absent`](CosmosProviderConfig::create_if_absent).
     ///
     /// # Errors
     /// If the account cannot be reached, or does not let this identity do what it needs to.

@@ -9,6 +9,7 @@ mod executions;
 mod instances;
 mod metrics;
 mod pruning;
+mod summaries;
 
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use crate::store::{Call, Store};
 
 pub(crate) use cleanup::RECORDS;
 pub use instances::InstancePage;
+pub use summaries::{InstanceSummary, SummaryPage};
 
 /// How long a management call tries: no lock waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -104,6 +106,37 @@ impl CosmosProvider {
         continuation: Option<String>,
     ) -> Result<InstancePage, ProviderError> {
         self.admin().list_page(status, size, continuation).await
+    }
+
+    /// As [`list_instances_page`](Self::list_instances_page), with what is known of each instance in short.
+    ///
+    /// ```no_run
+    /// # async fn run(store: duroxide_cosmonaut::CosmosProvider) -> Result<(), Box<dyn std::error::Error>> {
+    /// for found in store.list_summaries_page(None, 20, None).await?.summaries {
+    ///     println!("{} is {}", found.instance, found.status);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Permanent, if the continuation is of another list.
+    pub async fn list_summaries_page(
+        &self,
+        status: Option<&str>,
+        size: u32,
+        continuation: Option<String>,
+    ) -> Result<SummaryPage, ProviderError> {
+        self.admin().summaries_page(status, size, continuation).await
+    }
+
+    /// An instance and all that it has started: itself first, then level by level, in each the oldest first.
+    /// Empty if there is no such instance.
+    ///
+    /// # Errors
+    /// If the container cannot be read.
+    pub async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
+        self.admin().tree_summaries(root).await
     }
 }
 

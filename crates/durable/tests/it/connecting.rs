@@ -20,6 +20,23 @@ async fn a_container_is_made_once_and_its_documents_may_end_by_themselves() {
 }
 
 #[tokio::test]
+async fn who_only_looks_makes_nothing() {
+    let home = Server::shared(Account::OneRegion).home();
+    let looking = || CosmosProviderConfig { create_if_absent: false, ..home.config() };
+    let error = CosmosProvider::connect(looking()).await.unwrap_err();
+    assert!(error.is_not_found() && error.to_string().contains("it is not there"), "{error}");
+    assert!(home.documents().read(None).await.unwrap_err().is_not_found());
+
+    home.client.create_database_if_absent(DATABASE, None).await.unwrap();
+    let without_ttl = ContainerProperties::new(&*home.container, "/instanceId");
+    home.client.database(DATABASE).create_container(without_ttl, None).await.unwrap();
+    CosmosProvider::connect(looking()).await.unwrap();
+    assert!(home.documents().read(None).await.unwrap().value().default_ttl.is_none(), "nothing was changed");
+    CosmosProvider::connect(home.config()).await.unwrap();
+    assert!(home.documents().read(None).await.unwrap().value().default_ttl.is_some());
+}
+
+#[tokio::test]
 async fn a_container_of_another_making_is_refused() {
     let home = Server::shared(Account::OneRegion).home();
     home.client.create_database_if_absent(DATABASE, None).await.unwrap();

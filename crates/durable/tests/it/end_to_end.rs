@@ -188,6 +188,17 @@ async fn orchestrations_start_others_and_wait_for_them_or_not() {
     assert_eq!(world.end("detached").await.unwrap(), "42");
     let tree = world.client.get_instance_tree("Parent-4").await.unwrap();
     assert_eq!(tree.all_ids.len(), 5);
+    let tree = world.store.tree_summaries("Parent-4").await.unwrap();
+    assert_eq!((&*tree[0].instance, tree.len()), ("Parent-4", 5));
+    assert!(tree[1..].iter().all(|child| child.parent.as_deref() == Some("Parent-4")), "{tree:?}");
+    assert_eq!(world.store.tree_summaries("nobody").await.unwrap(), []);
+    let page = world.store.list_summaries_page(Some("Completed"), 4, None).await.unwrap();
+    let rest = world.store.list_summaries_page(Some("Completed"), 4, page.continuation).await.unwrap();
+    let all: Vec<_> = page.summaries.iter().chain(&rest.summaries).collect();
+    assert_eq!((all.len(), rest.continuation), (6, None));
+    let child = all.iter().find(|found| found.orchestration.as_deref() == Some("Child")).unwrap();
+    assert!(child.completed_at.is_some() && child.events > 0 && child.execution == 1, "{child:?}");
+    assert_eq!(world.store.list_summaries_page(Some("Running"), 4, None).await.unwrap(), Default::default());
     assert_eq!(world.client.delete_instance("Parent-4", false).await.unwrap().instances_deleted, 5);
     assert_eq!(world.store.list_instances().await.unwrap(), ["detached"]);
     world.stop().await;

@@ -1,0 +1,92 @@
+//! Instances in short: what a list or a tree of them shows, without outputs and histories.
+
+use std::collections::HashSet;
+
+use cosmonaut::Query;
+use duroxide::providers::ProviderError;
+use serde::{Deserialize, Serialize};
+
+use super::Admin;
+use super::instances::EXISTING;
+
+/// An instance in short.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct InstanceSummary {
+    /// Its name.
+    pub instance: String,
+    /// The orchestration that it runs.
+    pub orchestration: Option<String>,
+    /// Which version of it.
+    pub version: Option<String>,
+    /// `Running`, `Completed`, `Failed` or `ContinuedAsNew`.
+    pub status: String,
+    /// The current execution, from 1.
+    pub execution: u64,
+    /// Who started it, if an orchestration did.
+    pub parent: Option<String>,
+    /// When it had its first turn, in milliseconds since 1970.
+    pub created_at: u64,
+    /// When it had its last.
+    pub updated_at: u64,
+    /// When the current execution ended.
+    pub completed_at: Option<u64>,
+    /// How many events the current execution has.
+    pub events: u64,
+}
+
+/// Some of the instances, and where the list goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SummaryPage {
+    /// The instances, the newest first.
+    pub summaries: Vec<InstanceSummary>,
+    /// Where the list goes on; `None` at its end.
+    pub continuation: Option<String>,
+}
+
+/// What is shown of a head.
+const SHOWN: &str = "SELECT c.instanceId AS instance, c.state.name AS orchestration, c.state.version AS version, \
+     c.state.status AS status, c.state.execution AS execution, c.state.parent AS parent, \
+     c.state.createdAt AS createdAt, c.state.updatedAt AS updatedAt, c.state.completedAt AS completedAt, \
+     c.state.events AS events FROM c";
+
+impl Admin<'_> {
+    pub(super) async fn summaries_page(
+        &self,
+        status: Option<&str>,
+        size: u32,
+        continuation: Option<String>,
+    ) -> Result<SummaryPage, ProviderError> {
+        let call = self.call("list_summaries_page");
+        let condition = status.map_or("", |_| "AND c.state.status = @status");
+        let query =
+            Query::new(format!("{SHOWN} WHERE {EXISTING} {condition} ORDER BY c.state.createdAt DESC"))
+                .with("@status", status)
+                .map_err(|error| super::unwritable(&call, &error))?;
+        let (summaries, continuation) = self.store.query_page(&call, &query, size, continuation).await?;
+        Ok(SummaryPage { summaries, continuation })
+    }
+
+    /// A query for each level, not for each instance.
+    pub(super) async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
+        let call = self.call("tree_summaries");
+        let query = Query::new(format!("{SHOWN} WHERE {EXISTING}"));
+        let mut all: Vec<InstanceSummary> = self.within(&call, root, Ok(query)).await?;
+        let mut seen = HashSet::from([root.to_owned()]);
+        let mut level: Vec<String> = all.iter().map(|found| found.instance.clone()).collect();
+        while !level.is_empty() {
+            let children =
+                Query::new(format!("{SHOWN} WHERE {EXISTING} AND ARRAY_CONTAINS(@parents, c.state.parent)"))
+                    .with("@parents", &level);
+            let mut children: Vec<InstanceSummary> = self.everywhere(&call, children).await?;
+            // Documents that say that two instances have started each other must not keep this going.
+            children.retain(|child| seen.insert(child.instance.clone()));
+            children.sort_by(|a, b| (a.created_at, &a.instance).cmp(&(b.created_at, &b.instance)));
+            level = children.iter().map(|child| child.instance.clone()).collect();
+            all.extend(children);
+        }
+        Ok(all)
+    }
+}

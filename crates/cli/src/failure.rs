@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Work(String),
     /// The output could not be written: status 1.
     Output(io::Error),
+    /// The user stopped it before its end: status 130, as shells have it, and no further word.
+    Stopped,
 }
 
 impl Failure {
@@ -27,9 +29,15 @@ impl Failure {
             // Whoever read the output has seen enough; `cosmonaut … | head` is not a mistake.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
             Self::Output(error) => (format!("cannot write the output: {error}"), 1),
+            Self::Stopped => return ExitCode::from(130),
+        };
+        // Several lines are several errors, but for those that are set in: they belong to the one before.
+        let line = |line: &str| {
+            let mark = if line.starts_with(' ') { "" } else { "error: " };
+            writeln!(io::stderr(), "{mark}{line}")
         };
         // If even this cannot be written there is nobody left to tell; the status still says it.
-        let _ = message.lines().try_for_each(|line| writeln!(io::stderr(), "error: {line}"));
+        let _ = message.lines().try_for_each(line);
         ExitCode::from(status)
     }
 }

@@ -3,10 +3,25 @@
 //! It exits with 0 if all went well, 1 if the work failed, 2 if the arguments or the configuration cannot be
 //! used.
 
-mod failure;
+// The commands.
+mod durable;
 mod options;
+mod query;
 mod region;
 mod up;
+
+// What they share.
+mod account;
+mod cell;
+mod confirm;
+mod container;
+mod failure;
+mod runtime;
+mod screen;
+mod served;
+mod signal;
+mod table;
+mod time;
 
 use std::process::ExitCode;
 
@@ -28,6 +43,10 @@ enum Command {
     Up(up::Arguments),
     /// Break the regions of a running account and mend them: down, slow, failover, lag, faults and more
     Region(region::Arguments),
+    /// Run a query and show its rows as a table, JSON or CSV, or explain how it is run
+    Query(query::Arguments),
+    /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
+    Durable(durable::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
     Options(options::Arguments),
 }
@@ -43,6 +62,8 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(arguments) => up::run(&arguments),
         Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
+        Command::Query(arguments) => query::run(&arguments),
+        Command::Durable(arguments) => durable::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
     }
 }

@@ -9,9 +9,21 @@ use cosmonaut_options::{EnvironmentOptions, Explanation, GroupReport, Layer, Pro
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::table;
+
+const EXAMPLES: &str = "\
+Examples:
+  cosmonaut options                                      every option, and what it is here
+  cosmonaut options hedging                              one group
+  AZURE_COSMOS_HEDGING_ENABLED=false cosmonaut options   what a variable changes
+  cosmonaut options --json | jq '.[] | select(.sources == [\"environment\"])'
+
+What code sets comes before variables, and those before defaults; a variable whose name ends in
+_OVERRIDE comes before code.";
 
 /// The arguments of `cosmonaut options`.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// Print JSON instead of a table
     #[arg(long)]
@@ -70,42 +82,23 @@ fn json(groups: &[GroupReport]) -> Value {
         .collect()
 }
 
-const HEADER: [&str; COLUMNS] = ["OPTION", "VALUE", "FROM", "DEFAULT", "VARIABLE"];
-const COLUMNS: usize = 5;
+const HEADER: [&str; 5] = ["OPTION", "VALUE", "FROM", "DEFAULT", "VARIABLE"];
 
-type Row = [String; COLUMNS];
-
-/// A heading per group, and under it a row per option; a further row for each further variable.
+/// A heading per group, and under it a row per option; a further row for each further variable. Columns line up
+/// over all groups.
 fn table(groups: &[GroupReport]) -> String {
-    let header = HEADER.map(str::to_owned);
-    let rows = groups
-        .iter()
-        .map(|group| group.options.iter().flat_map(rows).collect::<Vec<_>>())
-        .collect::<Vec<_>>();
-    let widths = widths(rows.iter().flatten().chain([&header]));
-    let sections = groups.iter().zip(&rows).map(|(group, rows)| {
+    let header = HEADER.map(str::to_owned).to_vec();
+    let all: Vec<_> = groups.iter().flat_map(|group| group.options.iter().flat_map(rows)).collect();
+    let widths = table::widths(&[vec![header.clone()], all].concat());
+    let sections = groups.iter().map(|group| {
         let heading = format!("{} (layers: {})\n", group.name, names(group.layers).join(", "));
-        heading + &std::iter::once(&header).chain(rows).map(|row| line(row, &widths)).collect::<String>()
+        let rows = std::iter::once(header.clone()).chain(group.options.iter().flat_map(rows));
+        heading + &rows.map(|row| format!("  {}", table::line(&row, &widths))).collect::<String>()
     });
     sections.collect::<Vec<_>>().join("\n")
 }
 
-fn widths<'a>(rows: impl Iterator<Item = &'a Row>) -> [usize; COLUMNS] {
-    let mut widths = [0; COLUMNS];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    widths
-}
-
-fn line(row: &Row, widths: &[usize; COLUMNS]) -> String {
-    let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect::<Vec<_>>();
-    format!("  {}\n", cells.join("  ").trim_end())
-}
-
-fn rows(explanation: &Explanation) -> Vec<Row> {
+fn rows(explanation: &Explanation) -> Vec<Vec<String>> {
     let info = explanation.option.info;
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let sources = if explanation.sources.is_empty() {
@@ -113,7 +106,7 @@ fn rows(explanation: &Explanation) -> Vec<Row> {
     } else {
         names(&explanation.sources).join("+")
     };
-    let first = [
+    let first = vec![
         explanation.option.path.clone(),
         or_dash(explanation.value.clone()),
         sources,
@@ -125,7 +118,7 @@ fn rows(explanation: &Explanation) -> Vec<Row> {
         .into_iter()
         .flat_map(|variable| variable.aliases.iter().copied().chain(variable.override_name));
     let further =
-        further.map(|name| [String::new(), String::new(), String::new(), String::new(), name.to_owned()]);
+        further.map(|name| vec![String::new(), String::new(), String::new(), String::new(), name.to_owned()]);
     std::iter::once(first).chain(further).collect()
 }
 

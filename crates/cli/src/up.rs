@@ -9,9 +9,10 @@ use cosmonaut_emulator::{
     Consistency, EMULATOR_KEY, Emulator, EmulatorBuilder, Lag, RegionStatus, StartError, Tls,
 };
 use serde_json::json;
-use tokio::runtime;
 
 use crate::failure::Failure;
+use crate::runtime;
+use crate::signal::StopSignal;
 
 /// The arguments of `cosmonaut up`.
 #[derive(clap::Args)]
@@ -130,17 +131,12 @@ Clients connect with the printed connection string. Ctrl-C stops.";
 
 /// Starts the emulator and waits until the process is asked to stop.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let runtime = runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::Work(format!("cannot start threads: {error}")))?;
-    runtime.block_on(serve(arguments))
+    runtime::run(serve(arguments))
 }
 
 async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     // Before the ready line, so that a stop right after it is heard.
-    let mut stop = StopSignal::listen()
-        .map_err(|error| Failure::Work(format!("cannot listen for signals to stop: {error}")))?;
+    let mut stop = StopSignal::listen()?;
     let emulator = builder(arguments).start().await.map_err(|error| match error {
         StartError::Account(message) => Failure::Usage(message),
         error => Failure::Work(error.to_string()),
@@ -258,41 +254,4 @@ fn announce(text: &str) -> Result<(), Failure> {
     output.write_all(text.as_bytes())?;
     output.flush()?;
     Ok(())
-}
-
-/// Ctrl-C, or a request to end from whoever runs the process.
-struct StopSignal {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl StopSignal {
-    fn listen() -> io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    async fn heard(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl StopSignal {
-    fn listen() -> io::Result<Self> {
-        Ok(Self {})
-    }
-
-    async fn heard(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Without the signal there is nothing to wait for, and ending the process still works.
-            std::future::pending::<()>().await;
-        }
-    }
 }

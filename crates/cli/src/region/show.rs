@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Command, PartitionCommand};
+use crate::table::table;
 
 pub(super) fn text(command: &Command, answer: &Value) -> String {
     match command {
@@ -141,19 +142,6 @@ fn cell(value: &Value) -> String {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
-}
-
-/// Columns as wide as what is in them.
-fn table<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = Vec<String>>) -> String {
-    let header = header.iter().map(|name| (*name).to_owned()).collect();
-    let rows: Vec<Vec<String>> = std::iter::once(header).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..N).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
 }
 
 #[cfg(test)]

@@ -1,9 +1,14 @@
 //! The `cosmonaut` binary as a shell sees it, a file per command.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod account;
 mod crash;
+mod durable;
 mod options;
+mod query;
 mod region;
+#[cfg(unix)]
+mod terminal;
 mod up;
 
 use std::process::Command;
@@ -13,7 +18,8 @@ fn cosmonaut(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cosmonaut"));
     command.args(arguments);
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("AZURE_COSMOS_") || name == "COSMONAUT_MANAGEMENT_URL" {
+        let ours = ["AZURE_COSMOS_", "COSMOS_", "COSMOSDB_", "COSMONAUT_"];
+        if ours.iter().any(|ours| name.to_string_lossy().starts_with(ours)) {
             command.env_remove(name);
         }
     }

@@ -1,0 +1,110 @@
+//! `cosmonaut durable …`: looks at orchestrations and steers them, without running any.
+//!
+//! Each command is a call or two of the provider; this reads arguments and shows answers.
+
+mod change;
+mod connect;
+mod event;
+mod history;
+mod list;
+mod metrics;
+mod show;
+mod tree;
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use crate::account::AccountArguments;
+use crate::failure::Failure;
+use crate::runtime;
+
+/// The arguments of `cosmonaut durable`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    /// The database of the orchestrations [default: COSMOSDB_DATABASE, or duroxide]
+    #[arg(long, value_name = "NAME", global = true)]
+    database: Option<String>,
+
+    /// The container of the orchestrations [default: COSMOSDB_CONTAINER, or duroxide]
+    #[arg(long, value_name = "NAME", global = true)]
+    container: Option<String>,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(flatten)]
+    account: AccountArguments,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// The instances, the newest first
+    List(list::Arguments),
+    /// An instance: what it runs, how it does, its status, keys and executions
+    Show(show::Arguments),
+    /// What happened to an instance, event by event
+    History(history::Arguments),
+    /// An instance and all that it has started
+    Tree { instance: String },
+    /// Send an event to an instance that waits for one
+    Raise(change::Raise),
+    /// Ask an instance to end
+    Cancel(change::Cancel),
+    /// Delete an instance with its history; it is gone for good
+    Delete(change::Delete),
+    /// Remove past executions of one instance or of all; the current one always stays
+    Prune(change::Prune),
+    /// How many instances, executions and events there are, and what waits in the queues
+    Metrics,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  cosmonaut durable list --status running           what runs
+  cosmonaut durable show order-7                    how one does
+  cosmonaut durable history order-7                 what happened to it, and when
+  cosmonaut durable raise order-7 approved '\"Ada\"'  what it waits for
+  cosmonaut durable cancel order-7 --reason late    it ends with its next turn
+  cosmonaut durable delete order-7 --tree           it is gone, with all that it has started
+  cosmonaut durable prune --completed-before 30d    past executions that are older, of all instances
+
+This runs no orchestration and creates nothing: a database or container that is not there is an
+error.";
+
+/// What a command has to say, for people or as JSON.
+struct Answer {
+    text: String,
+    json: Value,
+}
+
+/// Runs a command.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // Nothing is written before the end, so Ctrl-C may end the process where it is.
+    let answer = runtime::run(answer(arguments))?;
+    let text = if arguments.json { format!("{:#}\n", answer.json) } else { answer.text };
+    let mut output = io::stdout().lock();
+    output.write_all(text.as_bytes())?;
+    output.flush()?;
+    Ok(())
+}
+
+async fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+    let store = connect::Store::open(arguments).await?;
+    match &arguments.command {
+        Command::List(arguments) => list::run(&store, arguments).await,
+        Command::Show(arguments) => show::run(&store, arguments).await,
+        Command::History(arguments) => history::run(&store, arguments).await,
+        Command::Tree { instance } => tree::run(&store, instance).await,
+        Command::Raise(arguments) => change::raise(&store, arguments).await,
+        Command::Cancel(arguments) => change::cancel(&store, arguments).await,
+        Command::Delete(arguments) => change::delete(&store, arguments).await,
+        Command::Prune(arguments) => change::prune(&store, arguments).await,
+        Command::Metrics => metrics::run(&store).await,
+    }
+}

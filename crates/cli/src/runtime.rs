@@ -1,0 +1,27 @@
+//! The door to the world: threads, tasks and clocks come from here, so that nothing else reaches for them.
+
+use std::future::Future;
+use std::time::{Instant, SystemTime};
+
+use crate::failure::Failure;
+
+/// Runs a command that talks to the network.
+pub(crate) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Work(format!("cannot start threads: {error}")))?
+        .block_on(command)
+}
+
+/// The time, for how long things take.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// The time of day, for people.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) fn time_of_day() -> SystemTime {
+    SystemTime::now()
+}

@@ -1,0 +1,43 @@
+//! Being asked to stop. What is stopped, and how, is up to each command.
+
+use crate::failure::Failure;
+
+/// Ctrl-C, or a request to end from whoever runs the process.
+pub(crate) struct StopSignal {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl StopSignal {
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| {
+            signal(kind).map_err(|error| Failure::Work(format!("cannot listen for signals to stop: {error}")))
+        };
+        Ok(Self { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+
+    pub(crate) async fn heard(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl StopSignal {
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        Ok(Self {})
+    }
+
+    pub(crate) async fn heard(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // Without the signal there is nothing to wait for, and ending the process still works.
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -16,7 +16,7 @@ pub(crate) enum Failure {
     Work(String),
     /// The output could not be written: status 1.
     Output(io::Error),
-    /// The user stopped it before its end: status 130, as shells have it, and no further word.
+    /// It was told to stop before it was done, and has said so itself: status 130, as shells have it for Ctrl-C.
     Stopped,
 }
 

@@ -1,9 +1,10 @@
 //! The `cosmonaut` command line: reads the arguments and hands over to one file per command.
 //!
 //! It exits with 0 if all went well, 1 if the work failed, 2 if the arguments or the configuration cannot be
-//! used.
+//! used, 130 if it was stopped before it was done.
 
 // The commands.
+mod bench;
 mod durable;
 mod options;
 mod query;
@@ -47,6 +48,8 @@ enum Command {
     Query(query::Arguments),
     /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
     Durable(durable::Arguments),
+    /// Put a load on an account and measure rates, latencies and request units
+    Bench(bench::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
     Options(options::Arguments),
 }
@@ -64,6 +67,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
         Command::Query(arguments) => query::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
     }
 }

@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::time::{Instant, SystemTime};
 
+use tokio::task::JoinHandle;
+
 use crate::failure::Failure;
 
 /// Runs a command that talks to the network.
@@ -24,4 +26,10 @@ pub(crate) fn now() -> Instant {
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) fn time_of_day() -> SystemTime {
     SystemTime::now()
+}
+
+/// Starts a task beside the others.
+#[expect(clippy::disallowed_methods, reason = "tasks of a command end with its process")]
+pub(crate) fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    tokio::spawn(task)
 }

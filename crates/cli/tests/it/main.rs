@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod account;
+mod bench;
 mod crash;
 mod durable;
 mod options;

@@ -46,7 +46,7 @@ impl<'a> Look<'a> {
     pub(crate) async fn instance(&mut self) -> cosmonaut::Result<Option<InstanceClaim>> {
         let dispatch = self.dispatch;
         let shared = &*dispatch.0;
-        reader::start(dispatch).await?;
+        reader::lead(dispatch).await?;
         loop {
             let mut changed = pin!(shared.instances_changed.notified());
             changed.as_mut().enable();

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use cosmonaut::ContainerClient;
 use tokio::sync::{Notify, OnceCell};
+use tokio::time::Instant;
 
 use crate::clock::{self, Task};
 use crate::lease::{LeaseProvider, Slots, slot_of};
@@ -47,6 +48,9 @@ struct Shared {
     traffic: Traffic,
     /// The background reader, once somebody has looked for something to do.
     background: OnceCell<Task>,
+    /// When the leases of slots, once taken, are to be renewed for the first time. They are taken when somebody
+    /// looks for instances: a process that only works on activities would keep them from others.
+    leading: OnceCell<Instant>,
 }
 
 struct State {
@@ -79,6 +83,7 @@ impl Dispatch {
             reader: tokio::sync::Mutex::new(Reader::new(container, rescan)),
             traffic: Traffic::default(),
             background: OnceCell::new(),
+            leading: OnceCell::new(),
         }))
     }
 
@@ -113,7 +118,7 @@ impl Dispatch {
     /// A work item was written, and is so now.
     pub(crate) fn work(&self, item: WorkEntry) {
         let mut state = self.0.state();
-        if state.minds(&item.instance) {
+        if state.wanted {
             state.work.put(item, clock::now_ms());
             self.0.work_changed.notify_waiters();
         }
@@ -179,7 +184,8 @@ impl Shared {
 }
 
 impl State {
-    /// Whether an instance is this process's business. What is not is found by a scan if it becomes so.
+    /// Whether an instance is this process's business. What is not is found by a scan if it becomes so. Work is
+    /// everybody's; see [`WorkQueue`].
     fn minds(&self, instance: &str) -> bool {
         self.wanted && self.slots.contains(slot_of(instance))
     }

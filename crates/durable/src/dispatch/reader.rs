@@ -20,6 +20,8 @@ use crate::lease::{Slots, slot_of};
 pub(super) const LONGEST_PAUSE: Duration = pace::LONGEST;
 /// What should have been done this long ago was left behind.
 const LEFT_BEHIND: Duration = Duration::from_secs(15);
+/// Later than any time that a document may have.
+const EVER: u64 = u64::MAX >> 12;
 /// How many pages are read before others get their turn.
 const PAGES_AT_ONCE: usize = 64;
 /// Each partition lengthens the time between two scans by this, so that idle processes stay cheap.
@@ -75,27 +77,38 @@ pub(super) async fn start(dispatch: &Dispatch) -> cosmonaut::Result<()> {
     shared.background.get_or_try_init(|| begin(shared)).await.map(|_| ())
 }
 
+/// As [`start`], and takes the slots that are this process's.
+pub(super) async fn lead(dispatch: &Dispatch) -> cosmonaut::Result<()> {
+    start(dispatch).await?;
+    let shared = &dispatch.0;
+    let take = || async {
+        let renew_at = clock::instant() + shared.renew_leases().await;
+        shared.mind_slots().await?;
+        Ok(renew_at)
+    };
+    shared.leading.get_or_try_init(take).await.map(|_| ())
+}
+
 async fn begin(shared: &Arc<Shared>) -> cosmonaut::Result<Task> {
     shared.state().wanted = true;
-    let renewal = match shared.leases.renew().await {
-        Ok(pause) => pause,
-        Err(error) => {
-            tracing::warn!(%error, "leases cannot be taken yet");
-            Duration::ZERO
-        }
-    };
     // Whatever is written after this read of the feed is in it; the scan finds what was there before.
     shared.read_feed().await?;
     shared.mind_slots().await?;
-    Ok(Task::spawn(keep_reading(Arc::downgrade(shared), clock::instant() + renewal)))
+    let slots = shared.state().slots;
+    if slots.is_empty() {
+        shared.scan(&slots, EVER).await?;
+    }
+    Ok(Task::spawn(keep_reading(Arc::downgrade(shared))))
 }
 
-async fn keep_reading(shared: Weak<Shared>, mut renew_at: Instant) {
+async fn keep_reading(shared: Weak<Shared>) {
     let mut pace = Pace::new();
+    let mut renewed = None;
     loop {
         let Some(shared) = shared.upgrade() else { return };
-        if clock::instant() >= renew_at {
-            renew_at = clock::instant() + shared.renew_leases().await;
+        let renew_at = || shared.leading.get().copied();
+        if renewed.or_else(renew_at).is_some_and(|at| clock::instant() >= at) {
+            renewed = Some(clock::instant() + shared.renew_leases().await);
         }
         let pause = match shared.round().await {
             Ok(read) => pace.after(read.news, read.requests),
@@ -104,8 +117,10 @@ async fn keep_reading(shared: Weak<Shared>, mut renew_at: Instant) {
                 LONGEST_PAUSE
             }
         };
+        let next = clock::instant() + pause;
+        let next = renewed.or_else(renew_at).map_or(next, |at| next.min(at));
         drop(shared);
-        tokio::time::sleep_until((clock::instant() + pause).min(renew_at)).await;
+        tokio::time::sleep_until(next).await;
     }
 }
 
@@ -155,7 +170,7 @@ impl Shared {
             }
             Sighting::Work(item) => {
                 let mut state = self.state();
-                let news = state.minds(&item.instance) && state.work.seen(item, clock::now_ms());
+                let news = state.wanted && state.work.seen(item, clock::now_ms());
                 if news {
                     self.work_changed.notify_waiters();
                 }
@@ -185,14 +200,14 @@ impl Shared {
             let gained = owned.without(&state.slots);
             state.slots = owned;
             state.instances.keep_only(&owned);
-            state.work.keep_only(&owned, clock::now_ms());
+            state.work.own(&owned, clock::now_ms());
             gained
         };
         if gained.is_empty() {
             return Ok(());
         }
         let mut gained = Gained { shared: self, slots: gained, known: false };
-        let scanned = self.scan(&gained.slots, u64::MAX >> 12).await;
+        let scanned = self.scan(&gained.slots, EVER).await;
         gained.known = scanned.is_ok();
         scanned
     }
@@ -213,7 +228,7 @@ impl Shared {
         self.scan(&slots, old).await
     }
 
-    /// Finds all that is or was to be done up to `until_ms`.
+    /// Finds all that is or was to be done up to `until_ms`: in some slots, and work in all.
     async fn scan(&self, slots: &Slots, until_ms: u64) -> cosmonaut::Result<()> {
         let container = {
             let mut reader = self.reader.lock().await;
@@ -239,14 +254,11 @@ impl Shared {
             Sighting::Message { instance, visible_at_ms, .. } if slots.contains(slot_of(&instance)) => {
                 state.instances.look(&instance, visible_at_ms);
             }
-            Sighting::Work(item) if slots.contains(slot_of(&item.instance)) => {
-                state.work.found(item, clock::now_ms());
-            }
+            Sighting::Work(item) => state.work.found(item, clock::now_ms()),
             Sighting::Unfinished { instance, from_ms } if slots.contains(slot_of(&instance)) => {
                 state.unfinished.add(instance, from_ms);
             }
             Sighting::Message { .. }
-            | Sighting::Work(_)
             | Sighting::Unfinished { .. }
             | Sighting::Cancelled { .. }
             | Sighting::Session { .. } => {}
@@ -261,7 +273,7 @@ fn todo_in(slots: &Slots, until_ms: u64) -> cosmonaut::Result<Query> {
         return Query::new(text).with("@until", until_ms);
     }
     let slots: Vec<u8> = slots.iter().collect();
-    Query::new(format!("{text} AND ARRAY_CONTAINS(@slots, c.slot)"))
+    Query::new(format!("{text} AND (c.type = 'work' OR ARRAY_CONTAINS(@slots, c.slot))"))
         .with("@until", until_ms)?
         .with("@slots", slots)
 }

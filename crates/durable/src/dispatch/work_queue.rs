@@ -2,6 +2,9 @@
 //!
 //! A table and a schedule, without a clock. It holds where an item is and who may have it, not its content: the
 //! write that locks an item returns that.
+//!
+//! Items of all slots are here, because a worker elsewhere may be the only one that takes a tag or has a session.
+//! Those of other processes' slots come later, so that processes which could all take an item do not race for it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -11,6 +14,9 @@ use duroxide::providers::{SessionFetchConfig, TagFilter};
 
 use super::recent::Recent;
 use crate::lease::{Slots, slot_of};
+
+/// For how long an item is left to the process that has its slot.
+const PRECEDENCE_MS: u64 = 500;
 
 /// A work item as it was last seen.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +49,8 @@ pub(super) struct WorkQueue {
     waiting: BTreeSet<(u64, u64)>,
     waiting_keys: HashMap<u64, Key>,
     sessions: HashMap<String, Ownership>,
+    /// The slots of this process.
+    slots: Slots,
     versions: Recent,
     next_turn: u64,
     /// How many are handed out and not taken back.
@@ -52,6 +60,8 @@ pub(super) struct WorkQueue {
 struct Entry {
     turn: u64,
     item: WorkEntry,
+    /// When it may be taken here.
+    wake: u64,
     claimed: bool,
 }
 
@@ -59,12 +69,6 @@ struct Entry {
 struct Ownership {
     owner: String,
     until: u64,
-}
-
-impl Entry {
-    fn wake(&self) -> u64 {
-        self.item.visible_at_ms.max(self.item.locked_until_ms.unwrap_or(0))
-    }
 }
 
 impl WorkQueue {
@@ -75,6 +79,7 @@ impl WorkQueue {
             waiting: BTreeSet::new(),
             waiting_keys: HashMap::new(),
             sessions: HashMap::new(),
+            slots: Slots::none(),
             versions: Recent::new(),
             next_turn: 0,
             claimed: 0,
@@ -87,13 +92,9 @@ impl WorkQueue {
         self.place(item, now);
     }
 
-    /// The item was seen so in the container; false if that version was known already.
+    /// The item was seen so in the container; false if that is no news here.
     pub(super) fn seen(&mut self, item: WorkEntry, now: u64) -> bool {
-        if !self.versions.insert((&*item.instance, &*item.id, &item.etag)) {
-            return false;
-        }
-        self.place(item, now);
-        true
+        self.versions.insert((&*item.instance, &*item.id, &item.etag)) && self.place(item, now)
     }
 
     /// The item was found by a search for what was left behind; a claim under way knows better.
@@ -104,31 +105,47 @@ impl WorkQueue {
         }
     }
 
-    fn place(&mut self, item: WorkEntry, now: u64) {
+    /// Puts an item where it belongs; false if it does not belong here.
+    fn place(&mut self, item: WorkEntry, now: u64) -> bool {
         let key = key(&item.instance, &item.id);
         let before = self.known.remove(&key);
-        let turn = match &before {
-            Some(entry) => entry.turn,
-            None => {
-                self.next_turn += 1;
-                self.next_turn
-            }
-        };
         if let Some(before) = &before {
-            self.unschedule(before.turn, before.wake());
+            self.unschedule(before.turn, before.wake);
         }
-        let claimed = before.is_some_and(|before| before.claimed);
-        let entry = Entry { turn, item, claimed };
+        let claimed = before.as_ref().is_some_and(|before| before.claimed);
+        let Some(wake) = self.wake(&item, now) else {
+            self.claimed -= usize::from(claimed);
+            return false;
+        };
+        let turn = before.map_or_else(|| self.new_turn(), |before| before.turn);
         if !claimed {
-            self.schedule(&key, turn, entry.wake(), now);
+            self.schedule(&key, turn, wake, now);
         }
-        self.known.insert(key, entry);
+        self.known.insert(key, Entry { turn, item, wake, claimed });
+        true
+    }
+
+    fn new_turn(&mut self) -> u64 {
+        self.next_turn += 1;
+        self.next_turn
+    }
+
+    /// When an item may be taken here; `None` if it is another process's business altogether: that has its slot, and
+    /// with it the duty to see when its lock ends.
+    fn wake(&self, item: &WorkEntry, now: u64) -> Option<u64> {
+        let locked_until = item.locked_until_ms.unwrap_or(0);
+        if self.slots.contains(slot_of(&item.instance)) {
+            return Some(item.visible_at_ms.max(locked_until));
+        }
+        // Who has a session is known to all: nobody has to be waited for.
+        let precedence = if item.session.is_some() { 0 } else { PRECEDENCE_MS };
+        (locked_until <= now).then(|| item.visible_at_ms.max(locked_until) + precedence)
     }
 
     /// The item is done, or was cancelled.
     pub(super) fn remove(&mut self, instance: &str, id: &str) {
         if let Some(entry) = self.known.remove(&key(instance, id)) {
-            self.unschedule(entry.turn, entry.wake());
+            self.unschedule(entry.turn, entry.wake);
             self.claimed -= usize::from(entry.claimed);
         }
     }
@@ -136,8 +153,10 @@ impl WorkQueue {
     /// Hands out the first item that a worker may have.
     pub(super) fn claim(&mut self, now: u64, slots: &Slots, wanted: WorkFilter<'_>) -> Option<WorkEntry> {
         self.promote(now);
+        // A slot that was lost a moment ago is not in `slots` any more, though it still is in `self.slots`.
+        let lost = self.slots.without(slots);
         let fits = |(_, key): &(&u64, &Key)| {
-            slots.contains(slot_of(&key.0))
+            !lost.contains(slot_of(&key.0))
                 && self.known.get(*key).is_some_and(|entry| self.may_have(&entry.item, wanted, now))
         };
         let (turn, key) = self.ready.iter().find(fits).map(|(turn, key)| (*turn, key.clone()))?;
@@ -165,7 +184,7 @@ impl WorkQueue {
         let Some(entry) = self.known.get_mut(&key).filter(|entry| entry.claimed) else { return };
         entry.claimed = false;
         self.claimed -= 1;
-        let (turn, wake) = (entry.turn, entry.wake());
+        let (turn, wake) = (entry.turn, entry.wake);
         self.schedule(&key, turn, wake, now);
     }
 
@@ -187,17 +206,13 @@ impl WorkQueue {
         self.sessions.remove(session);
     }
 
-    /// Forgets items of slots that are another process's business now, and sessions whose time is over.
-    pub(super) fn keep_only(&mut self, slots: &Slots, now: u64) {
+    /// These slots are this process's now. Forgets sessions whose time is over, too.
+    pub(super) fn own(&mut self, slots: &Slots, now: u64) {
         self.sessions.retain(|_, has| has.until > now);
-        let gone: Vec<Key> = self
-            .known
-            .iter()
-            .filter(|(key, entry)| !entry.claimed && !slots.contains(slot_of(&key.0)))
-            .map(|(key, _)| key.clone())
-            .collect();
-        for (instance, id) in gone {
-            self.remove(&instance, &id);
+        self.slots = *slots;
+        let items: Vec<WorkEntry> = self.known.values().map(|entry| entry.item.clone()).collect();
+        for item in items {
+            self.place(item, now);
         }
     }
 
@@ -264,13 +279,20 @@ mod tests {
         }
     }
 
+    /// Of a process that has all slots.
+    fn queue() -> WorkQueue {
+        let mut queue = WorkQueue::new();
+        queue.own(&Slots::all(), 0);
+        queue
+    }
+
     fn claim(queue: &mut WorkQueue, now: u64, wanted: WorkFilter<'_>) -> Option<String> {
         queue.claim(now, &Slots::all(), wanted).map(|item| item.id)
     }
 
     #[test]
     fn items_come_in_order_of_arrival_and_once() {
-        let mut queue = WorkQueue::new();
+        let mut queue = queue();
         for id in ["b", "a", "c"] {
             queue.put(item(id, "1"), 0);
         }
@@ -284,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_locked_item_comes_back_at_expiry_and_a_removed_one_does_not() {
-        let mut queue = WorkQueue::new();
+        let mut queue = queue();
         queue.put(item("a", "1"), 0);
         queue.put(item("b", "1"), 0);
         for id in ["a", "b"] {
@@ -300,7 +322,7 @@ mod tests {
 
     #[test]
     fn an_echo_of_a_known_version_is_no_news_even_when_the_item_is_gone() {
-        let mut queue = WorkQueue::new();
+        let mut queue = queue();
         queue.put(item("a", "1"), 0);
         claim(&mut queue, 0, ANY).unwrap();
         queue.put(WorkEntry { locked_until_ms: Some(30), ..item("a", "2") }, 0);
@@ -315,7 +337,7 @@ mod tests {
 
     #[test]
     fn sessions_and_tags_combine() {
-        let mut queue = WorkQueue::new();
+        let mut queue = queue();
         queue.put(WorkEntry { session: Some("s".into()), tag: Some("gpu".into()), ..item("both", "1") }, 0);
         queue.session("s", "me", 50);
         let owner = |name: &str| SessionFetchConfig {
@@ -335,5 +357,42 @@ mod tests {
             assert_eq!(found.is_some(), expected, "{session:?} {tags:?} {now}");
             queue.settle("i", "both", now);
         }
+    }
+
+    #[test]
+    fn an_item_of_another_process_comes_when_that_has_not_taken_it_and_not_while_it_is_locked() {
+        let mut queue = WorkQueue::new();
+        queue.put(item("plain", "1"), 0);
+        queue.put(item("taken", "1"), 0);
+        queue.put(WorkEntry { session: Some("s".into()), ..item("session", "1") }, 0);
+        let me = SessionFetchConfig { owner_id: "me".to_owned(), lock_timeout: Duration::from_secs(1) };
+        let wanted = WorkFilter { session: Some(&me), tags: &TagFilter::Any };
+        let foreign =
+            |queue: &mut WorkQueue, now| queue.claim(now, &Slots::none(), wanted).map(|item| item.id);
+        assert_eq!(foreign(&mut queue, 0).as_deref(), Some("session"));
+        assert_eq!((foreign(&mut queue, 0), queue.next_after(0)), (None, Some(PRECEDENCE_MS)));
+        assert!(!queue.seen(WorkEntry { locked_until_ms: Some(9000), ..item("taken", "2") }, 100));
+        assert_eq!(foreign(&mut queue, PRECEDENCE_MS).as_deref(), Some("plain"));
+        assert_eq!(foreign(&mut queue, 20_000), None, "its owner sees to it when the lock ends");
+        // Taken here: the claim and its lock leave nothing behind.
+        queue.put(WorkEntry { locked_until_ms: Some(9000), ..item("plain", "2") }, 600);
+        queue.put(WorkEntry { locked_until_ms: Some(9000), ..item("session", "2") }, 600);
+        queue.settle("i", "plain", 600);
+        queue.settle("i", "session", 600);
+        assert!(!queue.has_claims() && queue.known.is_empty());
+    }
+
+    #[test]
+    fn items_follow_the_slots_that_are_gained_and_lost() {
+        let mut queue = WorkQueue::new();
+        queue.put(item("a", "1"), 0);
+        assert_eq!(claim(&mut queue, 0, ANY), None);
+        queue.own(&Slots::all(), 0);
+        assert_eq!(queue.claim(0, &Slots::none(), ANY), None, "the lease has ended");
+        assert_eq!(claim(&mut queue, 0, ANY).as_deref(), Some("a"));
+        queue.settle("i", "a", 0);
+        queue.own(&Slots::none(), 0);
+        assert_eq!(claim(&mut queue, PRECEDENCE_MS - 1, ANY), None);
+        assert_eq!(claim(&mut queue, PRECEDENCE_MS, ANY).as_deref(), Some("a"));
     }
 }

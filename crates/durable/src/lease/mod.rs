@@ -3,6 +3,10 @@
 //! A slot is given to a process, not to one of its dispatchers: they share all that the process has, so that a
 //! dispatcher that restarts, or a number of them that does not divide 256, strands nothing. Leases only keep
 //! processes out of each other's way; that a message is processed once is for the locks in the container.
+//!
+//! Activities are not bound to slots: a process has precedence for those of its instances, and what it does not take,
+//! because of a tag, a session or for want of workers, others do. A process without orchestration dispatchers has no
+//! slots.
 
 mod container;
 mod memory;
@@ -21,7 +25,7 @@ pub use slots::{SLOT_COUNT, Slots, slot_of};
 /// Gives slots to this process.
 ///
 /// The provider asks [`owned`](Self::owned) before each item that it hands to a dispatcher, and calls
-/// [`renew`](Self::renew) in the background as long as there are dispatchers.
+/// [`renew`](Self::renew) in the background once there are dispatchers of orchestrations.
 #[async_trait]
 pub trait LeaseProvider: Send + Sync + 'static {
     /// The slots that this process may work on at this moment: never one whose lease another process may have

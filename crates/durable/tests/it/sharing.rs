@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use duroxide::providers::Provider;
+use duroxide::providers::{Provider, SessionFetchConfig, TagFilter, WorkItem};
 use duroxide_cosmonaut::{
     CosmosLeaseProvider, CosmosProvider, CosmosProviderConfig, LeaseProvider, Leases, SLOT_COUNT,
 };
@@ -98,4 +98,86 @@ async fn a_process_that_was_paused_past_its_lease_owns_nothing_until_it_renews()
     assert!(leases.owned().is_empty());
     leases.renew().await.unwrap();
     assert_eq!(leases.owned().len(), SLOT_COUNT);
+}
+
+/// Two processes that have each a part of the slots.
+async fn pair(home: &Home) -> (CosmosProvider, CosmosProvider) {
+    let (first, second) = (member(home, "first").await, member(home, "second").await);
+    for provider in [&first, &second, &first, &second] {
+        fetch_now(provider).await;
+    }
+    (first, second)
+}
+
+/// Instances of all slots that a test needs, each with an activity of this kind.
+async fn enqueue(provider: &CosmosProvider, session: Option<&str>, tag: Option<&str>) -> BTreeSet<String> {
+    let mut instances = BTreeSet::new();
+    for n in 0..20 {
+        let instance = format!("i{n}");
+        let mut item = activity(&instance, 1, "");
+        if let WorkItem::ActivityExecute { session_id, tag: tag_of, .. } = &mut item {
+            (*session_id, *tag_of) = (session.map(Into::into), tag.map(Into::into));
+        }
+        provider.enqueue_for_worker(item).await.unwrap();
+        instances.insert(instance);
+    }
+    instances
+}
+
+/// Takes and completes work until all of it is done.
+async fn finish(
+    provider: &CosmosProvider,
+    session: Option<&SessionFetchConfig>,
+    tags: &TagFilter,
+    mut instances: BTreeSet<String>,
+) {
+    while !instances.is_empty() {
+        let fetched = provider.fetch_work_item(LOCK, PATIENCE, session, tags).await.unwrap();
+        let (item, token, _) = fetched.unwrap_or_else(|| panic!("left behind: {instances:?}"));
+        let WorkItem::ActivityExecute { instance, .. } = item else { panic!("{item:?}") };
+        provider.ack_work_item(&token, None).await.unwrap();
+        assert!(instances.remove(&instance), "{instance} comes twice");
+    }
+}
+
+#[tokio::test]
+async fn activities_whose_tag_only_another_process_takes_go_there_whatever_slot_they_are_in() {
+    let home = Server::shared(Account::OneRegion).home();
+    let (first, second) = pair(&home).await;
+    let tagged = enqueue(&first, None, Some("gpu")).await;
+    finish(&second, None, &TagFilter::tags(["gpu"]), tagged).await;
+    assert!(work_now(&first).await.is_none());
+}
+
+#[tokio::test]
+async fn activities_of_a_session_go_to_the_worker_that_has_it_whatever_slot_they_are_in() {
+    let home = Server::shared(Account::OneRegion).home();
+    let (first, second) = pair(&home).await;
+    let worker = |name: &str| SessionFetchConfig { owner_id: name.into(), lock_timeout: LOCK };
+    let (mine, yours) = (worker("mine"), worker("yours"));
+    let of_session = enqueue(&first, Some("s"), None).await;
+    let taken = second.fetch_work_item(LOCK, PATIENCE, Some(&mine), &TagFilter::Any).await.unwrap();
+    let (_, token, _) = taken.unwrap();
+    second.abandon_work_item(&token, None, true).await.unwrap();
+    let other = first.fetch_work_item(LOCK, Duration::ZERO, Some(&yours), &TagFilter::Any).await.unwrap();
+    assert!(other.is_none(), "the session has an owner: {other:?}");
+    finish(&second, Some(&mine), &TagFilter::Any, of_session).await;
+}
+
+#[tokio::test]
+async fn a_process_that_only_works_on_activities_keeps_no_instance_from_the_others() {
+    let home = Server::shared(Account::OneRegion).home();
+    let (worker, leader) = (member(&home, "worker").await, member(&home, "leader").await);
+    assert!(work_now(&worker).await.is_none());
+    for n in 0..20 {
+        send(&worker, start(&format!("i{n}"))).await;
+    }
+    assert_eq!(work(&leader).await.len(), 20);
+    // Nor does one that has all slots keep activities to itself which it does not want.
+    let activities = enqueue(&leader, None, None).await;
+    finish(&worker, None, &TagFilter::Any, activities).await;
+    // What was there before a process came is there for it, too.
+    let activities = enqueue(&leader, None, Some("late")).await;
+    let late = member(&home, "late").await;
+    finish(&late, None, &TagFilter::tags(["late"]), activities).await;
 }

@@ -8,8 +8,8 @@ use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::runtime::{OrchestrationStatus, Runtime};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
 
-use crate::end_to_end::LONG;
 use crate::harness::{Account, Home, Server};
+use crate::world::LONG;
 
 /// A runtime whose orchestration `Sum` adds what many activities and a child give.
 async fn start(home: &Home) -> (Arc<Runtime>, Client, Arc<AtomicU64>) {

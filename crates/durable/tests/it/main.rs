@@ -4,7 +4,6 @@
 mod connecting;
 mod crash;
 mod deleting;
-mod end_to_end;
 mod faults;
 mod harness;
 mod long_texts;
@@ -13,7 +12,9 @@ mod naming;
 mod ordering;
 mod outbox;
 mod requests;
+mod scenarios;
 mod sharing;
 mod steps;
 mod turns;
 mod validation;
+mod world;

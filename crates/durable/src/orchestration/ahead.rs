@@ -15,8 +15,8 @@ use crate::core::Core;
 use crate::model::{Document, HEAD, Kind, PREPARED_TTL, Write};
 use crate::store::{Batch, Call, Cause, Guard};
 
-/// How many bytes a transaction or a stage document holds at most, as JSON writes them.
-const MAX_PART: usize = 1_500_000;
+/// How many bytes are written at once, unless a document has more: few, so that the lock outlives each write.
+const MAX_BYTES: usize = 800_000;
 
 /// Documents that are to be written ahead.
 pub(super) struct Ahead {
@@ -45,7 +45,7 @@ impl Ahead {
         let ids = self.writes.iter().filter(|_| self.expires).map(|write| Write::keep(&*write.id));
         let kept = ids.collect();
         // One operation of each transaction is the head's.
-        for writes in parts(self.writes, Batch::MAX_WRITES - 1, Write::size) {
+        for writes in parts(self.writes, (Batch::MAX_WRITES - 1, MAX_BYTES), Write::size) {
             let now = clock::now_ms();
             let until = held.prolonged(now);
             let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token, now));
@@ -63,12 +63,16 @@ impl Ahead {
     }
 }
 
-/// Groups writes, in order, so that each group fits in a transaction and in a stage document.
-pub(super) fn parts(writes: Vec<Write>, most: usize, size_of: impl Fn(&Write) -> usize) -> Vec<Vec<Write>> {
+/// Groups writes, in order, so that each group has at most so many and so many bytes.
+pub(super) fn parts(
+    writes: Vec<Write>,
+    (most, most_bytes): (usize, usize),
+    size_of: impl Fn(&Write) -> usize,
+) -> Vec<Vec<Write>> {
     let (mut parts, mut part, mut size) = (Vec::new(), Vec::new(), 0);
     for write in writes {
         let bytes = size_of(&write);
-        if !part.is_empty() && (part.len() == most || size + bytes > MAX_PART) {
+        if !part.is_empty() && (part.len() == most || size + bytes > most_bytes) {
             parts.push(std::mem::take(&mut part));
             size = 0;
         }
@@ -89,11 +93,11 @@ mod tests {
     fn parts_keep_the_order_and_the_limits() {
         let writes: Vec<_> = (0..250).map(|n| Write::delete(n.to_string())).collect();
         let ids: Vec<_> = writes.iter().map(|write| write.id.clone()).collect();
-        let grouped = parts(writes.clone(), 99, Write::size);
+        let grouped = parts(writes.clone(), (99, 100_000), Write::size);
         assert_eq!(grouped.iter().map(Vec::len).collect::<Vec<_>>(), [99, 99, 52]);
         assert_eq!(grouped.concat().iter().map(|write| write.id.clone()).collect::<Vec<_>>(), ids);
-        let grouped = parts(writes, 99, |_| MAX_PART / 2);
+        let grouped = parts(writes, (99, 100), |_| 50);
         assert!(grouped.iter().all(|part| part.len() == 2));
-        assert!(parts(Vec::new(), 99, Write::size).is_empty());
+        assert!(parts(Vec::new(), (99, 100), Write::size).is_empty());
     }
 }

@@ -24,6 +24,8 @@ use crate::store::{Batch, Call, Cause, Guard};
 /// How many operations of the transaction that spreads a part are not the part's own: the change of the head, its
 /// end if nothing is left of the instance, and the end of the part's document.
 const OWN_WRITES: usize = 3;
+/// How many bytes a stage document holds at most, as JSON writes them.
+const MAX_PART: usize = 1_500_000;
 
 /// Commits a turn of any size.
 pub(super) async fn commit(
@@ -34,7 +36,8 @@ pub(super) async fn commit(
     plan: &mut Plan,
 ) -> Result<Versions, ProviderError> {
     let instance = &*held.head.instance_id;
-    let parts = parts(std::mem::take(&mut plan.writes), Batch::MAX_WRITES - OWN_WRITES, staged_size);
+    let most = (Batch::MAX_WRITES - OWN_WRITES, MAX_PART);
+    let parts = parts(std::mem::take(&mut plan.writes), most, staged_size);
     let (chunks, history) = (std::mem::take(&mut plan.chunks), std::mem::take(&mut plan.history));
     // The commit has room for so many; what a larger turn leaves when it is given up stays with its instance.
     let expires = chunks.len() + history.len() + parts.len() < Batch::MAX_WRITES;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use cosmonaut::FeedScope;
-use cosmonaut_emulator::{Delay, Effect, Fault, Operations};
 use duroxide::EventKind;
 use duroxide::providers::{ExecutionMetadata, Provider, WorkItem};
 use duroxide_cosmonaut::CosmosProvider;
+use serde_json::Value;
 
 use super::wire::Wire;
 use crate::harness::{Account, Home, Server};
@@ -34,16 +34,22 @@ async fn stay_and_go(home: &Home) -> (usize, usize) {
     (stay.len(), go.len())
 }
 
-/// A turn that does not fit in a transaction, and has long texts.
-fn large() -> Turn {
+/// A turn that does not fit in a transaction.
+fn wide() -> Turn {
     let mut turn = Turn::first(INSTANCE);
-    for id in 2..4 {
-        turn.events.push(scheduled(INSTANCE, id, long()));
-        turn.work.push(activity(INSTANCE, id, long()));
-    }
-    for id in 4..150 {
+    for id in 2..150 {
         turn.events.push(scheduled(INSTANCE, id, "x"));
         turn.work.push(activity(INSTANCE, id, "x"));
+    }
+    turn
+}
+
+/// One that has long texts besides.
+fn large() -> Turn {
+    let mut turn = wide();
+    for id in 150..152 {
+        turn.events.push(scheduled(INSTANCE, id, long()));
+        turn.work.push(activity(INSTANCE, id, long()));
     }
     turn
 }
@@ -85,9 +91,7 @@ async fn what_a_large_turn_has_prepared_goes_unless_it_is_committed() {
     let wire = Wire::new(None);
     let (home, provider) = provider_on(&wire).await;
     send(&provider, start(INSTANCE)).await;
-    let lock = Duration::from_secs(3);
-    let fetched = provider.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap();
-    let (_, token, _) = fetched.unwrap();
+    let (_, token) = fetch(&provider).await;
     // Most pieces are written by then.
     wire.hold_after(3);
     tokio::select! {
@@ -97,25 +101,31 @@ async fn what_a_large_turn_has_prepared_goes_unless_it_is_committed() {
     wire.release();
     let (stay, go) = stay_and_go(&home).await;
     assert!(stay == 0 && go > 2, "{stay} stay, {go} go");
+    provider.abandon_orchestration_item(&token, None, false).await.unwrap();
     let (_, token) = fetch(&provider).await;
     large().ack(&provider, &token).await.unwrap();
     let (stay, go) = stay_and_go(&home).await;
     assert!(stay > 4 && go == 0, "{stay} stay, {go} go");
-    assert_eq!(provider.read(INSTANCE).await.unwrap().len(), 149);
+    assert_eq!(provider.read(INSTANCE).await.unwrap().len(), 151);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_large_turn_keeps_its_lock_for_as_long_as_it_takes() {
-    let server = Server::start(Account::OneRegion);
-    let home = server.home();
-    let provider = home.provider().await;
+async fn what_a_large_turn_prepares_prolongs_its_lock() {
+    let wire = Wire::new(None);
+    let (home, provider) = provider_on(&wire).await;
     send(&provider, start(INSTANCE)).await;
-    let lock = Duration::from_secs(2);
-    let (_, token, _) = provider.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
-    // It has more than five transactions.
-    let slow = Fault::new(Effect::Slow(Delay::Fixed(lock / 5))).in_container(home.link());
-    server.control().add_fault(slow.on(Operations::Write)).await.unwrap();
-    large().ack(&provider, &token).await.unwrap();
+    let (_, token) = fetch(&provider).await;
+    let until = || async {
+        let head = home.documents().read_item::<Value>(INSTANCE, "instance", None).await.unwrap();
+        head.value()["lock"]["until"].as_u64().unwrap()
+    };
+    let fetched = until().await;
+    wire.hold_after(3);
+    tokio::select! {
+        _ = large().ack(&provider, &token) => panic!("it is held back"),
+        () = wire.holds() => {}
+    }
+    assert!(until().await > fetched);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -127,7 +137,7 @@ async fn a_late_write_of_a_large_turn_does_not_touch_what_a_successor_has_commit
     let lock = Duration::from_secs(1);
     let (_, token, _) = late.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
     wire.hold_after(0);
-    let ack = large().ack(&late, &token);
+    let ack = wide().ack(&late, &token);
     let take_over = async {
         wire.holds().await;
         send(&successor, signal(INSTANCE, 1)).await;

@@ -22,7 +22,7 @@ use crate::harness::{Account, Server};
 const FAN: u64 = 150;
 const POINTS: [Point; 3] = [Point::Before, Point::During, Point::After];
 /// Not divisible by three, so that all points have their turn.
-const STRIDE: usize = 211;
+const STRIDE: usize = 401;
 /// How many runs there are at once for each core: they wait for locks most of the time.
 const AT_ONCE: usize = 3;
 

@@ -12,20 +12,19 @@ mod plot;
 mod report;
 mod scenario;
 mod summary;
-mod svg;
-mod timeline;
 mod workload;
 
 use std::path::PathBuf;
 use std::time::Duration;
+
+use cosmonaut_plot::{Span, Timeline};
 
 use crate::Result;
 use account::Account;
 use client::Client;
 use scenario::Scenario;
 use summary::Summary;
-use timeline::Timeline;
-use workload::Workload;
+use workload::{Run, Workload};
 
 /// The account's regions by priority: the first takes the writes.
 const REGIONS: [&str; 3] = ["East US", "West US", "North Europe"];
@@ -34,6 +33,9 @@ const WRITES: usize = 0;
 const NEAREST: usize = 1;
 /// Where nothing ever goes wrong.
 const SPARED: usize = 2;
+
+/// How finely a run is drawn.
+const STEP: Duration = Duration::from_millis(100);
 
 /// How much longer than the other phases the last one is: endpoints that were lost are tried every ten seconds.
 const AFTER: u32 = 3;
@@ -111,7 +113,13 @@ async fn try_trial<C: Client>(settings: &Settings, scenario: Scenario) -> Result
     let concerned =
         |record: &workload::Record| scenario.concerns(record.kind, account.is_in_partition(record.item));
     let summary = Summary::new(&run, scenario.region(), concerned);
-    Ok((summary, Timeline::new(&run)))
+    Ok((summary, timeline(&run)))
+}
+
+fn timeline(run: &Run) -> Timeline {
+    let samples = run.records.iter().map(|record| record.sample());
+    let span = Span { length: run.ended, step: STEP };
+    Timeline::new(samples, REGIONS.len(), span, Some(run.outage))
 }
 
 #[cfg(test)]

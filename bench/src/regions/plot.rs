@@ -3,16 +3,15 @@
 
 use std::time::Duration;
 
-use super::svg::{Anchor, Rect, Svg};
-use super::timeline::{Bucket, STEP, Timeline};
+use cosmonaut_plot::{Anchor, Bucket, Palette, Panel, Rect, Scale, Svg, Timeline};
+
 use super::{REGIONS, Trial};
 
 const P50: &str = "#1f2937";
 const P99: &str = "#e07b00";
 const FAILURE: &str = "#d62728";
 const OUTAGE: &str = "#fbe3e4";
-const GRID: &str = "#e3e3e3";
-const FRAME: &str = "#888";
+const PALETTE: Palette = Palette { outage: OUTAGE, grid: "#e3e3e3", frame: "#888" };
 const REGION_COLOURS: [&str; REGIONS.len()] = ["#4c78a8", "#59a14f", "#b279a2"];
 
 const MARGIN: f64 = 16.0;
@@ -21,16 +20,9 @@ const CELL: (f64, f64) = (520.0, 236.0);
 /// Left of a cell's panels: what the grid lines mean.
 const LABELS: f64 = 46.0;
 
-/// What the latency axis spans, and where it has lines.
+/// What the latency axis spans.
 const LEAST: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_secs(10);
-const LINES: [(Duration, &str); 5] = [
-    (Duration::from_millis(1), "1 ms"),
-    (Duration::from_millis(10), "10 ms"),
-    (Duration::from_millis(100), "100 ms"),
-    (Duration::from_secs(1), "1 s"),
-    (Duration::from_secs(10), "10 s"),
-];
 
 pub fn draw(trials: &[Trial]) -> String {
     // The clients took turns in every scenario.
@@ -68,158 +60,58 @@ fn cell(svg: &mut Svg, (x, y): (f64, f64), trial: &Trial) {
     match &trial.outcome {
         Ok((_, timeline)) => {
             let width = CELL.0 - LABELS - MARGIN;
-            let panel = Rect { x: x + LABELS, y: y + 20.0, width, height: 126.0 };
-            let time = TimeAxis::new(&panel, timeline);
-            latency(svg, &panel, &time, timeline);
-            let share = Rect { y: panel.bottom() + 8.0, height: 40.0, ..panel };
-            shares(svg, &share, &time, timeline);
-            time.label(svg, share.bottom());
+            let upper = Rect { x: x + LABELS, y: y + 20.0, width, height: 126.0 };
+            let lower = Rect { y: upper.bottom() + 8.0, height: 40.0, ..upper };
+            latency(svg, &Panel::new(upper, timeline.span, &PALETTE), timeline);
+            let lower = Panel::new(lower, timeline.span, &PALETTE);
+            shares(svg, &lower, timeline);
+            lower.label_time(svg);
         }
         Err(error) => svg.text((x + LABELS, y + 32.0), Anchor::Start, &format!("not measured: {error}")),
     }
 }
 
-fn latency(svg: &mut Svg, panel: &Rect, time: &TimeAxis, timeline: &Timeline) {
-    svg.rect(time.outage(panel, timeline), OUTAGE);
-    for (line, name) in LINES {
-        let y = height_of(panel, line);
-        svg.line((panel.x, y), (panel.right(), y), GRID);
-        svg.text((panel.x - 5.0, y + 4.0), Anchor::End, name);
-    }
-    let point = |number: usize, value: Option<Duration>| {
-        value.map(|value| (time.middle_of(number), height_of(panel, value)))
+fn latency(svg: &mut Svg, panel: &Panel<'_>, timeline: &Timeline) {
+    panel.shade(svg, timeline.outage);
+    let scale = Scale::latency(LEAST, MOST);
+    panel.grid(svg, &scale);
+    let mut curve = |percentile: fn(&Bucket) -> Option<Duration>, colour| {
+        let values = timeline.buckets.iter().map(percentile).map(|time| Some(time?.as_secs_f64()));
+        panel.curve(svg, &scale, values, colour);
     };
-    let buckets = || timeline.buckets.iter().enumerate();
-    svg.curve(buckets().map(|(number, bucket)| point(number, bucket.latency.p99)), P99);
-    svg.curve(buckets().map(|(number, bucket)| point(number, bucket.latency.p50)), P50);
-    let failed = buckets().filter(|(_, bucket)| bucket.failures > 0);
-    svg.area(failed.map(|(number, _)| Rect { height: 5.0, ..time.step(panel, number) }), FAILURE);
-    svg.frame(*panel, FRAME);
+    curve(|bucket| bucket.latency.p99, P99);
+    curve(|bucket| bucket.latency.p50, P50);
+    let failed = timeline.buckets.iter().enumerate().filter(|(_, bucket)| bucket.failures > 0);
+    panel.marks(svg, failed.map(|(step, _)| step), FAILURE);
+    panel.frame(svg);
 }
 
-fn shares(svg: &mut Svg, panel: &Rect, time: &TimeAxis, timeline: &Timeline) {
-    for (region, colour) in REGION_COLOURS.into_iter().enumerate() {
-        let part = |(number, bucket): (usize, &Bucket)| {
-            let below: f64 = bucket.share[..region].iter().sum();
-            let height = panel.height * bucket.share[region];
-            let y = panel.bottom() - panel.height * below - height;
-            (height > 0.0).then(|| Rect { y, height, ..time.step(panel, number) })
-        };
-        svg.area(timeline.buckets.iter().enumerate().filter_map(part), colour);
-    }
-    svg.text((panel.x - 5.0, panel.y + 8.0), Anchor::End, "100 %");
-    svg.text((panel.x - 5.0, panel.bottom()), Anchor::End, "0 %");
-    svg.frame(*panel, FRAME);
-}
-
-/// Where a latency is on a panel's logarithmic axis.
-fn height_of(panel: &Rect, latency: Duration) -> f64 {
-    let ratio = |time: Duration| time.as_secs_f64() / LEAST.as_secs_f64();
-    let part = ratio(latency.clamp(LEAST, MOST)).ln() / ratio(MOST).ln();
-    panel.bottom() - panel.height * part
-}
-
-/// Where a moment is.
-struct TimeAxis {
-    left: f64,
-    step: f64,
-    steps: usize,
-}
-
-impl TimeAxis {
-    fn new(panel: &Rect, timeline: &Timeline) -> Self {
-        let steps = timeline.buckets.len().max(1);
-        Self { left: panel.x, step: panel.width / steps as f64, steps }
-    }
-
-    fn at(&self, time: Duration) -> f64 {
-        let steps = time.as_secs_f64() / STEP.as_secs_f64();
-        self.left + self.step * steps.min(self.steps as f64)
-    }
-
-    fn middle_of(&self, number: usize) -> f64 {
-        self.left + self.step * (number as f64 + 0.5)
-    }
-
-    /// The whole height of a panel over one step.
-    fn step(&self, panel: &Rect, number: usize) -> Rect {
-        Rect { x: self.left + self.step * number as f64, width: self.step, ..*panel }
-    }
-
-    fn outage(&self, panel: &Rect, timeline: &Timeline) -> Rect {
-        let (from, to) = (self.at(timeline.outage.from), self.at(timeline.outage.to));
-        Rect { x: from, width: to - from, ..*panel }
-    }
-
-    /// Every five seconds, below a panel.
-    fn label(&self, svg: &mut Svg, bottom: f64) {
-        let end = STEP.as_secs_f64() * self.steps as f64;
-        for seconds in (0..).step_by(5).take_while(|&seconds| seconds as f64 <= end) {
-            let x = self.at(Duration::from_secs(seconds));
-            svg.line((x, bottom), (x, bottom + 4.0), FRAME);
-            svg.text((x, bottom + 15.0), Anchor::Middle, &format!("{seconds} s"));
-        }
-    }
+fn shares(svg: &mut Svg, panel: &Panel<'_>, timeline: &Timeline) {
+    panel.stack(svg, timeline.buckets.iter().map(|bucket| &*bucket.share), &REGION_COLOURS);
+    svg.text((panel.rect.x - 5.0, panel.rect.y + 8.0), Anchor::End, "100 %");
+    svg.text((panel.rect.x - 5.0, panel.rect.bottom()), Anchor::End, "0 %");
+    panel.frame(svg);
 }
 
 #[cfg(test)]
 mod tests {
+    use cosmonaut_plot::Outage;
+
     use super::super::scenario::Scenario;
-    use super::super::summary::{Percentiles, Summary};
-    use super::super::workload::{Outage, Run};
+    use super::super::summary::Summary;
+    use super::super::timeline;
+    use super::super::workload::Run;
     use super::*;
-
-    const PANEL: Rect = Rect { x: 10.0, y: 20.0, width: 200.0, height: 80.0 };
-
-    fn timeline(buckets: usize) -> Timeline {
-        let outage = Outage { from: Duration::from_millis(500), to: Duration::from_secs(1) };
-        let share = [0.25, 0.75, 0.0];
-        let bucket = Bucket { latency: Percentiles::default(), failures: 0, share };
-        Timeline { outage, buckets: vec![bucket; buckets] }
-    }
-
-    #[test]
-    fn each_power_of_ten_is_as_high_as_the_other_and_the_axis_ends_hold() {
-        for (millis, expected) in
-            [(0, 100.0), (1, 100.0), (10, 80.0), (100, 60.0), (1_000, 40.0), (10_000, 20.0), (60_000, 20.0)]
-        {
-            let y = height_of(&PANEL, Duration::from_millis(millis));
-            assert!((y - expected).abs() < 1e-9, "{millis} ms is at {y}");
-        }
-    }
-
-    #[test]
-    fn moments_are_where_their_steps_are() {
-        let timeline = timeline(20);
-        let axis = TimeAxis::new(&PANEL, &timeline);
-        assert_eq!(axis.at(Duration::ZERO), 10.0);
-        assert_eq!(axis.at(Duration::from_secs(2)), 210.0);
-        assert_eq!(axis.at(Duration::from_secs(9)), 210.0, "no further than the panel");
-        assert_eq!(axis.middle_of(0), 15.0);
-        assert_eq!(axis.outage(&PANEL, &timeline), Rect { x: 60.0, width: 50.0, ..PANEL });
-        assert_eq!(axis.step(&PANEL, 19).right(), PANEL.right());
-    }
-
-    #[test]
-    fn shares_are_stacked_from_the_bottom() {
-        let mut svg = Svg::new(300.0, 200.0);
-        let timeline = timeline(1);
-        shares(&mut svg, &PANEL, &TimeAxis::new(&PANEL, &timeline), &timeline);
-        let drawn = svg.finish();
-        assert!(drawn.contains(r##"<path d="M10.0 80.0H210.0V100.0H10.0z" fill="#4c78a8""##), "{drawn}");
-        assert!(drawn.contains(r##"<path d="M10.0 20.0H210.0V80.0H10.0z" fill="#59a14f""##), "{drawn}");
-        assert!(!drawn.contains("#b279a2"), "a region that answered nothing is not drawn");
-    }
 
     #[test]
     fn every_scenario_has_a_row_and_every_client_a_column() {
         let run = Run {
             callers: 1,
-            outage: timeline(1).outage,
+            outage: Outage { from: Duration::from_millis(500), to: Duration::from_secs(1) },
             ended: Duration::from_secs(2),
             records: Vec::new(),
         };
-        let outcome = || Ok((Summary::new(&run, 0, |_| true), timeline(20)));
+        let outcome = || Ok((Summary::new(&run, 0, |_| true), timeline(&run)));
         let trial = |scenario, client| Trial { scenario, client, outcome: outcome() };
         let failed = Trial { outcome: Err("no <network>".into()), ..trial(Scenario::RegionSlow, "b") };
         let trials = [

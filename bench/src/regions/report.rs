@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use cosmonaut_plot::{Percentiles, in_words as time};
+
 use super::Trial;
 use super::scenario::Scenario;
-use super::summary::{Percentiles, Phase, PhaseSummary, Recovery};
+use super::summary::{Phase, PhaseSummary, Recovery};
 use crate::table;
 
 /// Ways to fail that are shown; the rest is a number.
@@ -111,15 +113,6 @@ fn recoveries(trials: &[Trial]) -> Vec<Vec<String>> {
     rows
 }
 
-fn time(time: Option<Duration>) -> String {
-    match time.map(|time| time.as_secs_f64() * 1e3) {
-        None => "–".to_owned(),
-        Some(ms) if ms >= 1_000.0 => format!("{:.2} s", ms / 1e3),
-        Some(ms) if ms >= 100.0 => format!("{ms:.0} ms"),
-        Some(ms) => format!("{ms:.1} ms"),
-    }
-}
-
 fn percent(part: f64) -> String {
     if part == 0.0 { "0".to_owned() } else { format!("{:.2} %", part * 100.0) }
 }
@@ -135,9 +128,10 @@ fn ratio(time: Option<Duration>, base: Option<Duration>) -> String {
 mod tests {
     use super::super::client::Outcome;
     use super::super::summary::Summary;
-    use super::super::timeline::Timeline;
-    use super::super::workload::{Kind, Outage, Record, Run};
+    use super::super::timeline;
+    use super::super::workload::{Kind, Record, Run};
     use super::*;
+    use cosmonaut_plot::Outage;
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)
@@ -154,7 +148,7 @@ mod tests {
         let records = vec![record(0, 100 + after, None), record(1, 150, Some("Unavailable 503"))];
         let run =
             Run { callers: 2, outage: Outage { from: ms(100), to: ms(9_000) }, ended: ms(9_000), records };
-        let outcome = Ok((Summary::new(&run, 1, |_| true), Timeline::new(&run)));
+        let outcome = Ok((Summary::new(&run, 1, |_| true), timeline(&run)));
         Trial { scenario: Scenario::RegionDown, client, outcome }
     }
 

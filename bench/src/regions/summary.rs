@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::workload::{Kind, Outage, Record, Run};
+use cosmonaut_plot::{Outage, Percentiles};
+
+use super::workload::{Kind, Record, Run};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -33,25 +35,6 @@ impl Phase {
             Self::During
         }
     }
-}
-
-/// The median and the 99th percentile, if there is anything to take them of.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Percentiles {
-    pub p50: Option<Duration>,
-    pub p99: Option<Duration>,
-}
-
-impl Percentiles {
-    pub fn of(mut times: Vec<Duration>) -> Self {
-        times.sort_unstable();
-        Self { p50: nearest_rank(&times, 50), p99: nearest_rank(&times, 99) }
-    }
-}
-
-/// The least time that so many percent of all do not exceed.
-fn nearest_rank(sorted: &[Duration], percent: usize) -> Option<Duration> {
-    sorted.get((sorted.len() * percent).div_ceil(100).checked_sub(1)?).copied()
 }
 
 /// One phase of a run.

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cosmonaut_plot::{Outage, Sample};
+
 use super::account::{Account, ITEMS};
 use super::client::{Client, Outcome};
 use super::scenario::Scenario;
@@ -30,11 +32,13 @@ pub struct Record {
     pub outcome: Outcome,
 }
 
-/// From the fault to its end.
-#[derive(Clone, Copy, Debug)]
-pub struct Outage {
-    pub from: Duration,
-    pub to: Duration,
+impl Record {
+    /// What is drawn of it.
+    pub fn sample(&self) -> Sample {
+        let latency = self.ended - self.started;
+        let failed = self.outcome.failure.is_some();
+        Sample { ended: self.ended, latency, failed, region: self.outcome.region }
+    }
 }
 
 /// All that happened.

@@ -1,47 +1,61 @@
-//! As much of SVG as a plot needs: boxes, paths and text. Where they go is the business of [`plot`](super::plot).
+//! As much of SVG as a plot needs: boxes, paths and text. Where they go is the business of
+//! [`Panel`](crate::Panel).
 
 use std::fmt::Write;
 
 const WRITTEN: &str = "writing to a string does not fail";
 
-/// A drawing in the making.
+/// A drawing in the making. Colours are as CSS writes them: `#4c78a8`, or `var(--name)` in a page that has it.
+#[derive(Debug)]
 pub struct Svg {
     body: String,
     width: f64,
     height: f64,
 }
 
+/// A rectangle; y grows downwards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rect {
+    /// The left edge.
     pub x: f64,
+    /// The upper edge.
     pub y: f64,
+    /// From left to right.
     pub width: f64,
+    /// From top to bottom.
     pub height: f64,
 }
 
 impl Rect {
+    /// The right edge.
     pub fn right(&self) -> f64 {
         self.x + self.width
     }
 
+    /// The lower edge.
     pub fn bottom(&self) -> f64 {
         self.y + self.height
     }
 }
 
 /// Which end of a text its place is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Anchor {
+    /// Its beginning.
     Start,
+    /// Its middle.
     Middle,
+    /// Its end.
     End,
 }
 
 impl Svg {
+    /// An empty drawing.
     pub fn new(width: f64, height: f64) -> Self {
         Self { body: String::new(), width, height }
     }
 
+    /// A filled box.
     pub fn rect(&mut self, rect: Rect, fill: &str) {
         let Rect { x, y, width, height } = rect;
         writeln!(
@@ -51,6 +65,7 @@ impl Svg {
         .expect(WRITTEN);
     }
 
+    /// The edges of a box.
     pub fn frame(&mut self, rect: Rect, stroke: &str) {
         let Rect { x, y, width, height } = rect;
         writeln!(
@@ -60,6 +75,7 @@ impl Svg {
         .expect(WRITTEN);
     }
 
+    /// A straight line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str) {
         writeln!(
             self.body,
@@ -107,10 +123,12 @@ impl Svg {
         }
     }
 
+    /// A text.
     pub fn text(&mut self, at: (f64, f64), anchor: Anchor, text: &str) {
         self.styled_text(at, anchor, "", text);
     }
 
+    /// A text that stands out.
     pub fn heading(&mut self, at: (f64, f64), text: &str) {
         self.styled_text(at, Anchor::Start, r#" font-weight="bold""#, text);
     }
@@ -121,7 +139,7 @@ impl Svg {
             Anchor::Middle => "middle",
             Anchor::End => "end",
         };
-        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        let text = escape(text);
         writeln!(
             self.body,
             r#"<text x="{:.1}" y="{:.1}" text-anchor="{anchor}"{style}>{text}</text>"#,
@@ -130,6 +148,7 @@ impl Svg {
         .expect(WRITTEN);
     }
 
+    /// The drawing as a file of its own, on white.
     pub fn finish(self) -> String {
         let Self { body, width, height } = self;
         format!(
@@ -139,6 +158,25 @@ impl Svg {
 "##
         )
     }
+
+    /// The drawing as a part of a page, which says how wide it is and colours its text. It is one picture to those who
+    /// cannot see it, and `title` and `description` tell what it shows. `id` must be the page's only one.
+    pub fn finish_inline(self, id: &str, title: &str, description: &str) -> String {
+        let Self { body, width, height } = self;
+        let (title, description) = (escape(title), escape(description));
+        format!(
+            r#"<svg id="{id}" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-labelledby="{id}-title {id}-description">
+<title id="{id}-title">{title}</title>
+<desc id="{id}-description">{description}</desc>
+{body}</svg>
+"#
+        )
+    }
+}
+
+/// A text as it may stand between tags.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 #[cfg(test)]
@@ -164,6 +202,9 @@ mod tests {
     fn text_cannot_become_markup() {
         let mut svg = Svg::new(10.0, 10.0);
         svg.text((0.0, 0.0), Anchor::Start, "a < b & c");
-        assert!(svg.finish().contains("a &lt; b &amp; c</text>"));
+        let drawn = svg.finish_inline("a", "x < y", "y > x & z");
+        assert!(drawn.contains("a &lt; b &amp; c</text>"));
+        assert!(drawn.contains(r#"<title id="a-title">x &lt; y</title>"#), "{drawn}");
+        assert!(drawn.contains(r#"<desc id="a-description">y > x &amp; z</desc>"#), "{drawn}");
     }
 }

@@ -5,6 +5,7 @@
 
 // The commands.
 mod bench;
+mod demo;
 mod durable;
 mod options;
 mod query;
@@ -40,6 +41,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Watch three regions serve a shop while one of them fails: live, with a summary and a report
+    Demo(demo::Arguments),
     /// Start a Cosmos DB account on this machine that any SDK can use, until it is stopped
     Up(up::Arguments),
     /// Break the regions of a running account and mend them: down, slow, failover, lag, faults and more
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Up(arguments) => up::run(&arguments),
         Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
         Command::Query(arguments) => query::run(&arguments),

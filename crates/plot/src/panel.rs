@@ -90,7 +90,7 @@ impl<'a> Panel<'a> {
         for seconds in self.time.labels() {
             let x = self.time.at(std::time::Duration::from_secs(seconds));
             svg.line((x, bottom), (x, bottom + 4.0), self.palette.frame);
-            svg.text((x, bottom + 15.0), Anchor::Middle, &format!("{seconds} s"));
+            svg.text((x, bottom + 17.0), Anchor::Middle, &format!("{seconds} s"));
         }
     }
 

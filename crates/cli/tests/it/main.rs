@@ -4,6 +4,7 @@
 mod account;
 mod bench;
 mod crash;
+mod demo;
 mod durable;
 mod options;
 mod query;

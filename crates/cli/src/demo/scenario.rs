@@ -107,6 +107,15 @@ impl Scenario {
         }
     }
 
+    /// The region that operations leave for another, and come back to. A partition alone is too few of them to tell.
+    pub(crate) fn home(self) -> Option<usize> {
+        match self {
+            Self::RegionDown | Self::RegionSlow => Some(NEAREST),
+            Self::WriteFailover => Some(WRITES),
+            Self::PartitionDown | Self::Throttling | Self::Split => None,
+        }
+    }
+
     /// Whether such operations go where it strikes.
     pub(crate) fn concerns(self, kind: Kind) -> bool {
         match self {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// How wide the drawing is, and where in it the panel is.
 const WIDTH: f64 = 960.0;
-const PANEL: Rect = Rect { x: 58.0, y: 8.0, width: 892.0, height: 150.0 };
+const PANEL: Rect = Rect { x: 58.0, y: 8.0, width: 882.0, height: 150.0 };
 /// The panel of one that shows shares: all of it is filled, so the outage is labelled above it.
 const SHARES: Rect = Rect { y: 22.0, height: 64.0, ..PANEL };
 /// Below the panel: the time.

@@ -34,8 +34,10 @@ impl Recovery {
             run.records.iter().filter(|record| run.scenario.concerns(record.kind)).collect();
         let struck = run.scenario.region();
         let elsewhere = |record: &&&Record| {
-            record.outcome.region.is_some_and(|region| Some(region) != struck)
-                && (outage.from..=outage.to).contains(&record.ended)
+            // What began before a fault that is everywhere may not have met it.
+            let met = struck.is_some() || record.started >= outage.from;
+            let served = record.outcome.region.is_some_and(|region| Some(region) != struck);
+            met && served && (outage.from..=outage.to).contains(&record.ended)
         };
         let first = concerned.iter().filter(elsewhere).map(|record| record.ended).min();
 
@@ -45,7 +47,7 @@ impl Recovery {
         let timeline = Timeline::new(samples, REGIONS.len(), span, None);
         let fast =
             |bucket: &Bucket| bucket.failures == 0 && bucket.latency.p99.is_some_and(|p99| p99 <= limit);
-        let at_home = |bucket: &Bucket| struck.is_some_and(|region| bucket.share[region] > 0.5);
+        let at_home = |bucket: &Bucket| run.scenario.home().is_some_and(|region| bucket.share[region] > 0.5);
         let settled = first_of(&timeline, outage.from, fast).filter(|settled| *settled <= outage.to);
         let home = first_of(&timeline, outage.to, |bucket| fast(bucket) && at_home(bucket));
         Self {

@@ -99,7 +99,7 @@ impl Summary {
             Some(time) => words.push(format!("P99 back to normal after {}", in_words(Some(time)))),
             None => words.push("P99 not back to normal while it lasted".to_owned()),
         }
-        match (recovery.home, self.scenario.region()) {
+        match (recovery.home, self.scenario.home()) {
             (_, None) => {}
             (Some(time), Some(region)) => {
                 words.push(format!(

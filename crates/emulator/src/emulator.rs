@@ -109,6 +109,11 @@ impl Emulator {
         self.gateway(region).map_or(0, |gateway| gateway.requests.load(Ordering::Relaxed))
     }
 
+    /// What a region has charged so far, in request units; 0 if the account has none of that name.
+    pub fn charged_in(&self, region: &str) -> f64 {
+        self.gateway(region).map_or(0.0, |gateway| gateway.charged.load(Ordering::Relaxed) as f64 / 100.0)
+    }
+
     /// Answers a request as the first region would, without a socket. It must be signed like any other.
     ///
     /// Where a region would cut the connection off instead of answering, this gives 503 and says so.

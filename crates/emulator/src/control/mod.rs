@@ -120,6 +120,7 @@ impl Control {
             addresses: Arc::clone(&self.addresses),
             region,
             requests: AtomicU64::new(0),
+            charged: AtomicU64::new(0),
         });
         let site = Arc::new(Site::open(region, gateway, listener, self.tls.clone()));
         locks::write(&self.sites).push(site);

@@ -57,6 +57,8 @@ pub(crate) struct Gateway {
     pub(crate) region: RegionId,
     /// How many requests came in.
     pub(crate) requests: AtomicU64,
+    /// What was charged for them, in hundredths of a request unit.
+    pub(crate) charged: AtomicU64,
 }
 
 impl Handler for Gateway {
@@ -113,6 +115,7 @@ impl Gateway {
     async fn respond(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Response<Bytes> {
         let started = self.world.now();
         let reply = self.handle(request, body, origin).await.safe().await;
+        self.charged.fetch_add((reply.charge() * 100.0).round() as u64, Ordering::Relaxed);
         reply.finish(&*self.world, self.world.now().micros_since(started))
     }
 

@@ -60,6 +60,10 @@ impl Reply {
         self
     }
 
+    pub(super) fn charge(&self) -> f64 {
+        self.charge
+    }
+
     pub(super) fn after(mut self, commit: Commit) -> Self {
         self.commit = commit;
         self

@@ -133,6 +133,21 @@ async fn what_was_asked_in_each_region_is_counted() {
 }
 
 #[tokio::test]
+async fn what_was_charged_in_each_region_is_counted() {
+    let emulator = two_regions(Emulator::builder()).await;
+    let (before, west) = (emulator.charged_in(EAST), emulator.charged_in(WEST));
+    let mut connection = Connection::open(emulator.url()).await.unwrap();
+    let mut charged = 0.0;
+    for pk in ["a", "b"] {
+        let written = write(&mut connection, pk).await;
+        charged += written.header("x-ms-request-charge").parse::<f64>().unwrap();
+    }
+    assert!(charged > 0.0);
+    assert!((emulator.charged_in(EAST) - before - charged).abs() < 0.001, "{charged}");
+    assert_eq!((emulator.charged_in(WEST), emulator.charged_in("Mars")), (west, 0.0));
+}
+
+#[tokio::test]
 async fn a_region_that_does_not_exist_is_named_with_those_that_do() {
     let emulator = two_regions(Emulator::builder()).await;
     let control = emulator.control();

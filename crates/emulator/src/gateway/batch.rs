@@ -22,8 +22,13 @@ impl Gateway {
             ));
         }
         let operations: Vec<BatchOperation> = call.json("batch")?;
+        let continue_on_error = call.flag(&headers::BATCH_CONTINUE_ON_ERROR);
         let mut done = match (call.flag(&headers::BATCH_ATOMIC), call.scope()?) {
             (true, FeedScope::Key(key)) => container.batch(self.region, &key, &operations)?,
+            // Clients there are say no more than that the first error ends it, and rely on all or none.
+            (false, FeedScope::Key(key)) if !continue_on_error => {
+                container.batch(self.region, &key, &operations)?
+            }
             (true, _) => {
                 return Err(Failure::bad_request(format!(
                     "a transactional batch is for one partition key: send the header {}",
@@ -31,7 +36,6 @@ impl Gateway {
                 )));
             }
             (false, FeedScope::Range(id)) => {
-                let continue_on_error = call.flag(&headers::BATCH_CONTINUE_ON_ERROR);
                 container.bulk(self.region, &id, &operations, continue_on_error)?
             }
             (false, _) => {

@@ -45,6 +45,23 @@ async fn an_item_goes_through_its_life() {
 }
 
 #[tokio::test]
+async fn a_batch_for_one_key_is_all_or_nothing_even_if_it_only_ends_at_the_first_error() {
+    let emulator = with_container().await;
+    let (post, batch) = (format!("POST {DOCS}"), ("x-ms-cosmos-is-batch-request", "true"));
+    let create = |id: &str| json!({"operationType": "Create", "resourceBody": {"id": id, "pk": "a"}});
+    let operations = json!([create("1"), create("1")]);
+    for (header, code) in [
+        (("x-ms-cosmos-batch-atomic", "true"), 207),
+        (("x-ms-cosmos-batch-continue-on-error", "false"), 207),
+        (("x-ms-cosmos-batch-continue-on-error", "true"), 400),
+    ] {
+        let answer = send(&emulator, &post, &[KEY, batch, header], &operations).await;
+        assert_eq!(answer.code(), code, "{header:?}: {}", answer.body);
+        assert_eq!(send(&emulator, &format!("GET {DOCS}/1"), &[KEY], &Value::Null).await.code(), 404);
+    }
+}
+
+#[tokio::test]
 async fn an_item_is_found_by_its_link() {
     let emulator = with_container().await;
     let created = send(&emulator, &format!("POST {DOCS}"), &[KEY], &json!({"id": "1", "pk": "a"})).await;

@@ -287,7 +287,12 @@ fn locked(
     let lock = head.content.lock.clone().expect("a head that was just locked");
     let state = &head.content.state;
     let (events, history_error) = match &history {
-        Ok(events) => (events.as_ref().clone(), None),
+        Ok(events) => {
+            // The lock has made a new version of the head, but the history is what it was: the activities that
+            // run meanwhile ask for it.
+            core.histories.put(&head.instance_id, head.etag.clone(), Arc::clone(events), state.history_bytes);
+            (events.as_ref().clone(), None)
+        }
         Err(error) => (Vec::new(), Some(format!("the history cannot be read: {error}"))),
     };
     let kv_snapshot: HashMap<_, _> = keys

@@ -2,7 +2,9 @@
 //!
 //! `cargo run --release --manifest-path bench/Cargo.toml -- emulator`
 
+mod all;
 mod constant;
+mod durable;
 mod emulator;
 mod load;
 mod point_read;
@@ -21,7 +23,9 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
        cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
        cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
+       cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--only STORE] [--no-peer]
        cosmonaut-bench weight [--peer]
+       cosmonaut-bench all [--no-peer]
   emulator     start-up, point reads, writes and indexed queries of this emulator, of @vercel/cosmosdb-server
                (needs node and npm) and, for point reads, of a hyper server that answers from constants
   point-read   rate, client CPU and allocations of a point read through bare hyper, this driver, the client on it and
@@ -29,15 +33,20 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
   query        ORDER BY and COUNT over five partitions through this client and azure_data_cosmos (feature `peers`)
   regions      three regions of which one fails: failures, recovery, latency and hedging of this client and of
                azure_data_cosmos (feature `peers`)
+  durable      orchestrations a second, the time and the cost of a step, and instances that wait, on this provider and, by
+               the feature `peers`, on duroxide-cdb and duroxide's SQLite provider
   weight       crates, binary size and build CPU of a minimal client on this one, and on its driver alone
+  all          each of these with its defaults, one after the other
 options
-  --seconds N        how long each rate is measured (3), or a region fails (5)
+  --seconds N        how long each rate is measured (3, orchestrations 5), or a region fails (5)
   --documents N,N    the container sizes that the query is timed at (1000,100000,1000000)
   --no-peer          leave out what others have made
   --in-flight N,N    how many operations are in flight (point reads 1,16,64,256; regions 64)
   --scenario NAME    region-down, region-hangs, region-slow, partition-down, write-failover, or all
   --svg FILE         where to draw latency and serving regions over time
+  --dormant N,N      beside how many waiting instances orchestrations are measured (10,1000,100000)
   --only CLIENT      measure one client, by the name that its row has: for profiling
+  --only STORE       measure one store: memory, disk, cdb-memory, cdb-disk or sqlite
   --peer             weigh a client on azure_data_cosmos too; its build takes minutes";
 
 #[tokio::main]
@@ -57,6 +66,8 @@ async fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
         Some("point-read") => point_read::run(point_read::Settings::parse(arguments)?).await,
         Some("query") => query::run(query::Settings::parse(arguments)?).await,
         Some("regions") => regions::run(regions::Settings::parse(arguments)?).await,
+        Some("durable") => durable::run(durable::Settings::parse(arguments)?).await,
+        Some("all") => all::run(&all::Settings::parse(arguments)?).await,
         Some("weight") => weight::run(&weight::Settings::parse(arguments)?),
         // The peer that bounds what any server on hyper can do; started by the benchmark itself.
         Some("constant-server") => constant::serve().await,

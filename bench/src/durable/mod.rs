@@ -1,0 +1,154 @@
+//! Orchestrations on this provider, on `duroxide-cdb` and on duroxide's SQLite provider: how many a second, how long a
+//! step takes, what one costs, and whether instances that sleep slow down those that do not.
+//!
+//! Both Cosmos providers talk over sockets to an emulator on threads of its own in this process, so that on the same
+//! cores nobody gets more of them than the others. Stores take turns, each new and empty.
+
+mod account;
+mod dormant;
+mod fan_out;
+mod peers;
+mod report;
+mod signals;
+mod steps;
+mod store;
+
+use std::time::Duration;
+
+use crate::{Result, table};
+use fan_out::{FanOut, Wait};
+use store::{Kind, Store};
+
+/// What duroxide's own stress test does: activities of 10 ms, of which two dispatchers can run 200 a second, so that no
+/// provider completes more than 40 orchestrations a second.
+const PUBLISHED: FanOut = FanOut {
+    at_once: 20,
+    activities: 5,
+    activity: Duration::from_millis(10),
+    dispatchers: 2,
+    wait: Wait::Polling,
+};
+
+/// The same without what bounds it: activities that take no time, more dispatchers, callers that do not poll.
+const UNBOUND: FanOut =
+    FanOut { at_once: 64, activities: 5, activity: Duration::ZERO, dispatchers: 16, wait: Wait::Signal };
+
+pub struct Settings {
+    time: Duration,
+    dormant: Vec<u32>,
+    peer: bool,
+    only: Option<Kind>,
+}
+
+impl Settings {
+    pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
+        let mut settings =
+            Self { time: Duration::from_secs(5), dormant: vec![10, 1_000, 100_000], peer: true, only: None };
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
+            match argument.as_str() {
+                "--seconds" => settings.time = Duration::from_secs(value()?.parse()?),
+                "--dormant" => {
+                    settings.dormant =
+                        value()?.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?;
+                }
+                "--no-peer" => settings.peer = false,
+                "--only" => settings.only = Some(Kind::parse(&value()?)?),
+                _ => return Err(crate::USAGE.into()),
+            }
+        }
+        if settings.time.is_zero() || !settings.dormant.is_sorted() {
+            return Err("--seconds takes a number from 1, --dormant numbers that grow".into());
+        }
+        Ok(settings)
+    }
+
+    fn kinds(&self) -> Vec<Kind> {
+        let wanted = |kind: &Kind| match self.only {
+            Some(only) => *kind == only,
+            None => self.peer || kind.is_ours(),
+        };
+        Kind::ALL.into_iter().filter(wanted).collect()
+    }
+}
+
+pub async fn run(settings: Settings) -> Result<()> {
+    silence();
+    for (title, load) in [
+        (
+            "Fan-out to 5 activities of 10 ms, 20 at once, 2 + 2 dispatchers: duroxide's stress test",
+            PUBLISHED,
+        ),
+        (
+            "Fan-out to 5 activities of no time, 64 at once, 16 + 16 dispatchers, callers that do not poll",
+            UNBOUND,
+        ),
+    ] {
+        let mut outcomes = Vec::new();
+        for kind in settings.kinds() {
+            outcomes
+                .push((kind, fan_out(kind, load, settings.time).await.map_err(|error| error.to_string())));
+        }
+        table::print(title, &report::fan_out(&outcomes));
+    }
+    let mut outcomes = Vec::new();
+    for kind in settings.kinds() {
+        outcomes.push((kind, step_times(kind, settings.time).await.map_err(|error| error.to_string())));
+    }
+    table::print("Activities one after the other, 2 + 2 dispatchers: one step", &report::steps(&outcomes));
+    if settings.only.is_none() && !settings.dormant.is_empty() {
+        let measured = dormant::measure(&settings.dormant, UNBOUND, settings.time).await?;
+        table::print(
+            "The second of these beside instances that wait for an event",
+            &report::dormant(&measured),
+        );
+    }
+    Ok(())
+}
+
+async fn fan_out(kind: Kind, load: FanOut, time: Duration) -> Result<fan_out::Measured> {
+    let store = Store::open(kind, load.dispatchers).await?;
+    load.measure(&store, "fan-out", time).await
+}
+
+async fn step_times(kind: Kind, time: Duration) -> Result<steps::Measured> {
+    let store = Store::open(kind, steps::DISPATCHERS).await?;
+    steps::measure(&store, time).await
+}
+
+/// Keeps the runtimes from setting up logging, which would write between the tables.
+fn silence() {
+    // If somebody else was first, that is who decides.
+    let _ = tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Settings> {
+        Settings::parse(arguments.iter().map(|&argument| argument.to_owned()))
+    }
+
+    #[test]
+    fn arguments_choose_what_is_run() {
+        let settings = parse(&["--seconds", "2", "--dormant", "5,50", "--no-peer"]).unwrap();
+        assert_eq!((settings.time, &*settings.dormant), (Duration::from_secs(2), &[5, 50][..]));
+        assert!(settings.kinds().into_iter().all(Kind::is_ours));
+        assert_eq!(parse(&["--only", "sqlite"]).unwrap().kinds(), [Kind::Sqlite]);
+        assert_eq!(parse(&[]).unwrap().kinds(), Kind::ALL);
+    }
+
+    #[test]
+    fn arguments_that_make_no_sense_are_refused() {
+        for arguments in [
+            &["--seconds", "0"][..],
+            &["--dormant", "50,5"],
+            &["--dormant", "x"],
+            &["--only", "x"],
+            &["--fast"],
+        ] {
+            assert!(parse(arguments).is_err(), "{arguments:?}");
+        }
+    }
+}

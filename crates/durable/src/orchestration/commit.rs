@@ -218,7 +218,7 @@ pub(super) fn mend(writes: &mut Vec<Write>, index: usize, cause: Cause) -> Optio
     }
 }
 
-/// Keeps the history for the next turn, if there will be one.
+/// Keeps the history: for the next turn, or for those who have waited for the last one.
 fn remember_history(
     core: &Core,
     instance: &str,
@@ -228,7 +228,7 @@ fn remember_history(
     versions: &Versions,
 ) {
     let (before, after) = (&held.head.content.state, &plan.state);
-    let is_current = execution == after.execution && after.status == RUNNING;
+    let is_current = execution == after.execution;
     let (Some(etag), Some(history), true) = (versions.get(HEAD), &held.history, is_current) else {
         core.histories.forget(instance);
         return;

@@ -52,6 +52,23 @@ async fn each_call_keeps_to_its_number_of_requests() {
 }
 
 #[tokio::test]
+async fn a_history_that_this_process_knows_is_read_in_one_request() {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    let mut counter = Counter { provider: &provider, before: 0 };
+    make(&provider, "a", None).await;
+    send(&provider, signal("a", 1)).await;
+    let (_, token) = fetch(&provider).await;
+    counter.since();
+    assert_eq!(provider.read("a").await.unwrap().len(), 1);
+    assert_eq!(counter.since(), 1, "while its instance is locked, as activities ask for it");
+    let turn = Turn { events: vec![scheduled("a", 2, "x")], status: Some("Completed"), ..Turn::default() };
+    turn.ack(&provider, &token).await.unwrap();
+    counter.since();
+    assert_eq!(provider.read("a").await.unwrap().len(), 2);
+    assert_eq!(counter.since(), 1, "after its end, as those who have waited for it ask");
+}
+
+#[tokio::test]
 async fn a_fetch_by_a_process_that_knows_nothing_takes_three_requests() {
     let home = Server::shared(Account::OneRegion).home();
     make(&home.provider().await, "a", None).await;

@@ -114,8 +114,24 @@ struct Callers {
 impl Callers {
     async fn run(self: Arc<Self>, store: &Store, time: Duration) -> Result<Measured> {
         // The first makes connections, and is not counted.
-        self.one().await?;
+        let first = self.one().await?;
+        if !first.has_ended || !self.has_completed(&first.instance).await {
+            return Err("the first orchestration does not complete".into());
+        }
         let (cost, usage, started) = (store.cost(), Usage::now()?, Instant::now());
+        let ended = Arc::clone(&self).all(started, time).await?;
+        let time = started.elapsed();
+        let cpu = (Usage::now()? - usage).cpu;
+        let cost = store.cost().zip(cost).map(|(now, before)| now - before);
+        let mut completed = 0;
+        for one in ended.iter().filter(|one| one.has_ended) {
+            completed += u64::from(self.has_completed(&one.instance).await);
+        }
+        Ok(Measured { completed, failed: ended.len() as u64 - completed, time, cpu, cost })
+    }
+
+    /// Starts one orchestration after the other, so many at once, until the time is over and all have ended.
+    async fn all(self: Arc<Self>, started: Instant, time: Duration) -> Result<Vec<One>> {
         let mut callers = JoinSet::new();
         for _ in 0..self.load.at_once {
             let caller = Arc::clone(&self);
@@ -131,40 +147,32 @@ impl Callers {
         while let Some(caller) = callers.join_next().await {
             ended.extend(caller??);
         }
-        let time = started.elapsed();
-        let cpu = (Usage::now()? - usage).cpu;
-        let cost = store.cost().zip(cost).map(|(now, before)| now - before);
-        let mut completed = 0;
-        for instance in &ended {
-            completed += u64::from(self.has_completed(instance).await?);
-        }
-        Ok(Measured { completed, failed: ended.len() as u64 - completed, time, cpu, cost })
+        Ok(ended)
     }
 
-    /// Starts an orchestration and waits for its end, or long enough; gives its instance.
-    async fn one(&self) -> Result<String> {
+    /// Starts an orchestration and waits for its end, or long enough.
+    async fn one(&self) -> Result<One> {
         let instance = format!("{}-{}", self.names, self.next.fetch_add(1, Ordering::Relaxed));
-        match self.load.wait {
-            Wait::Polling => {
-                self.client.start_orchestration(&*instance, ORCHESTRATION, "").await?;
-                // Those that fail are counted in the end.
-                let _ = self.client.wait_for_orchestration(&instance, PATIENCE).await;
-            }
-            Wait::Signal => {
-                let ended = self.signals.expect(&instance);
-                self.client.start_orchestration(&*instance, ORCHESTRATION, "").await?;
-                let _ = tokio::time::timeout(PATIENCE, ended).await;
-            }
-        }
-        Ok(instance)
+        let signal = self.signals.expect(&instance);
+        self.client.start_orchestration(&*instance, ORCHESTRATION, "").await?;
+        let has_ended = match self.load.wait {
+            Wait::Polling => self.client.wait_for_orchestration(&instance, PATIENCE).await.is_ok(),
+            Wait::Signal => tokio::time::timeout(PATIENCE, signal).await.is_ok(),
+        };
+        Ok(One { instance, has_ended })
     }
 
-    async fn has_completed(&self, instance: &str) -> Result<bool> {
+    async fn has_completed(&self, instance: &str) -> bool {
         /// How long the commit of a last turn may take.
         const COMMIT: Duration = Duration::from_secs(5);
-        Ok(matches!(
-            self.client.wait_for_orchestration(instance, COMMIT).await,
-            Ok(OrchestrationStatus::Completed { .. })
-        ))
+        let status = self.client.wait_for_orchestration(instance, COMMIT).await;
+        matches!(status, Ok(OrchestrationStatus::Completed { .. }))
     }
+}
+
+/// An orchestration that was started.
+struct One {
+    instance: String,
+    /// Whether it has, and not just been given up.
+    has_ended: bool,
 }

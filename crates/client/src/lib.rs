@@ -97,8 +97,3 @@ pub use query::{
 };
 pub use read_many::ReadMany;
 pub use response::Response;
-
-/// The programs in the README, compiled and, where they need no server, run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

@@ -33,7 +33,8 @@ pub struct CosmosProviderConfig {
     /// A key of the account.
     pub key: String,
     /// A client to use instead of a new one for `endpoint` and `key`: with its own options, or signed in by
-    /// Entra.
+    /// Entra. If it reads where it does not write, set `remote_region_preferred` of its session retries, as the new
+    /// one does: a turn reads what was written a moment ago.
     pub client: Option<CosmosClient>,
     /// The database.
     pub database: String,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use cosmonaut::model::{IndexedPath, IndexingMode};
+use cosmonaut::options::{CosmosClientOptions, RetryOptions, SessionRetryOptions};
 use cosmonaut::{
     ContainerClient, ContainerProperties, CosmosClient, Credential, Error, ErrorKind, IndexingPolicy,
     TimeToLive,
@@ -118,7 +119,14 @@ pub(crate) async fn connect(config: &CosmosProviderConfig) -> Result<ContainerCl
 }
 
 fn open(config: &CosmosProviderConfig) -> Result<CosmosClient, Error> {
-    CosmosClient::new(&config.endpoint, Credential::master_key(&config.key)?, None)
+    // A turn reads what was written a moment ago: where a region lags, the one that took the write has it sooner.
+    let session =
+        SessionRetryOptions { remote_region_preferred: Some(true), ..SessionRetryOptions::default() };
+    let options = CosmosClientOptions {
+        retry: RetryOptions { session_retry: Some(session), ..RetryOptions::default() },
+        ..CosmosClientOptions::default()
+    };
+    CosmosClient::new(&config.endpoint, Credential::master_key(&config.key)?, Some(options))
 }
 
 /// A container that is there is only read, so that an identity without the right to make one can use it.

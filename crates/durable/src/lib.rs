@@ -50,3 +50,9 @@ pub use connect::ConnectError;
 pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};
 pub use provider::CosmosProvider;
 pub use store::Usage;
+
+/// The programs in the README, compiled and, where they need no server, run. They are here because this crate
+/// stands on all that they use.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

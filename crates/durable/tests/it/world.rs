@@ -174,6 +174,18 @@ pub(crate) fn activities() -> ActivityRegistryBuilder {
         .register("Fail", |_: ActivityContext, why: String| async move { Err::<String, _>(why) })
 }
 
+/// With one more, `Stop`, which waits at a gate.
+pub(crate) fn activities_with_stop(gate: &Gate) -> ActivityRegistryBuilder {
+    let gate = gate.clone();
+    activities().register("Stop", move |_: ActivityContext, _: String| {
+        let gate = gate.clone();
+        async move {
+            gate.pass().await;
+            Ok(String::new())
+        }
+    })
+}
+
 pub(crate) fn orchestrations() -> OrchestrationRegistryBuilder {
     OrchestrationRegistry::builder()
 }

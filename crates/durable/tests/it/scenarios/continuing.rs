@@ -4,7 +4,7 @@
 //! After the continue-as-new suite and sample.
 
 use duroxide::providers::WorkItem;
-use duroxide::{ActivityContext, Either2, EventKind, OrchestrationContext};
+use duroxide::{Either2, EventKind, OrchestrationContext};
 
 use crate::harness::Account;
 use crate::steps::send;
@@ -60,14 +60,7 @@ async fn each_execution_has_a_whole_history_of_its_own_and_the_last_one_is_curre
 #[tokio::test]
 async fn an_event_reaches_the_current_execution_and_only_once_that_waits_for_it() {
     let gate = Gate::new();
-    let at = gate.clone();
-    let activities = activities().register("Stop", move |_: ActivityContext, _: String| {
-        let at = at.clone();
-        async move {
-            at.pass().await;
-            Ok(String::new())
-        }
-    });
+    let activities = activities_with_stop(&gate);
     let orchestrations = orchestrations()
         .register("Wait", |context: OrchestrationContext, input: String| async move {
             match &*input {

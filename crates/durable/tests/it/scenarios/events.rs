@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use duroxide::runtime::registry::OrchestrationRegistryBuilder;
-use duroxide::{ActivityContext, Either2, EventKind, OrchestrationContext};
+use duroxide::{Either2, EventKind, OrchestrationContext};
 
 use crate::harness::Account;
 use crate::world::*;
@@ -79,14 +79,7 @@ async fn a_wait_that_was_given_up_takes_no_event_from_the_next() {
 #[tokio::test]
 async fn an_event_that_comes_before_the_wait_is_noted_and_goes_by() {
     let gate = Gate::new();
-    let at = gate.clone();
-    let activities = activities().register("Stop", move |_: ActivityContext, _: String| {
-        let at = at.clone();
-        async move {
-            at.pass().await;
-            Ok(String::new())
-        }
-    });
+    let activities = activities_with_stop(&gate);
     let world = World::start(activities, waiters()).await;
     world.begin("late", "Late", "").await;
     gate.reached().await;

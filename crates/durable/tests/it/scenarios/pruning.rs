@@ -3,7 +3,7 @@
 //! After the prune suite.
 
 use duroxide::runtime::registry::OrchestrationRegistryBuilder;
-use duroxide::{ActivityContext, InstanceFilter, OrchestrationContext, PruneOptions};
+use duroxide::{InstanceFilter, OrchestrationContext, PruneOptions};
 
 use crate::harness::Account;
 use crate::world::*;
@@ -69,14 +69,7 @@ async fn pruning_keeps_the_last_executions_and_always_the_current_one() {
 #[tokio::test]
 async fn an_orchestration_that_is_pruned_while_it_goes_on_as_new_comes_to_its_end() {
     let gate = Gate::new();
-    let at = gate.clone();
-    let activities = activities().register("Stop", move |_: ActivityContext, _: String| {
-        let at = at.clone();
-        async move {
-            at.pass().await;
-            Ok(String::new())
-        }
-    });
+    let activities = activities_with_stop(&gate);
     let world = World::start(activities, chains()).await;
     world.begin("slow", "Slow", "5").await;
     for execution in 1..=5 {

@@ -23,7 +23,7 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
        cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
        cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
-       cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--only STORE] [--no-peer]
+       cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--only STORE] [--load NAME] [--no-peer]
        cosmonaut-bench weight [--peer]
        cosmonaut-bench all [--no-peer]
   emulator     start-up, point reads, writes and indexed queries of this emulator, of @vercel/cosmosdb-server
@@ -47,6 +47,7 @@ options
   --dormant N,N      beside how many waiting instances orchestrations are measured (10,1000,100000)
   --only CLIENT      measure one client, by the name that its row has: for profiling
   --only STORE       measure one store: memory, disk, cdb-memory, cdb-disk or sqlite
+  --load NAME        measure one load: stress-test, alone, together, steps or dormant
   --peer             weigh a client on azure_data_cosmos too; its build takes minutes";
 
 #[tokio::main]

@@ -1,5 +1,6 @@
 //! Orchestrations that fan out to some activities and wait for all, so many at once.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -40,6 +41,21 @@ pub struct FanOut {
     /// Of orchestrations and of activities, each.
     pub dispatchers: usize,
     pub wait: Wait,
+}
+
+impl fmt::Display for FanOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at_once, activities, activity, dispatchers, wait } = self;
+        let wait = match wait {
+            Wait::Polling => "callers poll",
+            Wait::Signal => "callers do not poll",
+        };
+        let took = activity.as_millis();
+        write!(
+            f,
+            "{at_once} at once, {activities} activities of {took} ms, {dispatchers} + {dispatchers} dispatchers, {wait}"
+        )
+    }
 }
 
 /// What a run measured.

@@ -19,9 +19,35 @@ use crate::{Result, table};
 use fan_out::{FanOut, Wait};
 use store::{Kind, Store};
 
+/// What is measured, by the name that `--load` takes, in the order of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Load {
+    StressTest,
+    Alone,
+    Together,
+    Steps,
+    Dormant,
+}
+
+impl Load {
+    const ALL: [(&str, Self); 5] = [
+        ("stress-test", Self::StressTest),
+        ("alone", Self::Alone),
+        ("together", Self::Together),
+        ("steps", Self::Steps),
+        ("dormant", Self::Dormant),
+    ];
+
+    fn parse(name: &str) -> Result<Self> {
+        let known = || Self::ALL.map(|(name, _)| name).join(", ");
+        let found = Self::ALL.into_iter().find(|(known, _)| *known == name);
+        Ok(found.ok_or_else(|| format!("--load takes one of {}, not {name:?}", known()))?.1)
+    }
+}
+
 /// What duroxide's own stress test does: activities of 10 ms, of which two dispatchers can run 200 a second, so that no
 /// provider completes more than 40 orchestrations a second.
-const PUBLISHED: FanOut = FanOut {
+const STRESS_TEST: FanOut = FanOut {
     at_once: 20,
     activities: 5,
     activity: Duration::from_millis(10),
@@ -34,7 +60,7 @@ const ALONE: FanOut =
     FanOut { at_once: 1, activities: 5, activity: Duration::ZERO, dispatchers: 2, wait: Wait::Signal };
 
 /// So many that nobody waits: on the same cores, what all that is done for an orchestration costs.
-const UNBOUND: FanOut =
+const TOGETHER: FanOut =
     FanOut { at_once: 64, activities: 5, activity: Duration::ZERO, dispatchers: 16, wait: Wait::Signal };
 
 pub struct Settings {
@@ -42,12 +68,18 @@ pub struct Settings {
     dormant: Vec<u32>,
     peer: bool,
     only: Option<Kind>,
+    load: Option<Load>,
 }
 
 impl Settings {
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut settings =
-            Self { time: Duration::from_secs(5), dormant: vec![10, 1_000, 100_000], peer: true, only: None };
+        let mut settings = Self {
+            time: Duration::from_secs(5),
+            dormant: vec![10, 1_000, 100_000],
+            peer: true,
+            only: None,
+            load: None,
+        };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
@@ -58,6 +90,7 @@ impl Settings {
                 }
                 "--no-peer" => settings.peer = false,
                 "--only" => settings.only = Some(Kind::parse(&value()?)?),
+                "--load" => settings.load = Some(Load::parse(&value()?)?),
                 _ => return Err(crate::USAGE.into()),
             }
         }
@@ -78,41 +111,49 @@ impl Settings {
 
 pub async fn run(settings: Settings) -> Result<()> {
     silence();
-    for (title, load) in [
-        ("20 at once, 5 activities of 10 ms each, 2 + 2 dispatchers: duroxide's stress test", PUBLISHED),
-        ("One at a time, 5 activities that take no time, 2 + 2 dispatchers, no polling for the end", ALONE),
-        ("64 at once, 5 activities that take no time, 16 + 16 dispatchers, no polling for the end", UNBOUND),
-    ] {
-        let mut outcomes = Vec::new();
-        for kind in settings.kinds() {
-            outcomes
-                .push((kind, fan_out(kind, load, settings.time).await.map_err(|error| error.to_string())));
+    for (_, load) in Load::ALL {
+        if settings.load.is_some_and(|only| only != load) {
+            continue;
         }
-        table::print(title, &report::fan_out(&outcomes));
-    }
-    let mut outcomes = Vec::new();
-    for kind in settings.kinds() {
-        outcomes.push((kind, step_times(kind, settings.time).await.map_err(|error| error.to_string())));
-    }
-    table::print("Activities one after the other, 2 + 2 dispatchers: one step", &report::steps(&outcomes));
-    if settings.only.is_none() && !settings.dormant.is_empty() {
-        let measured = dormant::measure(&settings.dormant, UNBOUND, settings.time).await?;
-        table::print(
-            "64 at once as above, beside instances that wait for an event",
-            &report::dormant(&measured),
-        );
+        match load {
+            Load::StressTest => fan_out(&settings, STRESS_TEST, "duroxide's stress test").await,
+            Load::Alone => fan_out(&settings, ALONE, "each alone").await,
+            Load::Together => fan_out(&settings, TOGETHER, "many together").await,
+            Load::Steps => steps(&settings).await,
+            Load::Dormant => dormant(&settings).await?,
+        }
     }
     Ok(())
 }
 
-async fn fan_out(kind: Kind, load: FanOut, time: Duration) -> Result<fan_out::Measured> {
-    let store = Store::open(kind, load.dispatchers).await?;
-    load.measure(&store, "fan-out", time).await
+async fn fan_out(settings: &Settings, load: FanOut, name: &str) {
+    let mut outcomes = Vec::new();
+    for kind in settings.kinds() {
+        let measured = async {
+            let store = Store::open(kind, load.dispatchers).await?;
+            load.measure(&store, "fan-out", settings.time).await
+        };
+        outcomes.push((kind, measured.await.map_err(|error| error.to_string())));
+    }
+    table::print(&format!("Orchestrations, {name}: {load}"), &report::fan_out(&outcomes));
 }
 
-async fn step_times(kind: Kind, time: Duration) -> Result<steps::Measured> {
-    let store = Store::open(kind, steps::DISPATCHERS).await?;
-    steps::measure(&store, time).await
+async fn steps(settings: &Settings) {
+    let mut outcomes = Vec::new();
+    for kind in settings.kinds() {
+        let measured = async {
+            let store = Store::open(kind, steps::DISPATCHERS).await?;
+            steps::measure(&store, settings.time).await
+        };
+        outcomes.push((kind, measured.await.map_err(|error| error.to_string())));
+    }
+    table::print("One step: activities that take no time, one after the other", &report::steps(&outcomes));
+}
+
+async fn dormant(settings: &Settings) -> Result<()> {
+    let measured = dormant::measure(&settings.dormant, TOGETHER, settings.time).await?;
+    table::print("Many together beside instances that wait for an event", &report::dormant(&measured));
+    Ok(())
 }
 
 /// Keeps the runtimes from setting up logging, which would write between the tables, unless that is asked for.
@@ -139,6 +180,9 @@ mod tests {
         assert!(settings.kinds().into_iter().all(Kind::is_ours));
         assert_eq!(parse(&["--only", "sqlite"]).unwrap().kinds(), [Kind::Sqlite]);
         assert_eq!(parse(&[]).unwrap().kinds(), Kind::ALL);
+        for (name, load) in Load::ALL {
+            assert_eq!(parse(&["--load", name]).unwrap().load, Some(load));
+        }
     }
 
     #[test]
@@ -148,6 +192,7 @@ mod tests {
             &["--dormant", "50,5"],
             &["--dormant", "x"],
             &["--only", "x"],
+            &["--load", "x"],
             &["--fast"],
         ] {
             assert!(parse(arguments).is_err(), "{arguments:?}");

@@ -49,8 +49,8 @@ pub use groups::partition_failover::{PartitionFailoverOptions, PartitionFailover
 pub use groups::region::{RegionOptions, RegionOptionsView};
 pub use groups::request::{RequestOptions, RequestOptionsView};
 pub use groups::retry::{
-    RetryOptions, RetryOptionsView, SessionRetryOptions, SessionRetryOptionsView, ThrottlingRetryOptions,
-    ThrottlingRetryOptionsView,
+    RetryLimitOptions, RetryLimitOptionsView, RetryOptions, RetryOptionsView, SessionRetryOptions,
+    SessionRetryOptionsView, ThrottlingRetryOptions, ThrottlingRetryOptionsView,
 };
 pub use groups::sharding::{ShardingOptions, ShardingOptionsView};
 pub use groups::write::ItemWriteOptions;

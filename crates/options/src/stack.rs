@@ -7,7 +7,7 @@ use crate::__private::{EnvReader, Explainer};
 use crate::{
     ConnectionOptions, CosmosAccountOptions, EnvLayer, EnvRef, Environment, Explanation, HedgingOptions,
     ItemWriteOptions, Layer, LayeredGroup, Layers, OptionErrors, OptionGroup, RegionOptions, RequestOptions,
-    RetryOptions, describe,
+    RetryLimitOptions, RetryOptions, describe,
 };
 
 /// A layer that code sets: the same groups at each, so that a setting can move from one to the other unchanged.
@@ -42,6 +42,8 @@ macro_rules! explicit_layer {
                 regions: RegionOptions,
                 /// Retries.
                 retry: RetryOptions,
+                /// How often one operation is retried.
+                retry_limits: RetryLimitOptions,
                 /// Requests.
                 request: RequestOptions,
                 /// Hedging.
@@ -67,6 +69,8 @@ pub struct EnvironmentOptions {
     pub connection: EnvLayer<ConnectionOptions>,
     /// Retries.
     pub retry: EnvLayer<RetryOptions>,
+    /// How often one operation is retried.
+    pub retry_limits: EnvLayer<RetryLimitOptions>,
     /// Requests.
     pub request: EnvLayer<RequestOptions>,
     /// Hedging.
@@ -83,6 +87,7 @@ impl EnvironmentOptions {
         let options = Self {
             connection: reader.layer(),
             retry: reader.layer(),
+            retry_limits: reader.layer(),
             request: reader.layer(),
             hedging: reader.layer(),
         };
@@ -95,6 +100,7 @@ impl EnvironmentOptions {
             GroupReport::resolved(environment(&self.connection)),
             GroupReport::resolved(Layers::<RegionOptions>::none()),
             GroupReport::resolved(environment(&self.retry)),
+            GroupReport::resolved(environment(&self.retry_limits)),
             GroupReport::resolved(environment(&self.request)),
             GroupReport::resolved(environment(&self.hedging)),
             GroupReport::resolved(Layers::<CosmosAccountOptions>::none()),

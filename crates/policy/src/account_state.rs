@@ -105,8 +105,6 @@ pub struct Unavailability {
 pub struct AccountConfig {
     /// Which regions the user would rather use.
     pub regions: RegionPreferences,
-    /// Whether requests for items go to the thin-client endpoints, where the account has them.
-    pub use_thin_client: bool,
     /// How long a failed endpoint is passed over.
     pub endpoint_unavailability: Duration,
 }
@@ -115,26 +113,17 @@ impl Default for AccountConfig {
     fn default() -> Self {
         Self {
             regions: RegionPreferences::default(),
-            use_thin_client: false,
             endpoint_unavailability: DEFAULT_ENDPOINT_UNAVAILABILITY,
         }
     }
 }
 
-/// Endpoints in the order in which they are tried.
-#[derive(Clone, Debug)]
-struct EndpointLists {
-    read: Arc<[CosmosEndpoint]>,
-    write: Arc<[CosmosEndpoint]>,
-}
-
 /// What is known about the account's endpoints.
 #[derive(Clone, Debug)]
 pub struct AccountEndpointState {
-    /// For items and stored procedures.
-    data: EndpointLists,
-    /// For everything else. The same lists unless thin-client endpoints are used.
-    metadata: EndpointLists,
+    /// In the order in which they are tried, as are those for writes.
+    read_endpoints: Arc<[CosmosEndpoint]>,
+    write_endpoints: Arc<[CosmosEndpoint]>,
     out_for_reads: BTreeMap<CosmosEndpoint, Unavailability>,
     out_for_writes: BTreeMap<CosmosEndpoint, Unavailability>,
     endpoint_unavailability: Duration,
@@ -150,34 +139,22 @@ pub struct AccountEndpointState {
 
 /// The state of an account as it describes itself, with every endpoint in service.
 ///
-/// Thin-client endpoints are used if the configuration says so and the account lists them for both reads and
-/// writes. An account without regions is reached through its own endpoint.
+/// An account without regions is reached through its own endpoint.
 pub fn build_account_endpoint_state(
     properties: &AccountProperties,
     config: &AccountConfig,
     default_endpoint: CosmosEndpoint,
 ) -> Result<AccountEndpointState, EndpointError> {
-    let lists = |read: &[AccountLocation], write: &[AccountLocation]| -> Result<_, EndpointError> {
-        let or_default = |mut endpoints: Vec<CosmosEndpoint>| {
-            if endpoints.is_empty() {
-                endpoints.push(default_endpoint.clone());
-            }
-            Arc::from(endpoints)
-        };
-        let read = or_default(order_endpoints(read, &config.regions)?);
-        Ok(EndpointLists { read, write: or_default(order_endpoints(write, &config.regions)?) })
-    };
-    let metadata = lists(&properties.readable_locations, &properties.writable_locations)?;
-    let thin = (&properties.thin_client_readable_locations, &properties.thin_client_writable_locations);
-    let data = match thin {
-        (Some(read), Some(write)) if config.use_thin_client && !read.is_empty() && !write.is_empty() => {
-            lists(read, write)?
+    let endpoints = |locations: &[AccountLocation]| -> Result<Arc<[CosmosEndpoint]>, EndpointError> {
+        let mut endpoints = order_endpoints(locations, &config.regions)?;
+        if endpoints.is_empty() {
+            endpoints.push(default_endpoint.clone());
         }
-        _ => metadata.clone(),
+        Ok(endpoints.into())
     };
     Ok(AccountEndpointState {
-        data,
-        metadata,
+        read_endpoints: endpoints(&properties.readable_locations)?,
+        write_endpoints: endpoints(&properties.writable_locations)?,
         out_for_reads: BTreeMap::new(),
         out_for_writes: BTreeMap::new(),
         endpoint_unavailability: config.endpoint_unavailability,
@@ -188,13 +165,17 @@ pub fn build_account_endpoint_state(
     })
 }
 
-/// A newer description of the account, with what is known about the endpoints that it still has.
+/// A newer description of the account, asked for at this moment, with what is known about the endpoints that it
+/// still has. What a region said about the account before then, the description replaces.
 pub fn refresh_account_endpoint_state(
     current: &AccountEndpointState,
     mut newer: AccountEndpointState,
+    asked: Moment,
 ) -> AccountEndpointState {
     let carry_over = |marks: &BTreeMap<CosmosEndpoint, Unavailability>| {
-        let kept = marks.iter().filter(|(endpoint, _)| newer.has(endpoint));
+        let kept = marks.iter().filter(|(endpoint, mark)| {
+            newer.has(endpoint) && !(mark.since < asked && newer.refutes(endpoint, mark.reason))
+        });
         kept.map(|(endpoint, mark)| (endpoint.clone(), mark.clone())).collect()
     };
     let (reads, writes) = (carry_over(&current.out_for_reads), carry_over(&current.out_for_writes));
@@ -265,21 +246,20 @@ pub fn apply_endpoint_probe(
 impl AccountEndpointState {
     /// The endpoints for an operation, in the order in which they are tried. Never empty.
     pub fn endpoints_for(&self, operation: &CosmosOperation) -> &[CosmosEndpoint] {
-        let lists = if operation.is_partitioned() { &self.data } else { &self.metadata };
         match Access::of(operation) {
-            Access::Read => &lists.read,
-            Access::Write => &lists.write,
+            Access::Read => &self.read_endpoints,
+            Access::Write => &self.write_endpoints,
         }
     }
 
-    /// The endpoints that answer reads of items, in the order in which they are tried. Never empty.
+    /// The endpoints that answer reads, in the order in which they are tried. Never empty.
     pub fn preferred_read_endpoints(&self) -> &[CosmosEndpoint] {
-        &self.data.read
+        &self.read_endpoints
     }
 
-    /// The endpoints that take writes of items, in the order in which they are tried. Never empty.
+    /// The endpoints that take writes, in the order in which they are tried. Never empty.
     pub fn preferred_write_endpoints(&self) -> &[CosmosEndpoint] {
-        &self.data.write
+        &self.write_endpoints
     }
 
     /// Why and since when an endpoint is out of service; `None` while it is in service.
@@ -307,8 +287,26 @@ impl AccountEndpointState {
     }
 
     fn has(&self, endpoint: &CosmosEndpoint) -> bool {
-        let lists = [&self.data.read, &self.data.write, &self.metadata.read, &self.metadata.write];
-        *endpoint == self.default_endpoint || lists.iter().any(|list| list.contains(endpoint))
+        *endpoint == self.default_endpoint
+            || self.read_endpoints.contains(endpoint)
+            || self.write_endpoints.contains(endpoint)
+    }
+
+    /// Whether this description says otherwise than a region did.
+    fn refutes(&self, endpoint: &CosmosEndpoint, reason: UnavailableReason) -> bool {
+        match reason {
+            UnavailableReason::WriteForbidden => self.write_endpoints.contains(endpoint),
+            UnavailableReason::AccountNotFound => self.has(endpoint),
+            UnavailableReason::RequestTimeout
+            | UnavailableReason::ServiceUnavailable
+            | UnavailableReason::InternalServerError
+            | UnavailableReason::TransportError => false,
+        }
+    }
+
+    /// Whether another description names the same regions in the same order, for reads and for writes.
+    pub fn has_same_regions(&self, other: &Self) -> bool {
+        self.read_endpoints == other.read_endpoints && self.write_endpoints == other.write_endpoints
     }
 
     fn marks(&self, access: Access) -> &BTreeMap<CosmosEndpoint, Unavailability> {

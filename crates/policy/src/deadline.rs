@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use crate::Moment;
+use cosmonaut_wire::ResourceType;
+
+use crate::{CosmosOperation, Moment, OperationType};
 
 /// An attempt is never given less time than this: a zero timeout would mean "no timeout" to some transports.
 pub const MIN_ATTEMPT_TIMEOUT: Duration = Duration::from_millis(1);
@@ -37,6 +39,37 @@ impl Deadline {
     /// Whether a wait of `delay` ends before the deadline, with time left for an attempt.
     pub fn leaves_room_after(self, delay: Duration, now: Moment) -> bool {
         self.remaining(now) >= delay.saturating_add(MIN_ATTEMPT_TIMEOUT)
+    }
+}
+
+/// How long single tries may take, by what is asked and by how many tries of the operation got no answer so far.
+///
+/// | what is asked | limits in seconds, one try after the other |
+/// | --- | --- |
+/// | the account | 5, 10, 20, then the most |
+/// | containers, partitions, other metadata, query plans | 1, 5, then the most |
+/// | reads, queries and feeds of items | 6, 6, 10, 20, then the most |
+/// | writes, whose repeats may do harm | the most |
+///
+/// A short first limit leaves a silent server early; a longer one later gives a slow one its chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptLimits {
+    /// The most that any try may take.
+    pub most: Duration,
+}
+
+impl AttemptLimits {
+    /// How long a try may take after so many tries of its operation got no answer.
+    pub fn limit(&self, operation: &CosmosOperation, lost_tries: u32) -> Duration {
+        let ladder: &[u64] = match operation.operation_type() {
+            _ if !operation.is_read_only() => &[],
+            OperationType::QueryPlan => &[1, 5],
+            _ if operation.resource_type() == ResourceType::DatabaseAccount => &[5, 10, 20],
+            _ if operation.is_partitioned() => &[6, 6, 10, 20],
+            _ => &[1, 5],
+        };
+        let step = usize::try_from(lost_tries).ok().and_then(|lost| ladder.get(lost));
+        step.map_or(self.most, |seconds| Duration::from_secs(*seconds).min(self.most))
     }
 }
 
@@ -83,6 +116,30 @@ mod tests {
             let deadline = deadline.map(|timeout| Deadline::after(Moment::START, timeout));
             assert_eq!(attempt_timeout(deadline, request, Moment::START + elapsed), expected, "{case}");
         }
+    }
+
+    #[test]
+    fn limits_grow_with_every_try_that_gets_no_answer() {
+        use crate::testing::operation;
+        use cosmonaut_wire::ResourcePath;
+        let limits = AttemptLimits { most: Duration::from_secs(65) };
+        let at = |kind, path: &str| CosmosOperation::new(kind, ResourcePath::parse(path).unwrap());
+        let account = CosmosOperation::new(OperationType::Read, ResourcePath::account());
+        for (case, operation, expected) in [
+            ("item", operation(OperationType::Read), [6, 6, 10, 20, 65, 65]),
+            ("query", operation(OperationType::Query), [6, 6, 10, 20, 65, 65]),
+            ("write", operation(OperationType::Upsert), [65; 6]),
+            ("plan", operation(OperationType::QueryPlan), [1, 5, 65, 65, 65, 65]),
+            ("container", at(OperationType::Read, "/dbs/d/colls/c"), [1, 5, 65, 65, 65, 65]),
+            ("ranges", at(OperationType::ChangeFeed, "/dbs/d/colls/c/pkranges"), [1, 5, 65, 65, 65, 65]),
+            ("new container", at(OperationType::Create, "/dbs/d/colls"), [65; 6]),
+            ("account", account, [5, 10, 20, 65, 65, 65]),
+        ] {
+            let found: Vec<u64> = (0..6).map(|lost| limits.limit(&operation, lost).as_secs()).collect();
+            assert_eq!(found, expected, "{case}");
+        }
+        let short = AttemptLimits { most: Duration::from_secs(2) };
+        assert_eq!(short.limit(&operation(OperationType::Read), 0), Duration::from_secs(2));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! | answer | effects | action |
 //! | --- | --- | --- |
-//! | 403/3 write forbidden | refresh account, mark endpoint (writes) and partition | failover |
-//! | 403/1008 account not in region | refresh account, mark endpoint | failover |
+//! | 403/3 write forbidden | refresh account, mark endpoint (writes) and partition | failover, for as long as the patience lasts |
+//! | 403/1008 account not in region | refresh account, mark endpoint | failover, likewise |
 //! | 404/1002 session not available | | session retry |
 //! | 408 | mark partition and endpoint | failover; writes that are not idempotent: abort, outcome unknown |
 //! | 410/1000, 400/1024 | | refresh the container, repeat in place |
@@ -13,13 +13,19 @@
 //! | 429 otherwise | | abort: the transport has waited as long as it may |
 //! | 449 | | repeat in place |
 //! | 500 | reads: mark partition and endpoint | reads: failover; writes: abort, outcome unknown |
-//! | 503 | mark partition and endpoint | failover |
+//! | 503 that says that nothing was done | mark partition and endpoint | failover |
+//! | other 503, 502, 504 | mark partition and endpoint | failover; writes that are not idempotent: abort, outcome unknown |
+//! | this side failed | | abort; write sent: outcome unknown |
 //! | no answer, not sent | check endpoint | failover |
 //! | no answer, sent or unknown | idempotent: mark endpoint; else check it | idempotent: failover; else abort, outcome unknown |
 //! | the deadline passes | after a second of silence: mark partition, or check endpoint without a breaker | abort; write sent: outcome unknown |
 //! | anything else | | abort |
 //!
 //! A failover that has tried every endpoint refreshes the account too, before it goes round again.
+//!
+//! Where the service moves single partitions by itself (automatic failover), a failed write says nothing yet about
+//! its partition: the operation goes from region to region, and only when one of them has taken the write, or has
+//! said why it does not, is the partition known to be there ([`LocationEffect::MovePartition`]).
 //!
 //! Every retry has a limit, and none is begun whose wait would end after the deadline. An operation that ends
 //! without success after a write that may have been applied ends with an unknown outcome, whatever came last.
@@ -79,6 +85,10 @@ pub fn evaluate_transport_result(
         TransportOutcome::Success { .. } => (OperationAction::Complete, evaluation.success_effects()),
         TransportOutcome::HttpError { status, .. } => evaluation.status(*status),
         TransportOutcome::TransportError { request_sent, .. } => evaluation.transport_error(*request_sent),
+        TransportOutcome::LocalFailure { request_sent, .. } => {
+            let uncertain = request_sent.may_have_arrived();
+            (evaluation.abort(AbortKind::FinalStatus, uncertain), evaluation.probe_abandoned())
+        }
         TransportOutcome::DeadlineExceeded { request_sent } => {
             let uncertain = request_sent.may_have_arrived();
             (evaluation.abort(AbortKind::DeadlineExceeded, uncertain), evaluation.deadline_effects(uncertain))
@@ -106,7 +116,10 @@ impl Evaluation<'_> {
             StatusClass::WriteForbidden => {
                 let mut effects = Effects::NONE;
                 effects.push(LocationEffect::RefreshAccountProperties);
-                self.push_endpoint(UnavailableReason::WriteForbidden, &mut effects);
+                // Where single partitions move, a refusal is about the partition alone.
+                if !self.is_moved_by_the_service() {
+                    self.push_endpoint(UnavailableReason::WriteForbidden, &mut effects);
+                }
                 self.push_partition(&mut effects);
                 (self.failover(cause, false), effects)
             }
@@ -118,13 +131,10 @@ impl Evaluation<'_> {
             }
             StatusClass::SessionNotAvailable => (self.session_retry(cause), self.probe_failed()),
             StatusClass::RequestTimeout => {
-                let effects = self.mark_both(UnavailableReason::RequestTimeout);
-                let action = if self.attempt.operation.is_idempotent() {
-                    self.failover(cause, true)
-                } else {
-                    self.abort(AbortKind::OutcomeUnknown, true)
-                };
-                (action, effects)
+                (self.failover_in_doubt(cause), self.mark_both(UnavailableReason::RequestTimeout))
+            }
+            StatusClass::UnavailablePerhapsApplied => {
+                (self.failover_in_doubt(cause), self.mark_both(UnavailableReason::ServiceUnavailable))
             }
             StatusClass::ContainerStale => (self.refresh(StaleCache::Container), self.probe_abandoned()),
             StatusClass::PartitionMapStale => {
@@ -143,7 +153,7 @@ impl Evaluation<'_> {
             StatusClass::Throttled => {
                 (self.abort(AbortKind::RetriesExhausted, false), self.probe_succeeded())
             }
-            StatusClass::Final => (self.abort(AbortKind::FinalStatus, false), self.probe_succeeded()),
+            StatusClass::Final => (self.abort(AbortKind::FinalStatus, false), self.final_effects(status)),
         }
     }
 
@@ -155,15 +165,13 @@ impl Evaluation<'_> {
                 self.push_check(&mut effects);
                 (self.failover(cause, false), effects)
             }
-            RequestSentStatus::Sent | RequestSentStatus::Unknown
-                if self.attempt.operation.is_idempotent() =>
-            {
-                self.push_endpoint(UnavailableReason::TransportError, &mut effects);
-                (self.failover(cause, true), effects)
-            }
             RequestSentStatus::Sent | RequestSentStatus::Unknown => {
-                self.push_check(&mut effects);
-                (self.abort(AbortKind::OutcomeUnknown, true), effects)
+                if self.attempt.operation.is_idempotent() {
+                    self.push_endpoint(UnavailableReason::TransportError, &mut effects);
+                } else {
+                    self.push_check(&mut effects);
+                }
+                (self.failover_in_doubt(cause), effects)
             }
         }
     }
@@ -171,19 +179,36 @@ impl Evaluation<'_> {
 
 /// Actions.
 impl Evaluation<'_> {
+    /// Tries elsewhere after an attempt that may have been applied, if that can do no harm.
+    fn failover_in_doubt(&self, cause: FailureCause) -> OperationAction {
+        if self.attempt.operation.is_idempotent() {
+            self.failover(cause, true)
+        } else {
+            self.abort(AbortKind::OutcomeUnknown, true)
+        }
+    }
+
     /// Tries elsewhere; `uncertain` if the attempt may have been applied.
     fn failover(&self, cause: FailureCause, uncertain: bool) -> OperationAction {
         let Attempt { operation, routing, retry_state, location, limits, .. } = self.attempt;
         let retries = retry_state.failover_retry_count;
-        if retries >= limits.max_failover_retries {
+        let refused_since = cause.is_refusal().then(|| retry_state.refused_since.unwrap_or(self.now));
+        let may_retry = match refused_since {
+            Some(since) => self.now.since(since) < limits.refusal_patience,
+            None => retries < limits.max_failover_retries,
+        };
+        if !may_retry {
             return self.abort(AbortKind::RetriesExhausted, uncertain);
         }
-        let untried = endpoint_count(operation, retry_state, location) - 1;
-        // Other endpoints are tried at once; a wait comes only before going round again.
-        let rounds = retries.checked_sub(u32::try_from(untried).unwrap_or(u32::MAX));
+        // Other endpoints are tried at once; a wait comes only before going round again. The account is read anew
+        // after a refusal, so the first one is repeated at once too.
+        let others = endpoint_count(operation, retry_state, location) - 1;
+        let at_once = others.max(usize::from(refused_since.is_some()));
+        let rounds = retries.checked_sub(u32::try_from(at_once).unwrap_or(u32::MAX));
         let delay = rounds.map(|rounds| self.delay(limits.first_delay, rounds));
         let mut new_state = self.carry(uncertain, retry_state.leaving(&routing.endpoint, cause));
-        new_state.failover_retry_count = retries + 1;
+        new_state.failover_retry_count = retries.saturating_add(1);
+        new_state.refused_since = refused_since.or(retry_state.refused_since);
         self.after(delay, uncertain, |delay| OperationAction::FailoverRetry {
             new_state: Box::new(new_state),
             delay,

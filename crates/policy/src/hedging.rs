@@ -1,7 +1,8 @@
-//! Whether and when a second region is asked, and whose answer counts.
+//! Whether and when further regions are asked, and whose answer counts.
 //!
-//! Racing the two is the driver's business; latencies are gathered in `latency`.
+//! Racing them is the driver's business; latencies are gathered in `latency`.
 
+mod budget;
 #[cfg(test)]
 mod tests;
 
@@ -10,11 +11,12 @@ use std::time::Duration;
 use cosmonaut_options::HedgingThreshold;
 
 use crate::evaluate::StatusClass;
-use crate::routing::resolve_hedge_endpoint;
 use crate::{
     Access, CosmosOperation, Deadline, Effects, LocationEffect, LocationSnapshot, Moment, ObservedLatency,
     OperationRetryState, RoutingDecision, TransportOutcome, TransportResult, UnavailablePartition,
 };
+
+pub use budget::HedgeBudget;
 
 /// A dynamic threshold stays within these bounds, whatever is configured.
 pub const HEDGING_FLOOR: Duration = Duration::from_millis(50);
@@ -27,6 +29,24 @@ pub const MIN_HEDGING_SAMPLES: u32 = 100;
 /// The dynamic threshold while there are too few requests to go by.
 pub const INITIAL_HEDGING_THRESHOLD: Duration = Duration::from_secs(1);
 
+/// An attempt has at most this many legs, the first included.
+pub const MAX_HEDGE_LEGS: usize = 4;
+
+/// What the options say about hedging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HedgeSettings {
+    /// Whether hedging is on.
+    pub enabled: bool,
+    /// Whether it is on for writes.
+    pub writes_enabled: bool,
+    /// When a second region is asked.
+    pub threshold: HedgingThreshold,
+    /// How long each further region has before the next is asked.
+    pub step: Duration,
+    /// How many regions are asked at most, the first included.
+    pub max_regions: usize,
+}
+
 /// What bears on hedging an attempt.
 #[derive(Clone, Copy, Debug)]
 pub struct HedgeContext<'a> {
@@ -38,41 +58,46 @@ pub struct HedgeContext<'a> {
     pub routing: &'a RoutingDecision,
     /// The endpoints and partitions.
     pub location: &'a LocationSnapshot,
-    /// Whether hedging is on.
-    pub enabled: bool,
-    /// When a second region is asked.
-    pub threshold: HedgingThreshold,
+    /// What the options say.
+    pub settings: HedgeSettings,
     /// How long such operations have taken of late in the first region.
     pub observed: ObservedLatency,
     /// When the operation must be over.
     pub deadline: Option<Deadline>,
 }
 
-/// A second leg, to be sent if the first has not answered in time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// When further legs are sent, if those before have not answered in time. Where they go is resolved only then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HedgePlan {
-    /// How long the first has.
+    /// How long the first leg has.
     pub after: Duration,
-    /// Where the second goes.
-    pub routing: RoutingDecision,
+    /// How long each further leg has.
+    pub step: Duration,
+    /// How many legs there may be, the first included.
+    pub legs: usize,
 }
 
-/// Whether, when and where a second region is asked.
+/// Whether and when further regions are asked.
 ///
-/// It is not for retries and probes, not without a second region in service, and not if the deadline comes
-/// first. Reads may be hedged on every account; writes only where every region takes writes, and only if two
-/// regions that both apply one end up with the same item.
+/// It is not for retries and probes, not with one region alone, and not if the deadline comes first. Reads may be
+/// hedged on every account; writes only where every region takes writes, and only if regions that all apply one end
+/// up with the same item.
 pub fn plan_hedge(context: &HedgeContext<'_>, now: Moment) -> Option<HedgePlan> {
-    let HedgeContext { operation, retry_state, routing, location, .. } = *context;
+    let HedgeContext { operation, retry_state, routing, location, settings, .. } = *context;
     let may_be_sent_twice = operation.is_read_only()
-        || location.account.multiple_write_locations_enabled
+        || settings.writes_enabled
+            && location.account.multiple_write_locations_enabled
             && (operation.operation_type().converges() || operation.is_idempotent());
-    if !context.enabled || !may_be_sent_twice || !retry_state.is_initial() || routing.is_probe() {
+    if !settings.enabled || !may_be_sent_twice || !retry_state.is_initial() || routing.is_probe() {
         return None;
     }
-    let after = hedge_after(context.threshold, context.observed, context.deadline, now)?;
-    let routing = resolve_hedge_endpoint(operation, retry_state, location, routing, now)?;
-    Some(HedgePlan { after, routing })
+    let regions = location.account.endpoints_for(operation).len();
+    let legs = regions.min(settings.max_regions).min(MAX_HEDGE_LEGS);
+    if legs < 2 {
+        return None;
+    }
+    let after = hedge_after(settings.threshold, context.observed, context.deadline, now)?;
+    Some(HedgePlan { after, step: settings.step, legs })
 }
 
 /// How long the first region has, with the deadline in mind. `None` if the deadline leaves no time for a
@@ -110,23 +135,13 @@ pub fn hedging_threshold(threshold: HedgingThreshold, observed: ObservedLatency)
     }
 }
 
-/// One of the two legs of a hedged attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum HedgeLeg {
-    /// The first.
-    Primary,
-    /// The second.
-    Secondary,
-}
-
-/// Whether a leg's result settles the race, so that the other leg is dropped. Otherwise the other is waited
-/// for.
+/// Whether a leg's result settles the race, so that the other legs are left. Otherwise the others are waited for.
 ///
 /// A success does, and so does an answer that would be the same everywhere, to a read. To a write it may be
-/// about what the other leg did: a conflict with one's own item is no answer.
+/// about what another leg did: a conflict with one's own item is no answer.
 pub fn settles_hedge(operation: &CosmosOperation, result: &TransportResult) -> bool {
     match &result.outcome {
-        TransportOutcome::Success { .. } => true,
+        TransportOutcome::Success { .. } | TransportOutcome::LocalFailure { .. } => true,
         TransportOutcome::HttpError { status, .. } => {
             // An item that is not here yet may be there.
             operation.is_read_only()
@@ -137,30 +152,33 @@ pub fn settles_hedge(operation: &CosmosOperation, result: &TransportResult) -> b
     }
 }
 
-/// Which of two results counts when neither settled the race: the one that says more. Of equals, the first
-/// leg's.
-///
-/// The result that is returned knows whether the other leg may have been applied.
-pub fn pick_hedge_result(
-    operation: &CosmosOperation,
-    primary: TransportResult,
-    secondary: TransportResult,
-) -> (HedgeLeg, TransportResult) {
-    let (leg, mut best, other) = if informative(&secondary) > informative(&primary) {
-        (HedgeLeg::Secondary, secondary, primary)
-    } else {
-        (HedgeLeg::Primary, primary, secondary)
-    };
-    let other_applied = !operation.is_read_only() && !best.is_success() && may_have_applied(&other);
-    best.may_have_applied_before |= other_applied;
-    (leg, best)
+/// Which of several results counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HedgePick {
+    /// Its place among the results.
+    pub place: usize,
+    /// Whether another leg of the write may have been applied.
+    pub in_doubt: bool,
+}
+
+/// Which of several results counts when none settled the race: the one that says most. Of equals, the first leg's.
+/// `None` if there is no result.
+pub fn pick_hedge_result(operation: &CosmosOperation, results: &[TransportResult]) -> Option<HedgePick> {
+    let ranked = results.iter().enumerate();
+    let (place, best) = ranked.max_by_key(|(place, result)| (informative(result), results.len() - place))?;
+    let others = results.iter().enumerate().filter(|(other, _)| *other != place);
+    let in_doubt = !operation.is_read_only()
+        && !best.is_success()
+        && others.into_iter().any(|(_, other)| may_have_applied(other));
+    Some(HedgePick { place, in_doubt })
 }
 
 /// How much a result says: a success all, a final answer more than one to be retried, any answer more than
 /// none.
 fn informative(result: &TransportResult) -> u8 {
     match &result.outcome {
-        TransportOutcome::Success { .. } => 4,
+        TransportOutcome::Success { .. } => 5,
+        TransportOutcome::LocalFailure { .. } => 4,
         TransportOutcome::HttpError { status, .. } => match StatusClass::of(*status) {
             StatusClass::Final => 3,
             StatusClass::WriteForbidden
@@ -170,6 +188,7 @@ fn informative(result: &TransportResult) -> u8 {
             | StatusClass::ContainerStale
             | StatusClass::PartitionMapStale
             | StatusClass::Unavailable
+            | StatusClass::UnavailablePerhapsApplied
             | StatusClass::Throttled
             | StatusClass::RetryWith
             | StatusClass::InternalServerError => 2,
@@ -179,20 +198,20 @@ fn informative(result: &TransportResult) -> u8 {
     }
 }
 
+/// Whether a leg of a write that ended like this may have been applied.
 fn may_have_applied(result: &TransportResult) -> bool {
     let last = match &result.outcome {
         TransportOutcome::Success { .. } => true,
-        TransportOutcome::HttpError { status, .. } => {
-            status.is_request_timeout() || status.is_internal_server_error()
-        }
+        TransportOutcome::HttpError { status, .. } => StatusClass::of(*status).may_have_applied(),
         TransportOutcome::TransportError { request_sent, .. }
+        | TransportOutcome::LocalFailure { request_sent, .. }
         | TransportOutcome::DeadlineExceeded { request_sent } => request_sent.may_have_arrived(),
     };
     last || result.may_have_applied_before
 }
 
-/// What it says about the first region that the second has answered for it. Apply it beside the effects of
-/// the answer.
+/// What it says about the first region that another has answered for it while it was silent. Apply it beside the
+/// effects of the answer.
 pub fn hedge_win_effects(
     operation: &CosmosOperation,
     retry_state: &OperationRetryState,

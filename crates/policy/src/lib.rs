@@ -16,11 +16,12 @@
 //! | where does this attempt go? | [`resolve_endpoint`] |
 //! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`SessionContainer`] |
 //! | what is sent? | [`build_transport_request`] |
-//! | is a second region asked? | [`plan_hedge`], [`LatencyWindow`] |
+//! | is a second region asked? | [`plan_hedge`], [`HedgeBudget`], [`LatencyWindow`] |
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
 //! | is the try repeated on the spot? | [`evaluate_transport_retry`] |
 //! | what does the operation do next? | [`evaluate_transport_result`] |
 //! | what has been learnt? | [`LocationSnapshot::after`] |
+//! | is the account read anew? | [`AccountReads`] |
 
 mod account_state;
 mod backoff;
@@ -33,6 +34,7 @@ mod location;
 mod moment;
 mod operation;
 mod partition_state;
+mod refresh;
 mod region_order;
 mod retry_state;
 mod routing;
@@ -49,14 +51,15 @@ pub use account_state::{
     UnavailableReason, apply_endpoint_probe, build_account_endpoint_state, expire_unavailable_endpoints,
     mark_endpoint_unavailable, refresh_account_endpoint_state,
 };
-pub use deadline::{Deadline, MIN_ATTEMPT_TIMEOUT, attempt_timeout};
+pub use deadline::{AttemptLimits, Deadline, MIN_ATTEMPT_TIMEOUT, attempt_timeout};
 pub use endpoint::{CosmosEndpoint, EndpointError, EndpointKind};
 pub use evaluate::{
     AbortKind, Attempt, OperationAction, RetryLimits, StaleCache, StatusClass, evaluate_transport_result,
 };
 pub use hedging::{
-    HEDGING_CEILING, HEDGING_FLOOR, HedgeContext, HedgeLeg, HedgePlan, INITIAL_HEDGING_THRESHOLD,
-    MIN_HEDGING_SAMPLES, hedge_win_effects, hedging_threshold, pick_hedge_result, plan_hedge, settles_hedge,
+    HEDGING_CEILING, HEDGING_FLOOR, HedgeBudget, HedgeContext, HedgePick, HedgePlan, HedgeSettings,
+    INITIAL_HEDGING_THRESHOLD, MAX_HEDGE_LEGS, MIN_HEDGING_SAMPLES, hedge_win_effects, hedging_threshold,
+    pick_hedge_result, plan_hedge, settles_hedge,
 };
 pub use latency::{LATENCY_BUCKETS, LatencyWindow, ObservedLatency, latency_bucket, latency_quantile};
 pub use location::{Effects, LocationEffect, LocationSnapshot};
@@ -66,11 +69,13 @@ pub use operation::{
 };
 pub use partition_state::{
     FailoverMechanism, MAX_TRACKED_PARTITIONS, PROBE_LIFETIME, PartitionEndpointState,
-    PartitionFailoverConfig, PartitionFailoverEntry, PartitionHealth, ProbeTicket, TOLERATED_HEDGE_WINS,
-    UNASKED_CANDIDATE_LIFETIME, UnavailablePartition, abandon_probe, begin_probe, expire_partition_overrides,
-    fail_probe, is_eligible_for_ppaf, is_eligible_for_ppcb, mark_partition_unavailable, mechanism_for,
-    record_hedge_win, reset_hedge_wins, succeed_probe,
+    PartitionFailoverConfig, PartitionFailoverEntry, PartitionHealth, PartitionMove, ProbeTicket,
+    TOLERATED_HEDGE_WINS, UNASKED_CANDIDATE_LIFETIME, UnavailablePartition, abandon_probe, begin_probe,
+    expire_partition_overrides, fail_probe, is_eligible_for_ppaf, is_eligible_for_ppcb,
+    mark_partition_unavailable, mechanism_for, move_partition, record_hedge_win, reset_hedge_wins,
+    succeed_probe,
 };
+pub use refresh::{AccountReads, AccountRefresh};
 pub use region_order::{RegionPreferences, order_endpoints};
 pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, SessionRetryProgress};
 pub use routing::{PartitionOverride, Probe, RoutingDecision, resolve_endpoint, resolve_hedge_endpoint};

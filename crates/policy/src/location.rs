@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use crate::account_state::{mark_endpoint, refresh_account_endpoint_state};
 use crate::partition_state::{
-    abandon_probe, fail_probe, mark_partition_unavailable, record_hedge_win, reset_hedge_wins, succeed_probe,
+    abandon_probe, fail_probe, mark_partition_unavailable, move_partition, record_hedge_win,
+    reset_hedge_wins, succeed_probe,
 };
 use crate::{
     AccountEndpointState, CosmosEndpoint, Moment, PartitionEndpointState, PartitionFailoverConfig,
-    PartitionId, ProbeTicket, Unavailability, UnavailablePartition, UnavailableReason,
+    PartitionId, PartitionMove, ProbeTicket, Unavailability, UnavailablePartition, UnavailableReason,
 };
 
 /// What routing knows at one moment.
@@ -41,6 +42,8 @@ pub enum LocationEffect {
     },
     /// A partition has failed at an endpoint.
     MarkPartitionUnavailable(UnavailablePartition),
+    /// A partition's writes have been found in another region than before.
+    MovePartition(PartitionMove),
     /// A second region has answered for a slow first one.
     RecordHedgeWin(UnavailablePartition),
     /// A first region that had been slow has answered in time.
@@ -61,11 +64,11 @@ impl LocationSnapshot {
         Self { account: Arc::new(account), partitions: Arc::new(partitions) }
     }
 
-    /// This snapshot after the account has described itself anew.
+    /// This snapshot after the account, asked at this moment, has described itself anew.
     #[must_use]
-    pub fn refreshed(&self, newer: AccountEndpointState) -> Self {
+    pub fn refreshed(&self, newer: AccountEndpointState, asked: Moment) -> Self {
         let partitions = self.partitions.with_account_flag(newer.per_partition_failover_enabled);
-        let account = refresh_account_endpoint_state(&self.account, newer);
+        let account = refresh_account_endpoint_state(&self.account, newer, asked);
         Self { account: Arc::new(account), partitions: Arc::new(partitions) }
     }
 
@@ -82,6 +85,9 @@ impl LocationSnapshot {
             }
             LocationEffect::MarkPartitionUnavailable(failed) => {
                 self.with_partitions(mark_partition_unavailable(partitions, account, failed, now))
+            }
+            LocationEffect::MovePartition(moved) => {
+                self.with_partitions(move_partition(partitions, account, moved, now))
             }
             LocationEffect::RecordHedgeWin(slow) => {
                 self.with_partitions(record_hedge_win(partitions, account, slow, now))
@@ -165,7 +171,7 @@ mod tests {
         let mut properties = properties(2, false);
         properties.enable_per_partition_failover_behavior = Some(true);
         let newer = build_account_endpoint_state(&properties, &AccountConfig::default(), global()).unwrap();
-        let after = before.refreshed(newer);
+        let after = before.refreshed(newer, at(1));
         assert!(after.partitions.per_partition_automatic_failover_enabled);
         assert!(after.partitions.per_partition_circuit_breaker_enabled);
         assert!(after.account.unavailability(&endpoint(0), Access::Read, at(1)).is_some());
@@ -173,16 +179,18 @@ mod tests {
 
     #[test]
     fn a_failure_goes_to_the_mechanism_that_the_request_falls_under() {
-        for (access, mechanism) in [
-            (Access::Write, FailoverMechanism::AutomaticFailover),
-            (Access::Read, FailoverMechanism::CircuitBreaker),
+        let failed =
+            UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access: Access::Read };
+        let moved =
+            PartitionMove { partition: partition("0"), failed: vec![endpoint(0)], confirmed: endpoint(1) };
+        for (effect, mechanism) in [
+            (LocationEffect::MovePartition(moved), FailoverMechanism::AutomaticFailover),
+            (LocationEffect::MarkPartitionUnavailable(failed), FailoverMechanism::CircuitBreaker),
         ] {
-            let failed = UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access };
-            let effect = LocationEffect::MarkPartitionUnavailable(failed);
             let after = snapshot(2, false).after(&effect, at(0)).unwrap();
             for one in FailoverMechanism::ALL {
                 let found = after.partitions.entry(one, &partition("0"));
-                assert_eq!(found.is_some(), one == mechanism, "{access:?}");
+                assert_eq!(found.is_some(), one == mechanism, "{effect:?}");
             }
         }
     }

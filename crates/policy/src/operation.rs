@@ -241,6 +241,11 @@ impl CosmosOperation {
         names_a_version && self.operation_type.consumes_a_version() && !self.vouched
     }
 
+    /// Which latencies its own is compared with.
+    pub fn latency_kind(&self) -> LatencyKind {
+        if self.is_partitioned() { self.operation_type.item_latency_kind() } else { LatencyKind::Metadata }
+    }
+
     /// Whether it is for one physical partition: an item's, or the one that runs a stored procedure.
     ///
     /// Only such operations can be failed over partition by partition.

@@ -40,8 +40,8 @@ pub use eligibility::{FailoverMechanism, is_eligible_for_ppaf, is_eligible_for_p
 pub use entry::{PartitionFailoverEntry, PartitionHealth};
 pub use expire::{PROBE_LIFETIME, UNASKED_CANDIDATE_LIFETIME, expire_partition_overrides};
 pub use mark::{
-    TOLERATED_HEDGE_WINS, UnavailablePartition, mark_partition_unavailable, record_hedge_win,
-    reset_hedge_wins,
+    PartitionMove, TOLERATED_HEDGE_WINS, UnavailablePartition, mark_partition_unavailable, move_partition,
+    record_hedge_win, reset_hedge_wins,
 };
 pub use probe::{ProbeTicket, abandon_probe, begin_probe, fail_probe, succeed_probe};
 

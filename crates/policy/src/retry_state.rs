@@ -4,7 +4,8 @@
 
 use cosmonaut_wire::{CosmosStatus, RegionName};
 
-use crate::{CosmosEndpoint, PartitionId, RequestSentStatus};
+use crate::evaluate::StatusClass;
+use crate::{CosmosEndpoint, Moment, PartitionId, RequestSentStatus};
 
 /// What made an operation leave an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,39 @@ pub enum FailureCause {
     Status(CosmosStatus),
     /// The lack of one.
     Transport(RequestSentStatus),
+}
+
+impl FailureCause {
+    /// Whether the region said that it is not the one to ask. The account may be moving its writes.
+    pub(crate) fn is_refusal(self) -> bool {
+        match self {
+            Self::Status(status) => {
+                matches!(StatusClass::of(status), StatusClass::WriteForbidden | StatusClass::AccountNotFound)
+            }
+            Self::Transport(_) => false,
+        }
+    }
+
+    /// Whether it speaks against the partition there, rather than against the way to it.
+    pub(crate) fn blames_partition(self) -> bool {
+        match self {
+            Self::Status(status) => match StatusClass::of(status) {
+                StatusClass::WriteForbidden
+                | StatusClass::RequestTimeout
+                | StatusClass::Unavailable
+                | StatusClass::UnavailablePerhapsApplied => true,
+                StatusClass::AccountNotFound
+                | StatusClass::SessionNotAvailable
+                | StatusClass::ContainerStale
+                | StatusClass::PartitionMapStale
+                | StatusClass::Throttled
+                | StatusClass::RetryWith
+                | StatusClass::InternalServerError
+                | StatusClass::Final => false,
+            },
+            Self::Transport(_) => false,
+        }
+    }
 }
 
 /// An endpoint that an operation has left.
@@ -51,6 +85,8 @@ pub struct OperationRetryState {
     pub prefer_write_region: bool,
     /// Attempts that were failovers.
     pub failover_retry_count: u32,
+    /// Since when regions have refused the operation.
+    pub refused_since: Option<Moment>,
     /// Attempts for the session's sake.
     pub session_retry: SessionRetryProgress,
     /// Attempts after a cache was refreshed.

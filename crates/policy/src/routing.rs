@@ -80,7 +80,7 @@ pub fn resolve_endpoint(
     location: &LocationSnapshot,
     now: Moment,
 ) -> RoutingDecision {
-    let choice = Choice { operation, retry_state, location, now };
+    let choice = Choice::new(operation, retry_state, location, now);
     if let Some(endpoint) = choice.in_place() {
         return RoutingDecision::to(endpoint.clone());
     }
@@ -88,27 +88,27 @@ pub fn resolve_endpoint(
         return RoutingDecision::to(endpoint.clone());
     }
     match choice.tripped_entry() {
-        Some((partition, mechanism, entry)) => choice.around_failed_partition(partition, mechanism, entry),
+        Some((partition, entry)) => choice.around_failed_partition(partition, entry),
         None => RoutingDecision::to(choice.by_account(&[]).clone()),
     }
 }
 
-/// Where a second leg of a hedged attempt goes: the next endpoint in service that is not the first leg's and
-/// where the partition has not failed. `None` if there is none.
+/// Where the next leg of a hedged attempt goes: the first endpoint in service that was not asked yet and where the
+/// partition has not failed. `None` if there is none.
 pub fn resolve_hedge_endpoint(
     operation: &CosmosOperation,
     retry_state: &OperationRetryState,
     location: &LocationSnapshot,
-    primary: &RoutingDecision,
+    asked: &[CosmosEndpoint],
     now: Moment,
 ) -> Option<RoutingDecision> {
-    let choice = Choice { operation, retry_state, location, now };
-    let failed = choice.tripped_entry().map_or(&[][..], |(_, _, entry)| &entry.failed_endpoints);
+    let choice = Choice::new(operation, retry_state, location, now);
+    let failed = choice.tripped_entry().map_or(&[][..], |(_, entry)| &entry.failed_endpoints);
     let endpoint = location.account.endpoints_for(operation).iter().find(|endpoint| {
-        **endpoint != primary.endpoint
+        !asked.contains(endpoint)
             && !failed.contains(endpoint)
             && retry_state.left_at(endpoint).is_none()
-            && choice.is_usable(endpoint, None)
+            && choice.is_usable(endpoint)
     })?;
     Some(RoutingDecision::to(endpoint.clone()))
 }
@@ -119,12 +119,8 @@ pub(crate) fn endpoint_count(
     retry_state: &OperationRetryState,
     location: &LocationSnapshot,
 ) -> usize {
-    let (account, partitions) = (&location.account, &location.partitions);
-    let endpoints = match mechanism_for(partitions, account, operation) {
-        Some(FailoverMechanism::AutomaticFailover) => account.preferred_read_endpoints(),
-        Some(FailoverMechanism::CircuitBreaker) | None => account.endpoints_for(operation),
-    };
-    endpoints.iter().filter(|endpoint| !endpoint.is_in(&retry_state.excluded_regions)).count().max(1)
+    // When it is does not matter: endpoints out of service are counted too.
+    Choice::new(operation, retry_state, location, Moment::START).allowed_endpoints().count().max(1)
 }
 
 /// The question, with all that bears on it.
@@ -134,42 +130,66 @@ struct Choice<'a> {
     retry_state: &'a OperationRetryState,
     location: &'a LocationSnapshot,
     now: Moment,
+    /// The partition and how it is followed by itself, if it is.
+    followed: Option<(&'a PartitionId, FailoverMechanism)>,
 }
 
 impl<'a> Choice<'a> {
+    fn new(
+        operation: &'a CosmosOperation,
+        retry_state: &'a OperationRetryState,
+        location: &'a LocationSnapshot,
+        now: Moment,
+    ) -> Self {
+        let followed = retry_state.partition.as_ref().and_then(|partition| {
+            let mechanism = mechanism_for(&location.partitions, &location.account, operation)?;
+            Some((partition, mechanism))
+        });
+        Self { operation, retry_state, location, now, followed }
+    }
+
     fn account(self) -> &'a AccountEndpointState {
         &self.location.account
     }
 
-    /// Whether an endpoint is allowed and in service.
-    fn is_usable(self, endpoint: &CosmosEndpoint, mechanism: Option<FailoverMechanism>) -> bool {
-        if endpoint.is_in(&self.retry_state.excluded_regions) {
-            return false;
-        }
-        match self.unavailability(endpoint) {
-            None => true,
-            // All but one region refuse writes as a matter of course on such accounts. It says nothing about
-            // a partition whose writes the service has moved there.
-            Some(mark) => {
-                mechanism == Some(FailoverMechanism::AutomaticFailover)
-                    && mark.reason == UnavailableReason::WriteForbidden
-            }
-        }
+    fn is_followed_by(self, mechanism: FailoverMechanism) -> bool {
+        self.followed.is_some_and(|(_, followed_by)| followed_by == mechanism)
     }
 
-    /// Why an endpoint is out of service for this operation. A single partition that fails there is no reason: the
-    /// others need not leave, and it leaves itself once it has failed too often.
-    fn unavailability(self, endpoint: &CosmosEndpoint) -> Option<&'a Unavailability> {
-        let mark = self.account().unavailability(endpoint, Access::of(self.operation), self.now)?;
-        let is_followed = || {
-            let mechanism = mechanism_for(&self.location.partitions, self.account(), self.operation);
-            self.retry_state.partition.is_some() && mechanism.is_some()
+    /// The endpoints that the operation may go to, in the order in which they are tried. Writes of a partition that
+    /// the service moves by itself may have gone to any region.
+    fn allowed_endpoints(self) -> impl Iterator<Item = &'a CosmosEndpoint> {
+        let usual = self.account().endpoints_for(self.operation);
+        let further = match self.is_followed_by(FailoverMechanism::AutomaticFailover) {
+            true => self.account().preferred_read_endpoints(),
+            false => &[],
         };
-        (mark.only.is_none() || !is_followed()).then_some(mark)
+        let further = further.iter().filter(|endpoint| !usual.contains(endpoint));
+        let excluded = &self.retry_state.excluded_regions;
+        usual.iter().chain(further).filter(|endpoint| !endpoint.is_in(excluded))
+    }
+
+    /// Whether an endpoint is allowed and in service.
+    fn is_usable(self, endpoint: &CosmosEndpoint) -> bool {
+        !endpoint.is_in(&self.retry_state.excluded_regions) && self.mark_against(endpoint).is_none()
+    }
+
+    /// Why an endpoint is out of service for this operation; `None` if it is in service.
+    fn mark_against(self, endpoint: &CosmosEndpoint) -> Option<&'a Unavailability> {
+        let mark = self.account().unavailability(endpoint, Access::of(self.operation), self.now)?;
+        // One partition has failed there. The others stay, and that one leaves by its own entry.
+        let is_one_partitions = mark.only.is_some() && self.followed.is_some();
+        // All regions but one refuse writes. That says nothing about a partition whose writes the service moves.
+        let is_others_refusal = mark.reason == UnavailableReason::WriteForbidden
+            && self.is_followed_by(FailoverMechanism::AutomaticFailover);
+        match is_one_partitions || is_others_refusal {
+            true => None,
+            false => Some(mark),
+        }
     }
 
     fn in_place(self) -> Option<&'a CosmosEndpoint> {
-        self.retry_state.pinned.as_ref().filter(|endpoint| self.is_usable(endpoint, None))
+        self.retry_state.pinned.as_ref().filter(|endpoint| self.is_usable(endpoint))
     }
 
     /// The region that takes this partition's writes, if that is where a session's read should go.
@@ -184,34 +204,31 @@ impl<'a> Choice<'a> {
             Some(entry) => Some(&entry.current_endpoint),
             None => self.account().preferred_write_endpoints().first(),
         };
-        endpoint
-            .filter(|endpoint| self.is_usable(endpoint, None) && self.retry_state.left_at(endpoint).is_none())
+        endpoint.filter(|endpoint| self.is_usable(endpoint) && self.retry_state.left_at(endpoint).is_none())
     }
 
-    /// The entry of this operation's partition, if such requests are served from elsewhere.
-    fn tripped_entry(self) -> Option<(&'a PartitionId, FailoverMechanism, &'a PartitionFailoverEntry)> {
-        let partition = self.retry_state.partition.as_ref()?;
+    /// The entry of this operation's partition, and how it is known, if such requests are served from elsewhere.
+    fn tripped_entry(self) -> Option<((&'a PartitionId, FailoverMechanism), &'a PartitionFailoverEntry)> {
+        let (partition, mechanism) = self.followed?;
         let partitions = &self.location.partitions;
-        let mechanism = mechanism_for(partitions, self.account(), self.operation)?;
         let entry = partitions.entry(mechanism, partition)?;
         entry
             .is_tripped_for(mechanism, Access::of(self.operation), &partitions.config)
-            .then_some((partition, mechanism, entry))
+            .then_some(((partition, mechanism), entry))
     }
 
     fn around_failed_partition(
         self,
-        partition: &PartitionId,
-        mechanism: FailoverMechanism,
+        (partition, mechanism): (&PartitionId, FailoverMechanism),
         entry: &PartitionFailoverEntry,
     ) -> RoutingDecision {
         let original = &entry.first_failed_endpoint;
-        if self.probe_is_due(entry) && self.is_usable(original, Some(mechanism)) {
+        if self.probe_is_due(entry) && self.is_usable(original) {
             let probe = Probe::Proposed { partition: partition.clone(), mechanism };
             return RoutingDecision { probe, ..RoutingDecision::to(original.clone()) };
         }
         let current = &entry.current_endpoint;
-        if !self.is_usable(current, Some(mechanism)) || self.retry_state.left_at(current).is_some() {
+        if !self.is_usable(current) || self.retry_state.left_at(current).is_some() {
             return RoutingDecision::to(self.by_account(&entry.failed_endpoints).clone());
         }
         let partition_override =
@@ -232,16 +249,14 @@ impl<'a> Choice<'a> {
 
     /// The best endpoint by the account alone; `avoid` are the endpoints where the partition has failed.
     fn by_account(self, avoid: &[CosmosEndpoint]) -> &'a CosmosEndpoint {
-        let account = self.account();
-        let own = &account.default_endpoint;
-        let endpoints = account.endpoints_for(self.operation);
-        let allowed = || endpoints.iter().filter(|one| !one.is_in(&self.retry_state.excluded_regions));
-        let Some(best) = allowed().min_by_key(|endpoint| self.rank(endpoint, avoid)) else {
+        let own = &self.account().default_endpoint;
+        let Some(best) = self.allowed_endpoints().min_by_key(|endpoint| self.rank(endpoint, avoid)) else {
             return own;
         };
         // The account's own endpoint leads to whatever region is its hub now. It cannot tell where it leads,
         // so it is no choice for an operation that excludes regions.
-        let own_is_choice = self.retry_state.excluded_regions.is_empty() && !endpoints.contains(own);
+        let own_is_choice = self.retry_state.excluded_regions.is_empty()
+            && !self.account().endpoints_for(self.operation).contains(own);
         if own_is_choice && self.rank(own, &[]) < self.rank(best, avoid) { own } else { best }
     }
 
@@ -250,7 +265,7 @@ impl<'a> Choice<'a> {
         if let Some(place) = self.retry_state.left_at(endpoint) {
             return Rank::Left(place);
         }
-        match self.unavailability(endpoint) {
+        match self.mark_against(endpoint) {
             None if avoid.contains(endpoint) => Rank::PartitionFailed,
             None => Rank::InService,
             Some(mark) => Rank::OutOfService(mark.since),

@@ -8,7 +8,7 @@ mod tests;
 
 use std::time::Duration;
 
-use cosmonaut_options::ThrottlingRetryOptionsView;
+use cosmonaut_options::{RetryLimitOptionsView, ThrottlingRetryOptionsView};
 use cosmonaut_wire::headers;
 use http::HeaderMap;
 
@@ -23,7 +23,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// often works; if it does not, another region is the better choice.
 pub const MAX_SHARD_RETRIES: u32 = 1;
 
-/// What a transport attempt remembers from try to try. Each leg of a hedged request has its own.
+/// What an operation remembers of its tries. The budget for throttling is the operation's, however many attempts it
+/// makes; each leg of a hedged attempt continues from what was left before it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThrottleRetryState {
     /// Repeats after throttling so far.
@@ -36,23 +37,53 @@ pub struct ThrottleRetryState {
     pub max_wait_time: Duration,
     /// By how much waits grow when the service does not say how long.
     pub backoff_factor: f64,
-    /// Repeats over another connection so far.
+    /// Tries of the operation that got no answer.
+    pub lost_tries: u32,
+    /// Repeats over another connection in this attempt.
     pub shard_retry_count: u32,
-    /// Whether an earlier try may have been applied.
+    /// Whether an earlier try of this attempt may have been applied.
     pub may_have_applied: bool,
 }
 
 impl ThrottleRetryState {
     /// The state before the first try.
-    pub fn from_options(options: &ThrottlingRetryOptionsView<'_>) -> Self {
+    pub fn from_options(
+        options: &ThrottlingRetryOptionsView<'_>,
+        limits: &RetryLimitOptionsView<'_>,
+    ) -> Self {
         Self {
             attempt_count: 0,
-            max_attempts: options.max_attempts(),
+            max_attempts: limits.max_throttling_retries().unwrap_or_else(|| options.max_attempts()),
             cumulative_delay: Duration::ZERO,
-            max_wait_time: options.max_cumulative_wait(),
+            max_wait_time: limits.max_throttling_wait().unwrap_or_else(|| options.max_cumulative_wait()),
             backoff_factor: options.backoff_factor(),
+            lost_tries: 0,
             shard_retry_count: 0,
             may_have_applied: false,
+        }
+    }
+
+    /// The state after a try that ended like this.
+    #[must_use]
+    pub fn after_try(&self, outcome: &TransportOutcome) -> Self {
+        let is_lost = matches!(outcome, TransportOutcome::TransportError { .. });
+        Self { lost_tries: self.lost_tries.saturating_add(u32::from(is_lost)), ..*self }
+    }
+
+    /// The state before the operation's next attempt: what was spent stays spent.
+    #[must_use]
+    pub fn for_next_attempt(&self) -> Self {
+        Self { shard_retry_count: 0, may_have_applied: false, ..*self }
+    }
+
+    /// The state after an attempt of two legs: what either has spent.
+    #[must_use]
+    pub fn joined(&self, other: &Self) -> Self {
+        Self {
+            attempt_count: self.attempt_count.max(other.attempt_count),
+            cumulative_delay: self.cumulative_delay.max(other.cumulative_delay),
+            lost_tries: self.lost_tries.max(other.lost_tries),
+            ..*self
         }
     }
 }
@@ -105,6 +136,7 @@ pub fn evaluate_transport_retry(attempted: &TransportTry<'_>, now: Moment, chanc
         }
         TransportOutcome::Success { .. }
         | TransportOutcome::HttpError { .. }
+        | TransportOutcome::LocalFailure { .. }
         | TransportOutcome::DeadlineExceeded { .. } => ThrottleAction::Propagate,
     }
 }

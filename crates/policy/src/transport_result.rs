@@ -61,6 +61,14 @@ pub enum TransportOutcome {
         /// Whether the server may have seen the request.
         request_sent: RequestSentStatus,
     },
+    /// This side failed: no credential, an answer over the client's own limit, a certificate that it does not
+    /// trust. No endpoint is to blame, and no repeat would end otherwise.
+    LocalFailure {
+        /// What happened.
+        error: SharedError,
+        /// Whether the server may have seen the request.
+        request_sent: RequestSentStatus,
+    },
     /// The operation's deadline passed.
     DeadlineExceeded {
         /// Whether the server may have seen the request.
@@ -107,7 +115,9 @@ impl TransportResult {
         match &self.outcome {
             TransportOutcome::Success { status, headers, .. }
             | TransportOutcome::HttpError { status, headers, .. } => Some((*status, headers)),
-            TransportOutcome::TransportError { .. } | TransportOutcome::DeadlineExceeded { .. } => None,
+            TransportOutcome::TransportError { .. }
+            | TransportOutcome::LocalFailure { .. }
+            | TransportOutcome::DeadlineExceeded { .. } => None,
         }
     }
 }

@@ -12,8 +12,9 @@ use crate::{CosmosOptions, HttpProtocol, ProxyUri, ShardingOptions};
 #[derive(Clone, Debug, PartialEq, CosmosOptions)]
 #[options(layers(runtime, account))]
 pub struct ConnectionOptions {
-    /// How long one attempt at a request may take.
-    #[option(env = "AZURE_COSMOS_REQUEST_TIMEOUT", default = Duration::from_secs(60), check = some_time)]
+    /// How long one attempt at a request may take at most. Reads, metadata and query plans get less at first, and
+    /// more with each attempt.
+    #[option(env = "AZURE_COSMOS_REQUEST_TIMEOUT", default = Duration::from_secs(65), check = some_time)]
     pub request_timeout: Option<Duration>,
 
     /// How long establishing a connection may take, TLS included.
@@ -39,7 +40,8 @@ pub struct ConnectionOptions {
     #[option(default = false)]
     pub accept_invalid_certs: Option<bool>,
 
-    /// Whether data-plane requests go to the account's thin-client endpoints, where it has them.
+    /// Whether data-plane requests go to the account's thin-client endpoints. The driver does not speak their
+    /// protocol yet, and refuses to start if this is set.
     #[option(env = "AZURE_COSMOS_USE_THIN_CLIENT", default = false)]
     pub use_thin_client: Option<bool>,
 

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::check::{expect, some_time};
 use crate::value::{duration, render_as_display};
 use crate::{CosmosOptions, EnvValue, Expected, OptionValue};
 
@@ -25,6 +26,24 @@ pub struct HedgingOptions {
         copy
     )]
     pub hedging_threshold: Option<HedgingThreshold>,
+
+    /// How long each further region has before the next one is asked, or until it fails.
+    #[option(default = Duration::from_millis(500), check = some_time)]
+    pub hedging_step: Option<Duration>,
+
+    /// How many regions are asked at most, the first included: 1 to 4. At 1 nothing is hedged.
+    #[option(default = 3, check = region_count)]
+    pub max_hedged_regions: Option<u32>,
+
+    /// Whether writes are hedged, on accounts where every region takes them. A write whose first answer came from
+    /// one region may still be applied by the other later. The driver's own next write with the same partition
+    /// key waits for that; a write of another process does not.
+    #[option(env = "AZURE_COSMOS_WRITE_HEDGING_ENABLED", env_override, default = true)]
+    pub write_hedging_enabled: Option<bool>,
+}
+
+fn region_count(regions: &u32) -> Result<(), Expected> {
+    expect((1..=4).contains(regions), "a number of regions from 1 to 4")
 }
 
 /// How long to wait for one region before asking another as well.

@@ -30,8 +30,8 @@ pub struct RequestOptions {
     /// The throughput bucket that the request draws from.
     pub throughput_bucket: Option<usize>,
 
-    /// How long the whole operation may take, every retry included.
-    #[option(env = "AZURE_COSMOS_END_TO_END_TIMEOUT", check = some_time)]
+    /// How long the whole operation may take: every retry, look-up and token included.
+    #[option(env = "AZURE_COSMOS_END_TO_END_TIMEOUT", default = Duration::from_secs(120), check = some_time)]
     pub end_to_end_timeout: Option<Duration>,
 
     /// Further headers. Those of all layers are sent; of one header, the highest layer's.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::check::growth_factor;
+use crate::check::{growth_factor, some_time};
 use crate::{CosmosOptions, PartitionFailoverOptions};
 
 /// What the driver retries. Layers: runtime, account.
@@ -50,6 +50,39 @@ impl RetryOptionsView<'_> {
             .or(self.enable_remote_region_preferred_for_session_retry())
             .unwrap_or(false)
     }
+}
+
+/// How often one operation is retried, and for how long. Layers: runtime, account, operation.
+#[derive(Clone, Debug, PartialEq, CosmosOptions)]
+#[options(layers(runtime, account, operation))]
+pub struct RetryLimitOptions {
+    /// How often an operation goes on in another region, or round all regions again. Every region is tried once
+    /// without a wait.
+    #[option(default = 10)]
+    pub max_failover_retries: Option<u32>,
+
+    /// How long a write that every region refuses (403/3) is tried again: a failover of the account takes minutes.
+    /// The end-to-end timeout ends it sooner.
+    #[option(env = "AZURE_COSMOS_WRITE_FAILOVER_PATIENCE", default = Duration::from_secs(300))]
+    pub write_failover_patience: Option<Duration>,
+
+    /// The first wait before all regions are tried again. Each further wait is twice as long.
+    #[option(default = Duration::from_millis(100), check = some_time)]
+    pub first_failover_delay: Option<Duration>,
+
+    /// The longest wait before all regions are tried again.
+    #[option(default = Duration::from_secs(1), check = some_time)]
+    pub longest_failover_delay: Option<Duration>,
+
+    /// How often an operation is repeated that met another one on the same item (449).
+    #[option(default = 9)]
+    pub max_conflict_retries: Option<u32>,
+
+    /// How often a throttled operation (429) is repeated. Unset, `ThrottlingRetryOptions` decides.
+    pub max_throttling_retries: Option<u32>,
+
+    /// How long all waits of a throttled operation may take together. Unset, `ThrottlingRetryOptions` decides.
+    pub max_throttling_wait: Option<Duration>,
 }
 
 /// Reads that a region cannot answer yet in this session. Layers: runtime, account.

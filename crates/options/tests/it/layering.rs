@@ -111,7 +111,7 @@ fn a_nested_group_is_resolved_field_by_field() {
     assert_eq!((pool.max_idle_per_host(), pool.max_idle_per_host_source()), (100, Layer::Default));
     assert_eq!(
         (view.request_timeout(), view.request_timeout_source()),
-        (Duration::from_secs(60), Layer::Default)
+        (Duration::from_secs(65), Layer::Default)
     );
 }
 

@@ -1,7 +1,4 @@
-use cosmonaut_wire::{RegionName, ResourcePath};
-
 use super::*;
-use crate::OperationType;
 use crate::testing::{self, at, endpoint};
 use UnavailableReason::*;
 
@@ -75,30 +72,26 @@ fn a_refresh_keeps_what_is_known_of_endpoints_that_are_still_there() {
     let three = testing::account(3, false);
     let marked = mark_endpoint_unavailable(&three, &endpoint(0), ServiceUnavailable, at(0));
     let marked = mark_endpoint_unavailable(&marked, &endpoint(2), ServiceUnavailable, at(0));
-    let refreshed = refresh_account_endpoint_state(&marked, testing::account(2, false));
+    let refreshed = refresh_account_endpoint_state(&marked, testing::account(2, false), at(1));
     assert!(refreshed.unavailability(&endpoint(0), Access::Read, at(1)).is_some());
     assert_eq!(refreshed.out_for_reads.len(), 1);
 }
 
 #[test]
-fn thin_client_endpoints_are_for_items_and_only_if_asked_for() {
-    let mut properties = testing::properties(2, false);
-    let thin = vec![AccountLocation::new("thin", "https://thin.example")];
-    properties.thin_client_readable_locations = Some(thin.clone());
-    properties.thin_client_writable_locations = Some(thin.clone());
-    let item = testing::operation(OperationType::Read);
-    let database = CosmosOperation::new(OperationType::Read, ResourcePath::database("d").unwrap());
-    for (use_thin_client, expected) in [(false, "region0"), (true, "thin")] {
-        let config = AccountConfig { use_thin_client, ..AccountConfig::default() };
-        let state = build_account_endpoint_state(&properties, &config, testing::global()).unwrap();
-        let first = |operation| state.endpoints_for(operation)[0].region().unwrap().clone();
-        assert_eq!(first(&item), RegionName::from(expected));
-        assert_eq!(first(&database), RegionName::from("region0"));
+fn what_a_region_said_about_the_account_holds_until_the_account_says_otherwise() {
+    let account = testing::account(2, false);
+    for (reason, index, asked, stays) in [
+        (WriteForbidden, 0, 10, false),
+        (WriteForbidden, 0, 0, true),
+        (WriteForbidden, 1, 10, true),
+        (AccountNotFound, 1, 10, false),
+        (ServiceUnavailable, 0, 10, true),
+    ] {
+        let marked = mark_endpoint_unavailable(&account, &endpoint(index), reason, at(5));
+        let refreshed = refresh_account_endpoint_state(&marked, account.clone(), at(asked));
+        let found = refreshed.unavailability(&endpoint(index), Access::Write, at(11)).is_some();
+        assert_eq!(found, stays, "{reason:?} of {index}, asked at {asked}");
     }
-    properties.thin_client_writable_locations = Some(Vec::new());
-    let config = AccountConfig { use_thin_client: true, ..AccountConfig::default() };
-    let state = build_account_endpoint_state(&properties, &config, testing::global()).unwrap();
-    assert_eq!(state.preferred_read_endpoints()[0], endpoint(0), "only one of the two lists");
 }
 
 #[test]

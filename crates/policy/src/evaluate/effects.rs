@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use cosmonaut_wire::CosmosStatus;
+
 use super::{Attempt, Evaluation};
 use crate::partition_state::mechanism_for;
 use crate::{
-    Access, Effects, FailoverMechanism, LocationEffect, Probe, ProbeTicket, UnavailablePartition,
-    UnavailableReason,
+    Access, CosmosEndpoint, Effects, FailoverMechanism, LocationEffect, PartitionMove, Probe, ProbeTicket,
+    UnavailablePartition, UnavailableReason,
 };
 
 /// A deadline that passes after this long without an answer counts against the partition.
@@ -32,13 +34,26 @@ impl Evaluation<'_> {
         effects.push(LocationEffect::CheckEndpoint(self.attempt.routing.endpoint.clone()));
     }
 
+    /// Whether the service moves the operation's partition by itself. What a failed attempt says about such a
+    /// partition counts only once another region has proved to have it.
+    pub(super) fn is_moved_by_the_service(&self) -> bool {
+        let Attempt { operation, retry_state, location, .. } = self.attempt;
+        retry_state.partition.is_some()
+            && mechanism_for(&location.partitions, &location.account, operation)
+                == Some(FailoverMechanism::AutomaticFailover)
+    }
+
     /// The partition has failed where it was sent. If that was a probe, the probe has failed; if the
     /// partition is not known, nothing is said about it.
     pub(super) fn push_partition(&self, effects: &mut Effects) {
         let Attempt { operation, routing, retry_state, .. } = self.attempt;
         if let Probe::UnderWay(ticket) = &routing.probe {
-            effects.push(LocationEffect::ProbeFailed(ticket.clone()));
-        } else if let Some(partition) = retry_state.partition.clone().filter(|_| operation.is_partitioned()) {
+            return effects.push(LocationEffect::ProbeFailed(ticket.clone()));
+        }
+        if self.is_moved_by_the_service() {
+            return;
+        }
+        if let Some(partition) = retry_state.partition.clone().filter(|_| operation.is_partitioned()) {
             let (endpoint, access) = (routing.endpoint.clone(), Access::of(operation));
             let failed = UnavailablePartition { partition, endpoint, access };
             effects.push(LocationEffect::MarkPartitionUnavailable(failed));
@@ -69,6 +84,7 @@ impl Evaluation<'_> {
 
     pub(super) fn success_effects(&self) -> Effects {
         let mut effects = self.probe_succeeded();
+        self.push_move(&mut effects);
         let Attempt { routing, retry_state, location, .. } = self.attempt;
         let Some(partition) = &retry_state.partition else { return effects };
         let entry = location.partitions.entry(FailoverMechanism::CircuitBreaker, partition);
@@ -78,6 +94,32 @@ impl Evaluation<'_> {
             effects.push(LocationEffect::ResetHedgeWins(partition.clone()));
         }
         effects
+    }
+
+    /// The answer stands. One about the item's own state proves as well as a success that the partition is there.
+    pub(super) fn final_effects(&self, status: CosmosStatus) -> Effects {
+        let mut effects = self.probe_succeeded();
+        if status.is_conflict() || status.is_precondition_failed() {
+            self.push_move(&mut effects);
+        }
+        effects
+    }
+
+    /// A region has proved to have the partition's writes after others had failed: it is known now that they have
+    /// moved, and from where.
+    fn push_move(&self, effects: &mut Effects) {
+        let Attempt { routing, retry_state, .. } = self.attempt;
+        if retry_state.failed_endpoints.is_empty() || !self.is_moved_by_the_service() {
+            return;
+        }
+        let Some(partition) = retry_state.partition.clone() else { return };
+        let confirmed = routing.endpoint.clone();
+        let blamed = retry_state.failed_endpoints.iter().filter(|failed| failed.cause.blames_partition());
+        let failed: Vec<CosmosEndpoint> =
+            blamed.map(|failed| failed.endpoint.clone()).filter(|endpoint| *endpoint != confirmed).collect();
+        if !failed.is_empty() {
+            effects.push(LocationEffect::MovePartition(PartitionMove { partition, failed, confirmed }));
+        }
     }
 
     /// The partition answered, even if with a no.

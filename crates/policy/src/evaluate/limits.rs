@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use cosmonaut_options::RetryOptionsView;
+use cosmonaut_options::{RetryLimitOptionsView, RetryOptionsView};
 
 /// How often what is retried, and how long the waits are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryLimits {
     /// Attempts elsewhere. Every region is tried at once, so this is for going round again.
     pub max_failover_retries: u32,
+    /// How long an operation goes on that every region refuses. A failover of the account takes minutes.
+    pub refusal_patience: Duration,
     /// Attempts after a cache was refreshed. A split takes seconds.
     pub max_stale_cache_retries: u32,
     /// Attempts after a 449.
@@ -31,6 +33,7 @@ impl Default for RetryLimits {
     fn default() -> Self {
         Self {
             max_failover_retries: 10,
+            refusal_patience: Duration::from_secs(300),
             max_stale_cache_retries: 8,
             max_retry_with: 9,
             max_in_region_session_retries: 1,
@@ -45,9 +48,14 @@ impl Default for RetryLimits {
 
 impl RetryLimits {
     /// What the options say.
-    pub fn from_options(options: &RetryOptionsView<'_>) -> Self {
+    pub fn from_options(options: &RetryOptionsView<'_>, limits: &RetryLimitOptionsView<'_>) -> Self {
         let session = options.session_retry();
         Self {
+            max_failover_retries: limits.max_failover_retries(),
+            refusal_patience: limits.write_failover_patience(),
+            max_retry_with: limits.max_conflict_retries(),
+            first_delay: limits.first_failover_delay(),
+            longest_delay: limits.longest_failover_delay(),
             max_in_region_session_retries: u32::try_from(session.max_in_region_retry_count())
                 .unwrap_or(u32::MAX),
             min_in_region_session_time: session.min_in_region_retry_time(),

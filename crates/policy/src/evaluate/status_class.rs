@@ -17,8 +17,11 @@ pub enum StatusClass {
     ContainerStale,
     /// 410/1002, 410/1007 and 410/1008: the partition is not where the client thinks.
     PartitionMapStale,
-    /// 429/3092, 503 and the other 410: the partition cannot answer here.
+    /// 429/3092, the other 410, and 503 with a sub-status that says so: the partition cannot answer here, and has
+    /// done nothing.
     Unavailable,
+    /// 502, 504 and the other 503: no answer can be had here, perhaps after doing what was asked.
+    UnavailablePerhapsApplied,
     /// 429 otherwise: too many requests.
     Throttled,
     /// 449: it met another operation on the same item.
@@ -28,6 +31,17 @@ pub enum StatusClass {
     /// Anything else: the answer stands.
     Final,
 }
+
+/// The sub-statuses of a 503 that a write can only get before it is applied.
+///
+/// | sub-status | meaning |
+/// | --- | --- |
+/// | 1022 | no lease |
+/// | 20001, 20009 | not sent: no connection, no address |
+/// | 20004, 20005 | not sent: the gateway was short of processors or threads |
+/// | 21001, 21002, 21003, 21004 | container, range, split, migration: the partition was elsewhere |
+/// | 21005, 21008 | the replica refused: 410, 503 |
+const NOT_APPLIED: [u32; 11] = [1022, 20001, 20004, 20005, 20009, 21001, 21002, 21003, 21004, 21005, 21008];
 
 impl StatusClass {
     /// The class of a status that is not a success.
@@ -41,12 +55,30 @@ impl StatusClass {
             status if status.is_system_resource_unavailable() => Self::Unavailable,
             status => match status.code().as_u16() {
                 408 => Self::RequestTimeout,
-                410 | 503 => Self::Unavailable,
+                410 => Self::Unavailable,
+                503 if NOT_APPLIED.contains(&status.sub_status()) => Self::Unavailable,
+                502..=504 => Self::UnavailablePerhapsApplied,
                 429 => Self::Throttled,
                 449 => Self::RetryWith,
                 500 => Self::InternalServerError,
                 _ => Self::Final,
             },
+        }
+    }
+
+    /// Whether a write that got such an answer may have been applied.
+    pub const fn may_have_applied(self) -> bool {
+        match self {
+            Self::RequestTimeout | Self::UnavailablePerhapsApplied | Self::InternalServerError => true,
+            Self::WriteForbidden
+            | Self::AccountNotFound
+            | Self::SessionNotAvailable
+            | Self::ContainerStale
+            | Self::PartitionMapStale
+            | Self::Unavailable
+            | Self::Throttled
+            | Self::RetryWith
+            | Self::Final => false,
         }
     }
 }

@@ -40,12 +40,19 @@ fn the_threshold_follows_the_99th_percentile_within_bounds() {
     }
 }
 
+const SETTINGS: HedgeSettings = HedgeSettings {
+    enabled: true,
+    writes_enabled: true,
+    threshold: HedgingThreshold::Dynamic { min: HEDGING_FLOOR, max: HEDGING_CEILING },
+    step: Duration::from_millis(500),
+    max_regions: 3,
+};
+
 struct Setup {
     operation: CosmosOperation,
     retry_state: OperationRetryState,
     location: LocationSnapshot,
-    enabled: bool,
-    threshold: HedgingThreshold,
+    settings: HedgeSettings,
     deadline: Option<Duration>,
     probe: bool,
 }
@@ -56,8 +63,7 @@ impl Setup {
             operation: operation(kind),
             retry_state: OperationRetryState::initial(Some(partition("0")), &[]),
             location: snapshot(2, false),
-            enabled: true,
-            threshold: HedgingThreshold::default(),
+            settings: SETTINGS,
             deadline: None,
             probe: false,
         }
@@ -74,8 +80,7 @@ impl Setup {
             retry_state: &self.retry_state,
             routing: &routing,
             location: &self.location,
-            enabled: self.enabled,
-            threshold: self.threshold,
+            settings: self.settings,
             observed: FAST,
             deadline: self.deadline.map(|timeout| Deadline::after(at(0), timeout)),
         };
@@ -87,11 +92,20 @@ impl Setup {
 fn only_what_may_be_sent_twice_is_hedged() {
     use OperationType::*;
     let (single, multi) = (snapshot(2, false), snapshot(2, true));
+    let reads_only = HedgeSettings { writes_enabled: false, ..SETTINGS };
+    let one_region = HedgeSettings { max_regions: 1, ..SETTINGS };
     let retried = OperationRetryState { failover_retry_count: 1, ..OperationRetryState::default() };
     for (case, setup, hedged) in [
         ("read", Setup::new(Read), true),
         ("query", Setup::new(Query), true),
-        ("off", Setup { enabled: false, ..Setup::new(Read) }, false),
+        ("off", Setup { settings: HedgeSettings { enabled: false, ..SETTINGS }, ..Setup::new(Read) }, false),
+        ("one region wanted", Setup { settings: one_region, ..Setup::new(Read) }, false),
+        ("writes off: read", Setup { settings: reads_only, ..Setup::new(Read) }, true),
+        (
+            "writes off: write",
+            Setup { settings: reads_only, location: multi.clone(), ..Setup::new(Create) },
+            false,
+        ),
         ("one region", Setup { location: snapshot(1, false), ..Setup::new(Read) }, false),
         ("retry", Setup { retry_state: retried, ..Setup::new(Read) }, false),
         ("probe", Setup { probe: true, ..Setup::new(Read) }, false),
@@ -105,7 +119,7 @@ fn only_what_may_be_sent_twice_is_hedged() {
         let plan = setup.plan();
         assert_eq!(plan.is_some(), hedged, "{case}");
         if let Some(plan) = plan {
-            assert_eq!((plan.after, plan.routing.endpoint), (ms(80), endpoint(1)), "{case}");
+            assert_eq!(plan, HedgePlan { after: ms(80), step: ms(500), legs: 2 }, "{case}");
         }
     }
 }
@@ -120,8 +134,20 @@ fn the_deadline_leaves_time_for_the_second_leg() {
         (HedgingThreshold::Static(ms(500)), 600, Some(500)),
         (HedgingThreshold::Static(ms(500)), 500, None),
     ] {
-        let setup = Setup { threshold, deadline: Some(ms(deadline)), ..Setup::new(OperationType::Read) };
+        let settings = HedgeSettings { threshold, ..SETTINGS };
+        let setup = Setup { settings, deadline: Some(ms(deadline)), ..Setup::new(OperationType::Read) };
         assert_eq!(setup.plan().map(|plan| plan.after), expected.map(ms), "{threshold} before {deadline} ms");
+    }
+}
+
+#[test]
+fn as_many_regions_are_asked_as_there_are_and_as_are_wanted() {
+    for (regions, max_regions, legs) in
+        [(1, 3, None), (2, 3, Some(2)), (3, 3, Some(3)), (5, 3, Some(3)), (5, 2, Some(2)), (9, 9, Some(4))]
+    {
+        let settings = HedgeSettings { max_regions, ..SETTINGS };
+        let setup = Setup { settings, location: snapshot(regions, false), ..Setup::new(OperationType::Read) };
+        assert_eq!(setup.plan().map(|plan| plan.legs), legs, "{regions} regions, {max_regions} wanted");
     }
 }
 
@@ -160,7 +186,8 @@ fn a_success_settles_the_race_and_so_does_a_final_answer_to_a_read() {
 
 #[test]
 fn of_two_failures_the_one_that_says_more_counts() {
-    use HedgeLeg::{Primary, Secondary};
+    const PRIMARY: usize = 0;
+    const SECONDARY: usize = 1;
     let (not_found, unavailable) = (CosmosStatus::NOT_FOUND, CosmosStatus::SERVICE_UNAVAILABLE);
     let late = || {
         TransportResult::new(
@@ -170,14 +197,15 @@ fn of_two_failures_the_one_that_says_more_counts() {
     };
     let read = operation(OperationType::Read);
     for (case, primary, secondary, expected) in [
-        ("equals", answered(unavailable), answered(unavailable), Primary),
-        ("final beats retryable", answered(unavailable), answered(not_found), Secondary),
-        ("an answer beats none", lost(RequestSentStatus::Sent), answered(unavailable), Secondary),
-        ("none loses", answered(unavailable), lost(RequestSentStatus::Sent), Primary),
-        ("a lost one beats a late one", late(), lost(RequestSentStatus::Sent), Secondary),
-        ("success beats all", answered(not_found), answered(CosmosStatus::OK), Secondary),
+        ("equals", answered(unavailable), answered(unavailable), PRIMARY),
+        ("final beats retryable", answered(unavailable), answered(not_found), SECONDARY),
+        ("an answer beats none", lost(RequestSentStatus::Sent), answered(unavailable), SECONDARY),
+        ("none loses", answered(unavailable), lost(RequestSentStatus::Sent), PRIMARY),
+        ("a lost one beats a late one", late(), lost(RequestSentStatus::Sent), SECONDARY),
+        ("success beats all", answered(not_found), answered(CosmosStatus::OK), SECONDARY),
     ] {
-        assert_eq!(pick_hedge_result(&read, primary, secondary).0, expected, "{case}");
+        let pick = pick_hedge_result(&read, &[primary, secondary]).unwrap();
+        assert_eq!(pick, HedgePick { place: expected, in_doubt: false }, "{case}");
     }
 }
 
@@ -187,12 +215,13 @@ fn the_result_knows_whether_the_other_leg_may_have_been_applied() {
     for (case, kind, other, expected) in [
         ("sent write", OperationType::Create, lost(Sent), true),
         ("write not sent", OperationType::Create, lost(NotSent), false),
-        ("write refused", OperationType::Create, answered(CosmosStatus::SERVICE_UNAVAILABLE), false),
+        ("write refused", OperationType::Create, answered(CosmosStatus::WRITE_FORBIDDEN), false),
+        ("write lost inside", OperationType::Create, answered(CosmosStatus::SERVICE_UNAVAILABLE), true),
         ("write timed out", OperationType::Create, answered(CosmosStatus::REQUEST_TIMEOUT), true),
         ("read", OperationType::Read, lost(Sent), false),
     ] {
-        let (_, best) = pick_hedge_result(&operation(kind), other, answered(CosmosStatus::CONFLICT));
-        assert_eq!(best.may_have_applied_before, expected, "{case}");
+        let results = [other, answered(CosmosStatus::CONFLICT)];
+        assert_eq!(pick_hedge_result(&operation(kind), &results).unwrap().in_doubt, expected, "{case}");
     }
 }
 

@@ -46,11 +46,13 @@ pub enum LatencyKind {
     PointWrite,
     /// As much is done as the caller put in: batches, stored procedures.
     Program,
+    /// What the account keeps about itself: containers, partitions.
+    Metadata,
 }
 
 impl LatencyKind {
     /// Every kind; `kind as usize` is its place here.
-    pub const ALL: [Self; 4] = [Self::PointRead, Self::Page, Self::PointWrite, Self::Program];
+    pub const ALL: [Self; 5] = [Self::PointRead, Self::Page, Self::PointWrite, Self::Program, Self::Metadata];
 }
 
 impl OperationType {
@@ -107,8 +109,8 @@ impl OperationType {
         }
     }
 
-    /// Which latencies its own is compared with.
-    pub const fn latency_kind(self) -> LatencyKind {
+    /// Which latencies its own is compared with, if it is about items.
+    pub(super) const fn item_latency_kind(self) -> LatencyKind {
         match self {
             Self::Read | Self::Head => LatencyKind::PointRead,
             Self::Query | Self::QueryPlan | Self::ReadFeed | Self::ChangeFeed => LatencyKind::Page,

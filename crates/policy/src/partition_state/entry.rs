@@ -107,6 +107,18 @@ impl PartitionFailoverEntry {
         *count = count.saturating_add(1);
     }
 
+    /// Moves to an endpoint that has proved to have the partition, away from those that have not.
+    pub(super) fn move_to(&mut self, confirmed: &CosmosEndpoint, failed: &[CosmosEndpoint], now: Moment) {
+        for endpoint in failed {
+            if !self.failed_endpoints.contains(endpoint) {
+                self.failed_endpoints.push(endpoint.clone());
+            }
+        }
+        self.failed_endpoints.retain(|endpoint| endpoint != confirmed);
+        self.current_endpoint = confirmed.clone();
+        self.last_failure_time = now;
+    }
+
     /// Moves on to the first endpoint that has not failed. `false` if there is none.
     ///
     /// A failure of an endpoint that the partition has already left changes nothing: another request reported

@@ -22,20 +22,63 @@ pub struct UnavailablePartition {
     pub access: Access,
 }
 
+/// A partition whose writes were found elsewhere, after they had failed where they were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionMove {
+    /// The partition.
+    pub partition: PartitionId,
+    /// Where its writes failed, in that order. Never empty.
+    pub failed: Vec<CosmosEndpoint>,
+    /// Where they were taken.
+    pub confirmed: CosmosEndpoint,
+}
+
+/// The service has moved a partition's writes, and a region has proved to have them: they go there from here on.
+///
+/// If that is where they were in the first place, the partition is routed like any other again. The account's own
+/// endpoint proves nothing, as it leads to a region of its own choice.
+pub fn move_partition(
+    state: &PartitionEndpointState,
+    account: &AccountEndpointState,
+    moved: &PartitionMove,
+    now: Moment,
+) -> PartitionEndpointState {
+    let mechanism = FailoverMechanism::AutomaticFailover;
+    let mut next = state.clone();
+    let is_region = account.preferred_read_endpoints().contains(&moved.confirmed);
+    let Some(first) = moved.failed.first().filter(|_| is_region) else { return next };
+    let known = state.overrides(mechanism).get(&moved.partition);
+    if known.is_none() && state.overrides(mechanism).len() >= MAX_TRACKED_PARTITIONS {
+        return next;
+    }
+    let mut entry = match known {
+        Some(entry) => entry.as_ref().clone(),
+        None => PartitionFailoverEntry::first_failure(first, now),
+    };
+    entry.move_to(&moved.confirmed, &moved.failed, now);
+    let overrides = next.overrides_mut(mechanism);
+    if entry.has_moved() {
+        overrides.insert(moved.partition.clone(), Arc::new(entry));
+    } else {
+        overrides.remove(&moved.partition);
+    }
+    next
+}
+
 /// A partition has failed: counts it, and moves the partition if that is one failure too many.
 ///
-/// Under automatic failover it moves at once. With no endpoint left to move to, the entry goes, and the
-/// partition is routed like any other.
+/// Under automatic failover nothing changes: the service decides where the partition is, see [`move_partition`].
+/// With no endpoint left to move to, the entry goes, and the partition is routed like any other.
 pub fn mark_partition_unavailable(
     state: &PartitionEndpointState,
     account: &AccountEndpointState,
     failed: &UnavailablePartition,
     now: Moment,
 ) -> PartitionEndpointState {
-    update(state, account, failed, now, |entry, mechanism, state| {
+    update(state, account, failed, now, |entry| {
         entry.last_failure_time = now;
         entry.count_failure(failed.access);
-        move_if_due(entry, mechanism, state, account, failed)
+        move_if_due(entry, state, account, failed)
     })
 }
 
@@ -47,18 +90,14 @@ pub fn record_hedge_win(
     slow: &UnavailablePartition,
     now: Moment,
 ) -> PartitionEndpointState {
-    // Automatic failover follows what the service says; slowness is not a statement.
-    if mechanism_for_access(state, account, slow.access) != Some(FailoverMechanism::CircuitBreaker) {
-        return state.clone();
-    }
-    update(state, account, slow, now, |entry, mechanism, state| {
+    update(state, account, slow, now, |entry| {
         entry.hedge_wins = entry.hedge_wins.saturating_add(1);
         if entry.hedge_wins <= TOLERATED_HEDGE_WINS {
             return true;
         }
         entry.last_failure_time = now;
         entry.count_failure(slow.access);
-        move_if_due(entry, mechanism, state, account, slow)
+        move_if_due(entry, state, account, slow)
     })
 }
 
@@ -71,36 +110,35 @@ pub fn reset_hedge_wins(state: &PartitionEndpointState, partition: &PartitionId)
     next
 }
 
-/// Changes the partition's entry, made if need be, and drops it if `change` says that it is of no more use.
+/// Changes the partition's entry at the breaker, made if need be, and drops it if `change` says that it is of no
+/// more use. Automatic failover follows what the service says; a failure or slowness is no statement of where a
+/// partition is.
 fn update(
     state: &PartitionEndpointState,
     account: &AccountEndpointState,
     failed: &UnavailablePartition,
     now: Moment,
-    change: impl FnOnce(&mut PartitionFailoverEntry, FailoverMechanism, &PartitionEndpointState) -> bool,
+    change: impl FnOnce(&mut PartitionFailoverEntry) -> bool,
 ) -> PartitionEndpointState {
     let mut next = state.clone();
-    let Some(mechanism) = mechanism_for_access(state, account, failed.access) else {
+    if mechanism_for_access(state, account, failed.access) != Some(FailoverMechanism::CircuitBreaker) {
         return next;
-    };
-    let known = state.overrides(mechanism).get(&failed.partition);
-    if known.is_none() && state.overrides(mechanism).len() >= MAX_TRACKED_PARTITIONS {
+    }
+    let known = state.circuit_breaker_overrides.get(&failed.partition);
+    if known.is_none() && state.circuit_breaker_overrides.len() >= MAX_TRACKED_PARTITIONS {
         return next;
     }
     let in_window = |entry: &&Arc<PartitionFailoverEntry>| {
-        mechanism == FailoverMechanism::AutomaticFailover
-            || now.since(entry.last_failure_time) <= state.config.counter_reset_window
+        now.since(entry.last_failure_time) <= state.config.counter_reset_window
     };
     let mut entry = match known.filter(in_window) {
         Some(entry) => entry.as_ref().clone(),
         None => PartitionFailoverEntry::first_failure(&failed.endpoint, now),
     };
-    let keep = change(&mut entry, mechanism, state);
-    let overrides = next.overrides_mut(mechanism);
-    if keep {
-        overrides.insert(failed.partition.clone(), Arc::new(entry));
+    if change(&mut entry) {
+        next.circuit_breaker_overrides.insert(failed.partition.clone(), Arc::new(entry));
     } else {
-        overrides.remove(&failed.partition);
+        next.circuit_breaker_overrides.remove(&failed.partition);
     }
     next
 }
@@ -108,16 +146,10 @@ fn update(
 /// `false` if the partition is due to move and cannot.
 fn move_if_due(
     entry: &mut PartitionFailoverEntry,
-    mechanism: FailoverMechanism,
     state: &PartitionEndpointState,
     account: &AccountEndpointState,
     failed: &UnavailablePartition,
 ) -> bool {
-    let due = match mechanism {
-        FailoverMechanism::AutomaticFailover => true,
-        FailoverMechanism::CircuitBreaker => {
-            entry.can_circuit_breaker_trigger_failover(failed.access, &state.config)
-        }
-    };
-    !due || entry.try_move_next_endpoint(account.preferred_read_endpoints(), &failed.endpoint)
+    !entry.can_circuit_breaker_trigger_failover(failed.access, &state.config)
+        || entry.try_move_next_endpoint(account.preferred_read_endpoints(), &failed.endpoint)
 }

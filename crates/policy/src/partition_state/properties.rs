@@ -10,6 +10,7 @@ use crate::{Access, Moment};
 enum Event {
     Fail { partition: u8, endpoint: usize, read: bool },
     HedgeWin { partition: u8, endpoint: usize },
+    Move { partition: u8, failed: usize, confirmed: usize },
     Sweep,
     BeginProbe { partition: u8, breaker: bool },
     EndProbe { nth: usize, how: u8 },
@@ -21,6 +22,8 @@ fn event() -> impl Strategy<Value = Event> {
         6 => (0..3_u8, 0..3_usize, any::<bool>())
             .prop_map(|(partition, endpoint, read)| Event::Fail { partition, endpoint, read }),
         2 => (0..3_u8, 0..3_usize).prop_map(|(partition, endpoint)| Event::HedgeWin { partition, endpoint }),
+        3 => (0..3_u8, 0..3_usize, 0..3_usize)
+            .prop_map(|(partition, failed, confirmed)| Event::Move { partition, failed, confirmed }),
         3 => Just(Event::Sweep),
         4 => (0..3_u8, any::<bool>()).prop_map(|(partition, breaker)| Event::BeginProbe { partition, breaker }),
         3 => (0..4_usize, 0..3_u8).prop_map(|(nth, how)| Event::EndProbe { nth, how }),
@@ -54,6 +57,11 @@ proptest! {
         let mut tickets: Vec<ProbeTicket> = Vec::new();
         for event in events {
             match event {
+                Event::Move { partition, failed, confirmed } => {
+                    let failed = vec![endpoint(failed)];
+                    let moved = PartitionMove { partition: name(partition), failed, confirmed: endpoint(confirmed) };
+                    state = move_partition(&state, &account, &moved, now);
+                }
                 Event::Fail { partition, endpoint, read } => {
                     let access = if read { Access::Read } else { Access::Write };
                     let report = failed(partition, endpoint, access);

@@ -75,15 +75,36 @@ fn an_option_can_forbid_automatic_failover() {
     assert!(!state.per_partition_automatic_failover_enabled && state.per_partition_circuit_breaker_enabled);
 }
 
+/// The state after writes of partition 0 failed at some endpoints and were taken at another.
+fn after_move(
+    state: &PartitionEndpointState,
+    account: &AccountEndpointState,
+    (failed, confirmed): (&[usize], CosmosEndpoint),
+    now: Moment,
+) -> PartitionEndpointState {
+    let failed = failed.iter().map(|index| endpoint(*index)).collect();
+    let moved = PartitionMove { partition: partition("0"), failed, confirmed };
+    move_partition(state, account, &moved, now)
+}
+
 #[test]
-fn automatic_failover_moves_at_the_first_failure() {
+fn automatic_failover_follows_what_a_region_has_confirmed() {
     let account = account(3, false);
-    let state = after_failures(&partitions(), &account, (0, Access::Write, 1), at(1));
+    let state = after_failures(&partitions(), &account, (0, Access::Write, 9), at(1));
+    assert_eq!(entry(&state, AutomaticFailover), None, "a failure alone says nothing");
+    let state = after_move(&partitions(), &account, (&[0], endpoint(2)), at(1));
     let moved = entry(&state, AutomaticFailover).unwrap();
-    assert_eq!(moved.current_endpoint, endpoint(1));
+    assert_eq!(moved.current_endpoint, endpoint(2));
     assert_eq!(moved.first_failed_endpoint, endpoint(0));
     assert!(moved.is_tripped(AutomaticFailover, &state.config));
     assert_eq!(entry(&state, CircuitBreaker), None);
+
+    let on = after_move(&state, &account, (&[2], endpoint(1)), at(2));
+    assert_eq!(current(&on, AutomaticFailover), Some(endpoint(1)), "it has moved on");
+    let back = after_move(&on, &account, (&[1], endpoint(0)), at(3));
+    assert_eq!(entry(&back, AutomaticFailover), None, "it is where it was at first");
+    let global = after_move(&partitions(), &account, (&[0], crate::testing::global()), at(1));
+    assert_eq!(entry(&global, AutomaticFailover), None, "the account's own endpoint leads anywhere");
 }
 
 #[test]
@@ -141,14 +162,10 @@ fn a_partition_walks_through_the_regions_and_then_is_routed_like_any_other() {
 
 #[test]
 fn a_failure_reported_after_another_has_moved_the_partition_does_not_move_it_again() {
-    for (mechanism, access, count) in
-        [(AutomaticFailover, Access::Write, 1), (CircuitBreaker, Access::Read, 3)]
-    {
-        let account = account(3, false);
-        let state = after_failures(&partitions(), &account, (0, access, count), at(1));
-        let state = after_failures(&state, &account, (0, access, 5), at(2));
-        assert_eq!(current(&state, mechanism), Some(endpoint(1)), "{mechanism:?}");
-    }
+    let account = account(3, false);
+    let state = after_failures(&partitions(), &account, (0, Access::Read, 3), at(1));
+    let state = after_failures(&state, &account, (0, Access::Read, 5), at(2));
+    assert_eq!(current(&state, CircuitBreaker), Some(endpoint(1)));
 }
 
 #[test]
@@ -163,11 +180,11 @@ fn failures_at_several_endpoints_before_the_first_move_leave_all_of_them() {
 fn partitions_of_two_containers_do_not_mix() {
     let other = UnavailablePartition {
         partition: PartitionId::new(cosmonaut_wire::ResourceId::container(1, 2), "0"),
-        ..failure(endpoint(0), Access::Write)
+        ..failure(endpoint(0), Access::Read)
     };
     let state = mark_partition_unavailable(&partitions(), &account(2, false), &other, at(1));
-    assert_eq!(entry(&state, AutomaticFailover), None);
-    assert_eq!(state.entries(AutomaticFailover).count(), 1);
+    assert_eq!(entry(&state, CircuitBreaker), None);
+    assert_eq!(state.entries(CircuitBreaker).count(), 1);
 }
 
 #[test]
@@ -177,19 +194,23 @@ fn the_number_of_tracked_partitions_is_bounded() {
     let one = Arc::new(PartitionFailoverEntry::first_failure(&endpoint(0), at(0)));
     for index in 0..MAX_TRACKED_PARTITIONS {
         full.failover_overrides.insert(partition(&format!("r{index}")), Arc::clone(&one));
+        full.circuit_breaker_overrides.insert(partition(&format!("r{index}")), Arc::clone(&one));
     }
-    let state = after_failures(&full, &account, (0, Access::Write, 1), at(1));
+    let state = after_failures(&full, &account, (0, Access::Read, 1), at(1));
+    assert_eq!(entry(&state, CircuitBreaker), None);
+    let state = after_move(&full, &account, (&[0], endpoint(1)), at(1));
     assert_eq!(entry(&state, AutomaticFailover), None);
-    let known = UnavailablePartition { partition: partition("r7"), ..failure(endpoint(0), Access::Write) };
-    let state = mark_partition_unavailable(&state, &account, &known, at(1));
-    assert!(state.entry(AutomaticFailover, &partition("r7")).unwrap().has_moved(), "a known one still moves");
+    let known = partition("r7");
+    let moved = PartitionMove { partition: known.clone(), failed: vec![endpoint(0)], confirmed: endpoint(1) };
+    let state = move_partition(&full, &account, &moved, at(1));
+    assert!(state.entry(AutomaticFailover, &known).unwrap().has_moved(), "a known one still moves");
 }
 
 /// Both mechanisms' partition 0 moved at second 0.
 fn tripped() -> PartitionEndpointState {
     let account = account(3, false);
     let state = after_failures(&partitions(), &account, (0, Access::Read, 3), at(0));
-    after_failures(&state, &account, (0, Access::Write, 1), at(0))
+    after_move(&state, &account, (&[0], endpoint(1)), at(0))
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cosmonaut_options::{RetryOptions, RetryOptionsView};
+use cosmonaut_options::{RetryLimitOptions, RetryLimitOptionsView, RetryOptions, RetryOptionsView};
 use cosmonaut_wire::CosmosStatus;
 use http::HeaderValue;
 
@@ -11,7 +11,9 @@ use RequestSentStatus::{NotSent, Sent, Unknown};
 
 fn initial() -> ThrottleRetryState {
     let none = RetryOptions::default();
-    ThrottleRetryState::from_options(&RetryOptionsView::new(&none, &none, &none).throttling())
+    let no_limits = RetryLimitOptions::default();
+    let limits = RetryLimitOptionsView::new(&no_limits, &no_limits, &no_limits, &no_limits);
+    ThrottleRetryState::from_options(&RetryOptionsView::new(&none, &none, &none).throttling(), &limits)
 }
 
 fn answered(status: CosmosStatus, after: Option<&'static str>) -> TransportOutcome {

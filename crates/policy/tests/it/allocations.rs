@@ -1,12 +1,14 @@
 //! A point read that meets no trouble pays for nothing: its decisions allocate only what is sent.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use cosmonaut_options::{HedgingThreshold, RequestOptions, RequestOptionsView};
 use cosmonaut_policy::{
-    Attempt, AttemptSettings, ExecutionContext, HedgeContext, LatencyWindow, Moment, OperationAction,
-    OperationRetryState, RetryLimits, SessionContainer, SessionSource, ShardSelection, ShardingConfig,
-    TransportResult, build_transport_request, evaluate_transport_result, plan_hedge, resolve_endpoint,
-    resolve_read_consistency, resolve_session, select_shard,
+    Attempt, AttemptSettings, ExecutionContext, HedgeContext, HedgeSettings, LatencyWindow, Moment,
+    OperationAction, OperationRetryState, RetryLimits, SessionContainer, SessionSource, ShardSelection,
+    ShardingConfig, TransportResult, build_transport_request, evaluate_transport_result, plan_hedge,
+    resolve_endpoint, resolve_read_consistency, resolve_session, select_shard,
 };
 use cosmonaut_wire::{ConsistencyLevel, headers};
 use http::{HeaderMap, HeaderValue, StatusCode};
@@ -46,8 +48,13 @@ fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
             retry_state: &retry_state,
             routing: &routing,
             location: &location,
-            enabled: true,
-            threshold: HedgingThreshold::default(),
+            settings: HedgeSettings {
+                enabled: true,
+                writes_enabled: true,
+                threshold: HedgingThreshold::default(),
+                step: Duration::from_millis(500),
+                max_regions: 3,
+            },
             observed: latencies.observed(),
             deadline: None,
         };

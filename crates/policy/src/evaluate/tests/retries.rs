@@ -181,7 +181,8 @@ fn doubt_is_carried_from_attempt_to_attempt() {
         (replace_of_one_version(), lost(Sent), true),
         (replace_of_one_version(), lost(NotSent), false),
         (replace_of_one_version(), answered(408, 0), true),
-        (replace_of_one_version(), answered(503, 0), false),
+        (replace_of_one_version(), answered(503, 21008), false),
+        (replace_of_one_version(), answered(503, 0), true),
         (read(), lost(Sent), false),
     ] {
         let (state, _) = next_state(World::new(operation).evaluate(outcome.clone()).0);
@@ -190,6 +191,37 @@ fn doubt_is_carried_from_attempt_to_attempt() {
     let mut world = World::new(replace_of_one_version());
     world.state.may_have_applied = true;
     assert!(next_state(world.evaluate(answered(449, 0)).0).0.may_have_applied);
+}
+
+#[test]
+fn a_refusal_is_repeated_for_as_long_as_the_patience_lasts() {
+    let limits = RetryLimits { refusal_patience: Duration::from_secs(60), ..RetryLimits::default() };
+    let mut world = World { limits, location: snapshot(1, false), ..World::new(create()) };
+    let mut delays = Vec::new();
+    let mut now = at(5);
+    loop {
+        let attempt = Attempt {
+            operation: &world.operation,
+            routing: &world.routing,
+            retry_state: &world.state,
+            location: &world.location,
+            limits: &world.limits,
+            deadline: None,
+        };
+        let result = TransportResult::new(answered(403, 3), ms(5));
+        let (action, effects) = evaluate_transport_result(&attempt, &result, now, 1.0);
+        assert!(effects.iter().any(|effect| *effect == LocationEffect::RefreshAccountProperties));
+        if let OperationAction::Abort(kind) = action {
+            assert_eq!(kind, AbortKind::RetriesExhausted);
+            break;
+        }
+        let (state, delay) = next_state(action);
+        world.state = state;
+        delays.push(delay.unwrap_or_default().as_millis());
+        now = now + delay.unwrap_or_default();
+    }
+    assert_eq!(delays[..6], [0, 100, 200, 400, 800, 1000], "the first is repeated at once");
+    assert!((60..70).contains(&delays.len()), "{} attempts in a minute", delays.len());
 }
 
 /// The loop of an operation: route, fail, apply, route again.
@@ -220,17 +252,31 @@ fn a_write_follows_its_partition_when_the_service_has_moved_it() {
     let (action, effects) = world.evaluate(answered(403, 3));
     let location =
         effects.iter().fold(location, |location, effect| location.after(effect, at(0)).unwrap_or(location));
-    let routing = crate::resolve_endpoint(&operation, &next_state(action).0, &location, at(0));
+    let state = next_state(action).0;
+    let routing = crate::resolve_endpoint(&operation, &state, &location, at(0));
     assert_eq!(routing.endpoint, endpoint(1));
-    assert!(routing.partition_override.is_some());
+    assert!(routing.partition_override.is_none(), "nothing is known yet");
+
+    let world = World { routing, state, location: location.clone(), ..World::new(operation.clone()) };
+    let (_, effects) = world.evaluate(answered(201, 0));
+    let location =
+        effects.iter().fold(location, |location, effect| location.after(effect, at(0)).unwrap_or(location));
+    let next = OperationRetryState::initial(Some(partition("0")), &[]);
+    let routing = crate::resolve_endpoint(&operation, &next, &location, at(0));
+    assert_eq!(routing.endpoint, endpoint(1));
+    assert!(routing.partition_override.is_some(), "the next write goes there at once");
 }
 
 #[test]
 fn the_limits_come_from_the_options() {
-    use cosmonaut_options::{RetryOptions, RetryOptionsView};
-    let none = RetryOptions::default();
+    use cosmonaut_options::{RetryLimitOptions, RetryLimitOptionsView, RetryOptions, RetryOptionsView};
+    let (none, no_limits) = (RetryOptions::default(), RetryLimitOptions::default());
     let view = RetryOptionsView::new(&none, &none, &none);
-    assert_eq!(RetryLimits::from_options(&view), RetryLimits::default());
+    let limits = RetryLimitOptionsView::new(&no_limits, &no_limits, &no_limits, &no_limits);
+    assert_eq!(RetryLimits::from_options(&view, &limits), RetryLimits::default());
+    let once = RetryLimitOptions { max_failover_retries: Some(1), ..Default::default() };
+    let limits = RetryLimitOptionsView::new(&no_limits, &no_limits, &no_limits, &once);
+    assert_eq!(RetryLimits::from_options(&view, &limits).max_failover_retries, 1);
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! When the account is read anew because an answer gave a reason to.
+//!
+//! | the attempt that gives the reason | the last reads | then |
+//! | --- | --- | --- |
+//! | began before the last read did | any | nothing: the account has been asked since |
+//! | began later | the last one changed something, or there was none | at once |
+//! | began later | the last n changed nothing | at the earliest a growing interval after the last one |
+//!
+//! Reading it is the driver's business: one read at a time serves all who gave a reason.
+
+use std::time::Duration;
+
+use crate::Moment;
+
+/// The wait after the first read that changed nothing; twice as long after each further one.
+const FIRST_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest wait. A failover is noticed this late at most.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What is known about the reads of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountReads {
+    /// When the last one began.
+    began: Option<Moment>,
+    /// How many in a row have changed nothing.
+    fruitless: u32,
+}
+
+/// What is done about a reason to read the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountRefresh {
+    /// It has been read since.
+    NotNeeded,
+    /// It is read at this moment, or now if that has passed.
+    At(Moment),
+}
+
+impl AccountReads {
+    /// What is done about a reason that an attempt gives which began at this moment.
+    pub fn refresh_for(&self, attempt_began: Moment, now: Moment) -> AccountRefresh {
+        let Some(began) = self.began else { return AccountRefresh::At(now) };
+        if attempt_began < began {
+            return AccountRefresh::NotNeeded;
+        }
+        AccountRefresh::At((began + self.interval()).max(now))
+    }
+
+    /// After a read that began at this moment; `changed` if it told something new about the regions.
+    #[must_use]
+    pub fn after_read(&self, began: Moment, changed: bool) -> Self {
+        let fruitless = if changed { 0 } else { self.fruitless.saturating_add(1) };
+        Self { began: Some(began), fruitless }
+    }
+
+    fn interval(&self) -> Duration {
+        match self.fruitless.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(earlier) => FIRST_INTERVAL.saturating_mul(1 << earlier.min(16)).min(LONGEST_INTERVAL),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ms;
+
+    fn moment(millis: u64) -> Moment {
+        Moment::START + ms(millis)
+    }
+
+    #[test]
+    fn a_refusal_of_an_attempt_that_began_after_the_last_read_refreshes() {
+        let never = AccountReads::default();
+        let fruitful = never.after_read(moment(1000), true);
+        let once = fruitful.after_read(moment(1000), false);
+        let often = (0..20).fold(fruitful, |reads, _| reads.after_read(moment(1000), false));
+        for (case, reads, began, now, expected) in [
+            ("never read", never, 0, 5, AccountRefresh::At(moment(5))),
+            ("asked since", fruitful, 999, 1100, AccountRefresh::NotNeeded),
+            ("a moment after it was read", fruitful, 1000, 1001, AccountRefresh::At(moment(1001))),
+            ("nothing new the last time", once, 1010, 1020, AccountRefresh::At(moment(1100))),
+            ("nothing new, long ago", once, 1500, 1510, AccountRefresh::At(moment(1510))),
+            ("nothing new for long", often, 1500, 1510, AccountRefresh::At(moment(2000))),
+        ] {
+            assert_eq!(reads.refresh_for(moment(began), moment(now)), expected, "{case}");
+        }
+    }
+}

@@ -68,7 +68,7 @@ impl Error {
                 let (status, source) = (Some(status), None);
                 Self(Arc::new(Inner { kind, message, status, headers, body, source, diagnostics }))
             }
-            TransportOutcome::TransportError { error, .. } => {
+            TransportOutcome::TransportError { error, .. } | TransportOutcome::LocalFailure { error, .. } => {
                 let kind = ErrorKind::of_abort(abort).unwrap_or_else(|| ErrorKind::of_source(&*error));
                 let message = format!("{}{error}", kind.preface());
                 let base = Self::new(kind, message).into_inner();

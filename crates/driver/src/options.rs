@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cosmonaut_options::{
     ConnectionOptionsView, CosmosAccountOptionsView, CosmosClientOptions, CosmosRuntimeOptions,
     EnvironmentOptions, HedgingOptions, HedgingOptionsView, OptionErrors, RegionOptionsView, RequestOptions,
-    RequestOptionsView, RetryOptionsView,
+    RequestOptionsView, RetryLimitOptions, RetryLimitOptionsView, RetryOptionsView,
 };
 use cosmonaut_wire::SessionToken;
 
@@ -18,6 +18,8 @@ pub struct OperationOptions {
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
+    /// How often it is retried, and for how long.
+    pub retry_limits: RetryLimitOptions,
     /// The session to continue, instead of the driver's own.
     pub session_token: Option<SessionToken>,
 }
@@ -59,6 +61,12 @@ impl LayeredOptions {
     pub(crate) fn request<'a>(&'a self, operation: &'a OperationOptions) -> RequestOptionsView<'a> {
         let Self { environment, runtime, account } = self;
         RequestOptionsView::new(&environment.request, &runtime.request, &account.request, &operation.request)
+    }
+
+    pub(crate) fn retry_limits<'a>(&'a self, operation: &'a OperationOptions) -> RetryLimitOptionsView<'a> {
+        let Self { environment, runtime, account } = self;
+        let layers = (&environment.retry_limits, &runtime.retry_limits, &account.retry_limits);
+        RetryLimitOptionsView::new(layers.0, layers.1, layers.2, &operation.retry_limits)
     }
 
     pub(crate) fn hedging<'a>(&'a self, operation: &'a OperationOptions) -> HedgingOptionsView<'a> {

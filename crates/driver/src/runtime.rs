@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cosmonaut_options::{
@@ -10,21 +10,21 @@ use cosmonaut_options::{
     ProcessEnvironment,
 };
 use cosmonaut_policy::{
-    AccountConfig, CosmosEndpoint, PartitionFailoverConfig, RegionPreferences, RetryLimits, ShardingConfig,
-    ThrottleRetryState,
+    AccountConfig, AttemptLimits, CosmosEndpoint, HedgeBudget, PartitionFailoverConfig, RegionPreferences,
+    RetryLimits, ShardingConfig, ThrottleRetryState,
 };
 use http::HeaderValue;
 
 use crate::cache::{ContainerCache, SingleFlight};
 use crate::clock::DateCache;
 use crate::credential::{Credential, Signer};
-use crate::driver::{CosmosDriver, DriverCore};
+use crate::driver::{AccountReader, CosmosDriver, DriverCore};
 use crate::error::{Error, ErrorKind};
 #[cfg(feature = "fault_injection")]
 use crate::fault_injection::{FaultInjectingHttpClientFactory, FaultInjector};
 use crate::location::{LatencyBook, LocationStateStore};
 use crate::options::{LayeredOptions, OperationOptions};
-use crate::pipeline::TransportPipeline;
+use crate::pipeline::{LeftWrites, TransportPipeline};
 use crate::platform::{Platform, TokioPlatform};
 use crate::session::SessionStore;
 use crate::tasks::BackgroundTaskManager;
@@ -95,6 +95,11 @@ impl CosmosDriverRuntime {
             account: options,
         };
         options.validate()?;
+        if options.connection().use_thin_client() {
+            let message = "the thin client's protocol is not spoken yet (leave out `use_thin_client`, and unset \
+                           AZURE_COSMOS_USE_THIN_CLIENT)";
+            return Err(Error::new(ErrorKind::Configuration, message));
+        }
         let tasks = Arc::new(BackgroundTaskManager::new(Arc::clone(&self.0.platform)));
         let core = self.core(endpoint, credential, options, &tasks)?;
         Ok(CosmosDriver::start(core, tasks))
@@ -114,30 +119,34 @@ impl CosmosDriverRuntime {
             platform: Arc::clone(&platform),
             date: DateCache::new(),
             user_agent: user_agent(options.account().application_name().map(String::as_str))?,
-            request_timeout: options.connection().request_timeout(),
-            throttling: ThrottleRetryState::from_options(&options.retry().throttling()),
+            limits: AttemptLimits { most: options.connection().request_timeout() },
         };
         let account = AccountConfig {
             regions: RegionPreferences::from_options(&options.regions()),
-            use_thin_client: options.connection().use_thin_client(),
             ..AccountConfig::default()
         };
         let partitions = PartitionFailoverConfig::from_options(&options.retry());
         let custom = options.account().custom_endpoints().into_iter().flatten();
         let custom_endpoints = custom.map(|url| CosmosEndpoint::global(url)).collect::<Result<_, _>>()?;
-        let limits = RetryLimits::from_options(&options.retry());
+        let none = OperationOptions::default();
+        let limits = RetryLimits::from_options(&options.retry(), &options.retry_limits(&none));
+        let throttling =
+            ThrottleRetryState::from_options(&options.retry().throttling(), &options.retry_limits(&none));
         Ok(Arc::new_cyclic(|this| DriverCore {
             options,
-            metadata_options: OperationOptions::default(),
+            metadata_options: none,
             transport,
             location: LocationStateStore::new(endpoint, account, partitions),
             account: SingleFlight::default(),
-            account_read: AtomicU64::new(0),
+            account_reader: AccountReader::default(),
             custom_endpoints,
             containers: ContainerCache::default(),
             sessions: SessionStore::default(),
             latencies: LatencyBook::default(),
+            hedge_budget: AtomicI64::new(HedgeBudget::FULL.number()),
+            left_writes: Arc::new(LeftWrites::default()),
             limits,
+            throttling,
             tasks: Arc::downgrade(tasks),
             probing: Mutex::new(HashSet::new()),
             this: this.clone(),

@@ -62,6 +62,19 @@ impl BackgroundTaskManager {
         tasks.running.push((id, task));
     }
 
+    /// Runs a task until it ends or its owner does. After a shutdown the task is handed back.
+    pub(crate) fn try_spawn(
+        &self,
+        name: &'static str,
+        task: BoxFuture<'static, ()>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        if self.shared.lock().is_shut_down {
+            return Some(task);
+        }
+        self.spawn(name, task);
+        None
+    }
+
     /// How many tasks are running.
     pub fn running(&self) -> usize {
         self.shared.running.load(Ordering::Acquire)

@@ -19,6 +19,11 @@ use crate::{CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId}
 /// How long a failed endpoint is passed over unless a probe brings it back sooner.
 pub const DEFAULT_ENDPOINT_UNAVAILABILITY: Duration = Duration::from_secs(60);
 
+/// How often endpoints that cannot be reached are tried.
+pub const ENDPOINT_PROBE_INTERVAL: Duration = Duration::from_secs(10);
+/// How long such a try may take.
+pub const ENDPOINT_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Whether a request reads or writes, as far as choosing an endpoint is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
@@ -166,7 +171,8 @@ pub fn build_account_endpoint_state(
 }
 
 /// A newer description of the account, asked for at this moment, with what is known about the endpoints that it
-/// still has. What a region said about the account before then, the description replaces.
+/// still has. What a region said about the account before then no longer holds if the description has changed in the
+/// region's favour.
 pub fn refresh_account_endpoint_state(
     current: &AccountEndpointState,
     mut newer: AccountEndpointState,
@@ -174,7 +180,10 @@ pub fn refresh_account_endpoint_state(
 ) -> AccountEndpointState {
     let carry_over = |marks: &BTreeMap<CosmosEndpoint, Unavailability>| {
         let kept = marks.iter().filter(|(endpoint, mark)| {
-            newer.has(endpoint) && !(mark.since < asked && newer.refutes(endpoint, mark.reason))
+            let is_refuted = mark.since < asked
+                && newer.takes(endpoint, mark.reason)
+                && !current.takes(endpoint, mark.reason);
+            newer.has(endpoint) && !is_refuted
         });
         kept.map(|(endpoint, mark)| (endpoint.clone(), mark.clone())).collect()
     };
@@ -292,8 +301,8 @@ impl AccountEndpointState {
             || self.write_endpoints.contains(endpoint)
     }
 
-    /// Whether this description says otherwise than a region did.
-    fn refutes(&self, endpoint: &CosmosEndpoint, reason: UnavailableReason) -> bool {
+    /// Whether this description says that an endpoint takes what a region refused for this reason.
+    fn takes(&self, endpoint: &CosmosEndpoint, reason: UnavailableReason) -> bool {
         match reason {
             UnavailableReason::WriteForbidden => self.write_endpoints.contains(endpoint),
             UnavailableReason::AccountNotFound => self.has(endpoint),

@@ -21,7 +21,8 @@
 //! | the deadline passes | after a second of silence: mark partition, or check endpoint without a breaker | abort; write sent: outcome unknown |
 //! | anything else | | abort |
 //!
-//! A failover that has tried every endpoint refreshes the account too, before it goes round again.
+//! A failover that has tried every endpoint refreshes the account too, before it goes round again. So does a write
+//! that ends without knowing its outcome where there is one endpoint alone.
 //!
 //! Where the service moves single partitions by itself (automatic failover), a failed write says nothing yet about
 //! its partition: the operation goes from region to region, and only when one of them has taken the write, or has
@@ -94,9 +95,9 @@ pub fn evaluate_transport_result(
             (evaluation.abort(AbortKind::DeadlineExceeded, uncertain), evaluation.deadline_effects(uncertain))
         }
     };
-    // A wait before the next endpoint says that all have been tried. Perhaps the account has others by now.
-    let goes_round = matches!(action, OperationAction::FailoverRetry { delay: Some(_), .. });
-    if goes_round && effects.iter().all(|effect| *effect != LocationEffect::RefreshAccountProperties) {
+    if evaluation.has_tried_all(&action, &effects)
+        && effects.iter().all(|effect| *effect != LocationEffect::RefreshAccountProperties)
+    {
         effects.push(LocationEffect::RefreshAccountProperties);
     }
     (action, effects)
@@ -177,6 +178,26 @@ impl Evaluation<'_> {
     }
 }
 
+impl Evaluation<'_> {
+    /// Whether no endpoint is left that could do better. Perhaps the account has others by now.
+    fn has_tried_all(&self, action: &OperationAction, effects: &Effects) -> bool {
+        let Attempt { operation, retry_state, location, .. } = self.attempt;
+        match action {
+            OperationAction::FailoverRetry { awaits_account, .. } => *awaits_account,
+            // The next write would go to the same endpoint and end in the same way.
+            OperationAction::Abort(AbortKind::OutcomeUnknown) => {
+                effects.iter().any(|effect| matches!(effect, LocationEffect::MarkEndpointUnavailable { .. }))
+                    && endpoint_count(operation, retry_state, location) == 1
+            }
+            OperationAction::Abort(_)
+            | OperationAction::Complete
+            | OperationAction::SessionRetry { .. }
+            | OperationAction::RetryInPlace { .. }
+            | OperationAction::RefreshRetry { .. } => false,
+        }
+    }
+}
+
 /// Actions.
 impl Evaluation<'_> {
     /// Tries elsewhere after an attempt that may have been applied, if that can do no harm.
@@ -209,9 +230,11 @@ impl Evaluation<'_> {
         let mut new_state = self.carry(uncertain, retry_state.leaving(&routing.endpoint, cause));
         new_state.failover_retry_count = retries.saturating_add(1);
         new_state.refused_since = refused_since.or(retry_state.refused_since);
+        let awaits_account = usize::try_from(retries).is_ok_and(|retries| retries >= others);
         self.after(delay, uncertain, |delay| OperationAction::FailoverRetry {
             new_state: Box::new(new_state),
             delay,
+            awaits_account,
         })
     }
 

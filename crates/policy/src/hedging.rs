@@ -32,6 +32,10 @@ pub const INITIAL_HEDGING_THRESHOLD: Duration = Duration::from_secs(1);
 /// An attempt has at most this many legs, the first included.
 pub const MAX_HEDGE_LEGS: usize = 4;
 
+/// How long a leg of a write is left running after another leg has answered. The driver's next write with the same
+/// partition key waits until the leg is over, so that a late application of the leg cannot overwrite that write.
+pub const LOSING_WRITE_LIMIT: Duration = Duration::from_secs(5);
+
 /// What the options say about hedging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HedgeSettings {

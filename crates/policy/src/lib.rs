@@ -47,9 +47,10 @@ mod transport_request;
 mod transport_result;
 
 pub use account_state::{
-    Access, AccountConfig, AccountEndpointState, DEFAULT_ENDPOINT_UNAVAILABILITY, Unavailability,
-    UnavailableReason, apply_endpoint_probe, build_account_endpoint_state, expire_unavailable_endpoints,
-    mark_endpoint_unavailable, refresh_account_endpoint_state,
+    Access, AccountConfig, AccountEndpointState, DEFAULT_ENDPOINT_UNAVAILABILITY, ENDPOINT_PROBE_INTERVAL,
+    ENDPOINT_PROBE_TIMEOUT, Unavailability, UnavailableReason, apply_endpoint_probe,
+    build_account_endpoint_state, expire_unavailable_endpoints, mark_endpoint_unavailable,
+    refresh_account_endpoint_state,
 };
 pub use deadline::{AttemptLimits, Deadline, MIN_ATTEMPT_TIMEOUT, attempt_timeout};
 pub use endpoint::{CosmosEndpoint, EndpointError, EndpointKind};
@@ -58,8 +59,8 @@ pub use evaluate::{
 };
 pub use hedging::{
     HEDGING_CEILING, HEDGING_FLOOR, HedgeBudget, HedgeContext, HedgePick, HedgePlan, HedgeSettings,
-    INITIAL_HEDGING_THRESHOLD, MAX_HEDGE_LEGS, MIN_HEDGING_SAMPLES, hedge_win_effects, hedging_threshold,
-    pick_hedge_result, plan_hedge, settles_hedge,
+    INITIAL_HEDGING_THRESHOLD, LOSING_WRITE_LIMIT, MAX_HEDGE_LEGS, MIN_HEDGING_SAMPLES, hedge_win_effects,
+    hedging_threshold, pick_hedge_result, plan_hedge, settles_hedge,
 };
 pub use latency::{LATENCY_BUCKETS, LatencyWindow, ObservedLatency, latency_bucket, latency_quantile};
 pub use location::{Effects, LocationEffect, LocationSnapshot};
@@ -75,7 +76,10 @@ pub use partition_state::{
     mark_partition_unavailable, mechanism_for, move_partition, record_hedge_win, reset_hedge_wins,
     succeed_probe,
 };
-pub use refresh::{AccountReads, AccountRefresh};
+pub use refresh::{
+    ACCOUNT_READ_STEP, ACCOUNT_READ_TIMEOUT, ACCOUNT_REFRESH_INTERVAL, AccountReads, AccountRefresh,
+    LONGEST_ACCOUNT_WAIT,
+};
 pub use region_order::{RegionPreferences, order_endpoints};
 pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, SessionRetryProgress};
 pub use routing::{PartitionOverride, Probe, RoutingDecision, resolve_endpoint, resolve_hedge_endpoint};

@@ -17,6 +17,18 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest wait. A failover is noticed this late at most.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long an operation waits for a read of the account that it cannot go on without.
+pub const LONGEST_ACCOUNT_WAIT: Duration = Duration::from_secs(2);
+
+/// How long one endpoint has to answer for the account before another is asked beside it.
+pub const ACCOUNT_READ_STEP: Duration = Duration::from_secs(1);
+
+/// How long one endpoint may take to answer for the account.
+pub const ACCOUNT_READ_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How often the account is read anew without a reason.
+pub const ACCOUNT_REFRESH_INTERVAL: Duration = Duration::from_secs(5 * 60);
+
 /// What is known about the reads of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountReads {

@@ -97,7 +97,7 @@ impl Container {
 /// The containers that the driver knows, by their path.
 #[derive(Default)]
 pub(crate) struct ContainerCache {
-    slots: ArcSwap<HashMap<Box<str>, Arc<SingleFlight<Container>>>>,
+    slots: ArcSwap<HashMap<Box<str>, SingleFlight<Container>>>,
 }
 
 impl ContainerCache {
@@ -107,24 +107,24 @@ impl ContainerCache {
     }
 
     /// The place for a container.
-    pub(crate) fn slot(&self, path: &str) -> Arc<SingleFlight<Container>> {
+    pub(crate) fn slot(&self, path: &str) -> SingleFlight<Container> {
         if let Some(slot) = self.slots.load().get(path) {
-            return Arc::clone(slot);
+            return slot.clone();
         }
-        let new = Arc::new(SingleFlight::default());
+        let new = SingleFlight::default();
         self.slots.rcu(|slots| {
             let mut next = if slots.len() < MOST_CONTAINERS { HashMap::clone(slots) } else { HashMap::new() };
-            next.entry(path.into()).or_insert_with(|| Arc::clone(&new));
+            next.entry(path.into()).or_insert_with(|| new.clone());
             next
         });
-        self.slots.load().get(path).map_or(new, Arc::clone)
+        self.slots.load().get(path).cloned().unwrap_or(new)
     }
 
     /// Forgets a container, if it is still the one that was known.
     pub(crate) fn forget(&self, path: &str, container: &Arc<Container>) {
         self.slots.rcu(|slots| {
             let mut next = HashMap::clone(slots);
-            let is_same = |slot: &Arc<SingleFlight<Container>>| {
+            let is_same = |slot: &SingleFlight<Container>| {
                 slot.current().is_none_or(|current| Arc::ptr_eq(&current, container))
             };
             if next.get(path).is_some_and(is_same) {
@@ -172,9 +172,9 @@ mod tests {
         .unwrap();
         let container = Arc::new(Container::of(description).unwrap());
         let slot = cache.slot("/dbs/d/colls/c");
-        assert!(Arc::ptr_eq(&slot, &cache.slot("/dbs/d/colls/c")));
+        assert!(slot.is(&cache.slot("/dbs/d/colls/c")));
         cache.forget("/dbs/d/colls/c", &container);
-        assert!(!Arc::ptr_eq(&slot, &cache.slot("/dbs/d/colls/c")));
+        assert!(!slot.is(&cache.slot("/dbs/d/colls/c")));
         assert!(cache.known("/dbs/d/colls/c").is_none());
     }
 }

@@ -5,80 +5,123 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::error::{Error, ErrorKind};
+use crate::tasks::BackgroundTaskManager;
 
-/// A value that is fetched by one at a time.
+/// A value that is fetched by one at a time. Cheap to clone; clones share it.
 ///
-/// Whoever fetches may give up at any time, by being dropped: the next in line takes over.
-pub(crate) struct SingleFlight<T> {
+/// A fetch runs in the background and outlives whoever asked for it: a caller with little time leaves, and the next
+/// finds what the fetch brought.
+pub(crate) struct SingleFlight<T>(Arc<Inner<T>>);
+
+struct Inner<T> {
     value: ArcSwapOption<T>,
     /// Fetches that have come to an end.
     landed: AtomicU64,
     /// Held while fetching. The last failure, with its number.
-    gate: tokio::sync::Mutex<Option<(u64, Error)>>,
+    gate: Arc<Mutex<LastFailure>>,
 }
+
+type LastFailure = Option<(u64, Error)>;
 
 impl<T> Default for SingleFlight<T> {
     fn default() -> Self {
-        Self { value: ArcSwapOption::empty(), landed: AtomicU64::new(0), gate: tokio::sync::Mutex::new(None) }
+        Self(Arc::new(Inner {
+            value: ArcSwapOption::empty(),
+            landed: AtomicU64::new(0),
+            gate: Arc::default(),
+        }))
     }
 }
 
-impl<T> SingleFlight<T> {
+impl<T> Clone for SingleFlight<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Send + Sync + 'static> SingleFlight<T> {
     /// What is there now.
     pub(crate) fn current(&self) -> Option<Arc<T>> {
-        self.value.load_full()
+        self.0.value.load_full()
     }
 
-    /// What is there, or what `fetch` brings.
-    pub(crate) async fn get(&self, fetch: impl Future<Output = Result<T, Error>>) -> Result<Arc<T>, Error> {
+    /// What is there, or what the fetch brings.
+    pub(crate) async fn get<F>(
+        &self,
+        tasks: Option<&BackgroundTaskManager>,
+        fetch: impl FnOnce() -> F,
+    ) -> Result<Arc<T>, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
         match self.current() {
             Some(value) => Ok(value),
-            None => self.fly(None, fetch).await,
+            None => self.refresh(tasks, None, fetch).await,
         }
     }
 
-    /// What `fetch` brings in place of a value that is out of date, or what another has brought by then.
-    pub(crate) async fn refresh(
+    /// What the fetch brings in place of a value that is out of date, or what another has brought by then.
+    pub(crate) async fn refresh<F>(
         &self,
+        tasks: Option<&BackgroundTaskManager>,
         stale: Option<&Arc<T>>,
-        fetch: impl Future<Output = Result<T, Error>>,
-    ) -> Result<Arc<T>, Error> {
-        self.fly(stale, fetch).await
+        fetch: impl FnOnce() -> F,
+    ) -> Result<Arc<T>, Error>
+    where
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let inner = &self.0;
+        let landed_before = inner.landed.load(Ordering::Acquire);
+        let mut fetch = Some(fetch);
+        loop {
+            let gate = Arc::clone(&inner.gate).lock_owned().await;
+            let is_stale = |value: &Arc<T>| stale.is_some_and(|stale| Arc::ptr_eq(stale, value));
+            if let Some(value) = self.current().filter(|value| !is_stale(value)) {
+                return Ok(value);
+            }
+            match &*gate {
+                // It failed while this one waited: trying at once again would only be slow.
+                Some((number, error)) if *number > landed_before => return Err(error.clone()),
+                Some(_) | None => {}
+            }
+            let Some(fetch) = fetch.take() else {
+                let message = "the driver was shut down while it looked something up (make a new client)";
+                return Err(Error::new(ErrorKind::Configuration, message));
+            };
+            let (flight, fetch) = (Arc::clone(inner), fetch());
+            let work = Box::pin(async move { flight.land(gate, fetch.await) });
+            // After a shutdown nothing runs in the background, and the caller does it.
+            let left_over = match tasks {
+                Some(tasks) => tasks.try_spawn("metadata fetch", work),
+                None => Some(work as _),
+            };
+            if let Some(work) = left_over {
+                work.await;
+            }
+        }
     }
+}
 
-    async fn fly(
-        &self,
-        stale: Option<&Arc<T>>,
-        fetch: impl Future<Output = Result<T, Error>>,
-    ) -> Result<Arc<T>, Error> {
-        let landed_before = self.landed.load(Ordering::Acquire);
-        let mut last_failure = self.gate.lock().await;
-        let is_stale = |value: &Arc<T>| stale.is_some_and(|stale| Arc::ptr_eq(stale, value));
-        if let Some(value) = self.current().filter(|value| !is_stale(value)) {
-            return Ok(value);
-        }
-        match &*last_failure {
-            // It failed while this one waited: trying at once again would only be slow.
-            Some((number, error)) if *number > landed_before => return Err(error.clone()),
-            Some(_) | None => {}
-        }
-        let result = fetch.await;
+#[cfg(test)]
+impl<T> SingleFlight<T> {
+    /// Whether both are the same one.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<T> Inner<T> {
+    fn land(&self, mut gate: OwnedMutexGuard<LastFailure>, result: Result<T, Error>) {
         let number = self.landed.fetch_add(1, Ordering::AcqRel) + 1;
         match result {
             Ok(value) => {
-                let value = Arc::new(value);
-                self.value.store(Some(Arc::clone(&value)));
-                *last_failure = None;
-                Ok(value)
+                self.value.store(Some(Arc::new(value)));
+                *gate = None;
             }
-            Err(error) => {
-                // The deadline was the fetching operation's own.
-                let is_shared = error.kind() != ErrorKind::DeadlineExceeded;
-                *last_failure = is_shared.then(|| (number, error.clone()));
-                Err(error)
-            }
+            Err(error) => *gate = Some((number, error)),
         }
     }
 }
@@ -91,19 +134,25 @@ mod tests {
     use tokio::task::JoinSet;
 
     use super::*;
+    use crate::platform::TokioPlatform;
+
+    fn tasks() -> BackgroundTaskManager {
+        BackgroundTaskManager::new(Arc::new(TokioPlatform::new()))
+    }
 
     #[tokio::test]
     async fn many_wait_for_one() {
-        let (flight, fetches) = (Arc::new(SingleFlight::default()), Arc::new(AtomicUsize::new(0)));
+        let (flight, fetches) = (SingleFlight::default(), Arc::new(AtomicUsize::new(0)));
+        let tasks = Arc::new(tasks());
         let mut waiting = JoinSet::new();
         for _ in 0..32 {
-            let (flight, fetches) = (Arc::clone(&flight), Arc::clone(&fetches));
+            let (flight, fetches, tasks) = (flight.clone(), Arc::clone(&fetches), Arc::clone(&tasks));
             waiting.spawn(async move {
-                let fetch = async {
+                let fetch = || async move {
                     tokio::task::yield_now().await;
                     Ok(fetches.fetch_add(1, Ordering::Relaxed))
                 };
-                *flight.get(fetch).await.unwrap()
+                *flight.get(Some(&tasks), fetch).await.unwrap()
             });
         }
         assert_eq!(waiting.join_all().await, [0; 32]);
@@ -111,21 +160,22 @@ mod tests {
 
     #[tokio::test]
     async fn those_who_waited_share_a_failure_and_those_who_come_later_try_again() {
-        let flight = Arc::new(SingleFlight::<u8>::default());
+        let flight = SingleFlight::<u8>::default();
+        let shared = Arc::new(tasks());
         let (fail, failing) = oneshot::channel::<()>();
         let leader = {
-            let flight = Arc::clone(&flight);
+            let (flight, tasks) = (flight.clone(), Arc::clone(&shared));
             async move {
-                let fetch = async {
+                let fetch = || async {
                     failing.await.unwrap();
                     Err(Error::new(ErrorKind::Configuration, "first"))
                 };
-                flight.get(fetch).await
+                flight.get(Some(&tasks), fetch).await
             }
         };
         let follower = {
-            let flight = Arc::clone(&flight);
-            async move { flight.get(async { panic!("one failure is enough") }).await }
+            let (flight, tasks) = (flight.clone(), Arc::clone(&shared));
+            async move { flight.get(Some(&tasks), || async { panic!("one failure is enough") }).await }
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(leader);
@@ -136,24 +186,35 @@ mod tests {
         for result in tasks.join_all().await {
             assert_eq!(result.unwrap_err().to_string(), "first");
         }
-        assert_eq!(*flight.get(async { Ok(7) }).await.unwrap(), 7);
+        assert_eq!(*flight.get(Some(&shared), || async { Ok(7) }).await.unwrap(), 7);
     }
 
     #[tokio::test]
-    async fn one_who_gives_up_leaves_it_to_the_next() {
-        let flight = Arc::new(SingleFlight::<u8>::default());
-        let mut first = Box::pin(flight.get(std::future::pending()));
+    async fn a_fetch_outlives_the_one_who_asked_for_it() {
+        let (flight, tasks) = (SingleFlight::<u8>::default(), tasks());
+        let (bring, brought) = oneshot::channel();
+        let fetch = || async { Ok(brought.await.unwrap()) };
+        let mut first = Box::pin(flight.get(Some(&tasks), fetch));
         assert!(futures_poll_once(first.as_mut()).await.is_none());
         drop(first);
-        assert_eq!(*flight.get(async { Ok(1) }).await.unwrap(), 1);
+        bring.send(1).unwrap();
+        assert_eq!(*flight.get(Some(&tasks), || async { panic!("it is on its way") }).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn after_a_shutdown_the_caller_fetches() {
+        let (flight, tasks) = (SingleFlight::<u8>::default(), tasks());
+        tasks.shutdown().await;
+        assert_eq!(*flight.get(Some(&tasks), || async { Ok(1) }).await.unwrap(), 1);
     }
 
     #[tokio::test]
     async fn a_value_is_refreshed_once_for_all_who_found_it_stale() {
         let flight = SingleFlight::default();
-        let stale = flight.get(async { Ok(1) }).await.unwrap();
-        assert_eq!(*flight.refresh(Some(&stale), async { Ok(2) }).await.unwrap(), 2);
-        assert_eq!(*flight.refresh(Some(&stale), async { panic!("it is fresh") }).await.unwrap(), 2);
+        let stale = flight.get(None, || async { Ok(1) }).await.unwrap();
+        assert_eq!(*flight.refresh(None, Some(&stale), || async { Ok(2) }).await.unwrap(), 2);
+        let again = flight.refresh(None, Some(&stale), || async { panic!("it is fresh") });
+        assert_eq!(*again.await.unwrap(), 2);
     }
 
     async fn futures_poll_once<F: Future + ?Sized>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {

@@ -27,12 +27,36 @@ pub struct AttemptDiagnostics {
     pub latency: Duration,
     /// What came of it.
     pub outcome: AttemptOutcome,
-    /// What it cost, in request units.
-    pub request_charge: f64,
+    /// What it cost, in request units; `None` if that is not known, because no answer came or nobody waited for it.
+    pub request_charge: Option<f64>,
     /// How long the service says it took.
     pub service_latency: Option<HeaderValue>,
     /// What the driver did next, and so why.
     pub next: NextStep,
+}
+
+impl AttemptDiagnostics {
+    /// An attempt that was left before it was answered.
+    pub(crate) fn without_answer(
+        context: ExecutionContext,
+        endpoint: CosmosEndpoint,
+        (started, latency): (Moment, Duration),
+        outcome: AttemptOutcome,
+    ) -> Self {
+        Self {
+            context,
+            endpoint,
+            partition_override: false,
+            protocol: None,
+            shard: None,
+            started,
+            latency,
+            outcome,
+            request_charge: None,
+            service_latency: None,
+            next: NextStep::Done,
+        }
+    }
 }
 
 /// What came of an attempt.
@@ -49,8 +73,11 @@ pub enum AttemptOutcome {
     },
     /// The operation's time was up.
     DeadlineExceeded,
-    /// The other leg of a hedged attempt answered first.
+    /// Another leg of a hedged attempt answered first, and this one was given up.
     Cancelled,
+    /// Another leg of a hedged write answered first. This one may still be applied; the driver's next write with the
+    /// same partition key waits until it is over.
+    LeftRunning,
 }
 
 /// What followed an attempt.
@@ -70,8 +97,8 @@ pub enum NextStep {
     RetryInPlace(Duration),
     /// A repeat after what was out of date had been fetched anew.
     RetryAfterRefresh(Duration),
-    /// A second region was asked, and its answer was taken.
+    /// Another region was asked beside it, and that one's answer was taken.
     HedgeTaken,
-    /// A second region was asked, and the first one's answer was taken.
+    /// It was asked beside another, or the first one's answer was taken.
     HedgeDropped,
 }

@@ -54,10 +54,22 @@ impl DiagnosticsContext {
         &self.attempts
     }
 
-    /// What all attempts cost together, in request units.
+    /// What all attempts cost together, in request units, as far as that is known.
     pub fn request_charge(&self) -> f64 {
         // Not `sum`, which is -0 for no attempts.
-        self.attempts.iter().fold(0.0, |sum, attempt| sum + attempt.request_charge)
+        self.attempts.iter().filter_map(|attempt| attempt.request_charge).fold(0.0, |sum, one| sum + one)
+    }
+
+    /// Whether an attempt may have cost something that nobody knows: it was sent, and no answer came or was waited
+    /// for.
+    pub fn has_unknown_charge(&self) -> bool {
+        self.attempts.iter().any(|attempt| match attempt.outcome {
+            AttemptOutcome::Answered(_) => false,
+            AttemptOutcome::Failed { sent, .. } => sent.may_have_arrived(),
+            AttemptOutcome::DeadlineExceeded | AttemptOutcome::Cancelled | AttemptOutcome::LeftRunning => {
+                true
+            }
+        })
     }
 
     /// Notes why what followed the last attempt did.

@@ -18,6 +18,7 @@ impl DiagnosticsContext {
             "activityId": self.activity_id(),
             "elapsedMs": millis(self.elapsed),
             "requestCharge": self.request_charge(),
+            "hasUnknownCharge": self.has_unknown_charge(),
             "attempts": self.attempts.iter().map(|attempt| self.attempt(attempt)).collect::<Vec<_>>(),
         })
     }
@@ -55,6 +56,7 @@ impl DiagnosticsContext {
             }
             AttemptOutcome::DeadlineExceeded => set("error", "deadline_exceeded".into()),
             AttemptOutcome::Cancelled => set("error", "cancelled".into()),
+            AttemptOutcome::LeftRunning => set("error", "left_running".into()),
         }
         set("requestCharge", attempt.request_charge.into());
         let (next, delay) = next_step(attempt.next);
@@ -100,6 +102,7 @@ impl fmt::Display for AttemptDiagnostics {
             }
             AttemptOutcome::DeadlineExceeded => f.write_str(" deadline_exceeded")?,
             AttemptOutcome::Cancelled => f.write_str(" cancelled")?,
+            AttemptOutcome::LeftRunning => f.write_str(" left_running")?,
         }
         write!(f, " {:.1}ms", millis(self.latency))?;
         match self.next {

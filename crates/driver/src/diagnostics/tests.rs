@@ -20,7 +20,7 @@ fn context() -> DiagnosticsContext {
         started: at(1000),
         latency: Duration::from_millis(4),
         outcome: AttemptOutcome::Answered(CosmosStatus::new(StatusCode::SERVICE_UNAVAILABLE, 0)),
-        request_charge: 0.0,
+        request_charge: Some(0.0),
         service_latency: Some(HeaderValue::from_static("3.2")),
         next: NextStep::Failover(Duration::from_millis(100)),
     };
@@ -35,7 +35,7 @@ fn context() -> DiagnosticsContext {
             kind: Some(TransportErrorKind::Timeout),
             sent: RequestSentStatus::Unknown,
         },
-        request_charge: 2.5,
+        request_charge: Some(2.5),
         service_latency: None,
         next: NextStep::Done,
         ..first.clone()

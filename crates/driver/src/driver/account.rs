@@ -1,33 +1,95 @@
 //! Reading the account: at first need, again when an answer gives a reason, and from whichever endpoint
 //! answers.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmonaut_policy::{
-    AbortKind, Access, AttemptSettings, CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext,
-    LocationSnapshot, Moment, OperationType, Probe, ReadConsistency, RoutingDecision, SessionState,
-    TransportOutcome, TransportResult, build_transport_request,
+    ACCOUNT_READ_STEP, ACCOUNT_READ_TIMEOUT, AbortKind, Access, AccountReads, AccountRefresh,
+    AttemptSettings, CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext, LocationSnapshot, Moment,
+    OperationType, Probe, ReadConsistency, RoutingDecision, SessionState, TransportOutcome, TransportResult,
+    build_transport_request,
 };
 use cosmonaut_wire::model::AccountProperties;
 use cosmonaut_wire::{ReadConsistencyStrategy, ResourcePath};
+use tokio::sync::Notify;
 
 use super::DriverCore;
 use crate::diagnostics::DiagnosticsContext;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::Leg;
+use crate::race::{Either, first_of, race};
 use crate::transport::{Authority, BoxFuture, TransportError, TransportErrorKind};
 
-/// How often it is read anew at most, however many answers give a reason.
-const LEAST_REFRESH_INTERVAL: Duration = Duration::from_secs(5);
-/// How long one endpoint may take to answer for the account before the next is asked.
-const ACCOUNT_READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// Reads the account for all who have a reason, one read at a time.
+#[derive(Default)]
+pub(crate) struct AccountReader {
+    state: Mutex<ReaderState>,
+    /// How many reads have ended.
+    ended: AtomicU64,
+    /// Told whenever one has.
+    news: Notify,
+}
+
+#[derive(Default)]
+struct ReaderState {
+    reads: AccountReads,
+    /// When the latest attempt began that gave a reason which no read has dealt with.
+    wanted_since: Option<Moment>,
+    is_reading: bool,
+}
+
+/// A read of the account that will come to an end.
+#[derive(Clone, Copy)]
+pub(crate) struct AccountRead {
+    ended_before: u64,
+}
+
+impl AccountReader {
+    fn lock(&self) -> MutexGuard<'_, ReaderState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `is_over` holds, looking again after each read.
+    async fn wait_until(&self, is_over: impl Fn() -> bool) {
+        loop {
+            let mut news = pin!(self.news.notified());
+            news.as_mut().enable();
+            if is_over() {
+                return;
+            }
+            news.await;
+        }
+    }
+
+    fn read_ended(&self) {
+        self.ended.fetch_add(1, Ordering::AcqRel);
+        self.news.notify_waiters();
+    }
+}
+
+/// Lets the next one read if this one is stopped in the middle.
+struct Reading<'a> {
+    reader: &'a AccountReader,
+    is_over: bool,
+}
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.reader.lock().is_reading = false;
+            self.reader.read_ended();
+        }
+    }
+}
 
 impl DriverCore {
     /// The account as it last described itself; asks if it has not.
     pub(crate) async fn read_account(&self) -> Result<Arc<AccountProperties>, Error> {
-        self.account.get(self.fetch_account()).await
+        let core = self.itself()?;
+        let fetch = || async move { core.fetch_account().await };
+        self.account.get(self.tasks.upgrade().as_deref(), fetch).await
     }
 
     /// What is known about endpoints and partitions, after asking the account if nothing was.
@@ -38,33 +100,132 @@ impl DriverCore {
         })
     }
 
-    /// Reads the account anew for a reason, unless that was just done.
-    pub(crate) fn refresh_account_soon(&self, deadline: Option<Deadline>) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let last = Moment::from_nanos(self.account_read.load(Ordering::Relaxed));
-            if self.platform.now().since(last) < LEAST_REFRESH_INTERVAL {
-                return;
+    /// Has the account read in the background for a reason that an attempt gave which began at this moment. `None`
+    /// if it has been read since, or cannot be read any more.
+    pub(crate) fn read_account_for(&self, attempt_began: Moment) -> Option<AccountRead> {
+        let reader = &self.account_reader;
+        let read = AccountRead { ended_before: reader.ended.load(Ordering::Acquire) };
+        let (core, tasks) = (self.this.upgrade()?, self.tasks.upgrade()?);
+        {
+            let mut state = reader.lock();
+            if state.reads.refresh_for(attempt_began, self.platform.now()) == AccountRefresh::NotNeeded {
+                return None;
             }
-            // A failure is no reason to fail the operation: it goes on with what is known.
-            let _ = self.within(deadline, Box::pin(self.refresh_account())).await;
-        })
+            state.wanted_since = state.wanted_since.max(Some(attempt_began));
+            if std::mem::replace(&mut state.is_reading, true) {
+                return Some(read);
+            }
+        }
+        let work = Box::pin(async move { core.read_account_while_wanted().await });
+        match tasks.try_spawn("account read", work) {
+            None => Some(read),
+            Some(_) => {
+                reader.lock().is_reading = false;
+                None
+            }
+        }
+    }
+
+    async fn read_account_while_wanted(&self) {
+        let reader = &self.account_reader;
+        let mut reading = Reading { reader, is_over: false };
+        loop {
+            let due = {
+                let mut state = reader.lock();
+                let Some(wanted_since) = state.wanted_since.take() else {
+                    // Under the lock, so that whoever comes next starts a read of its own.
+                    state.is_reading = false;
+                    reading.is_over = true;
+                    return;
+                };
+                state.reads.refresh_for(wanted_since, self.platform.now())
+            };
+            let AccountRefresh::At(due) = due else { continue };
+            let wait = due.since(self.platform.now());
+            if !wait.is_zero() {
+                self.platform.sleep(wait).await;
+            }
+            // A failure is no reason to fail anybody: all go on with what is known.
+            let _ = self.refresh_account().await;
+            reader.read_ended();
+        }
+    }
+
+    /// Waits for the end of a read.
+    pub(crate) async fn account_read(&self, read: AccountRead) {
+        let reader = &self.account_reader;
+        reader.wait_until(|| reader.ended.load(Ordering::Acquire) != read.ended_before).await;
+    }
+
+    /// Waits until the account names other regions than these.
+    pub(crate) async fn account_changed(&self, known: &LocationSnapshot) {
+        let has_changed = || {
+            let current = self.location.load();
+            current.is_some_and(|current| !current.account.has_same_regions(&known.account))
+        };
+        self.account_reader.wait_until(has_changed).await;
     }
 
     /// Reads the account anew, unless another has done so since.
     pub(crate) async fn refresh_account(&self) -> Result<Arc<AccountProperties>, Error> {
+        let core = self.itself()?;
         let known = self.account.current();
-        self.account.refresh(known.as_ref(), self.fetch_account()).await
+        let fetch = || async move { core.fetch_account().await };
+        self.account.refresh(self.tasks.upgrade().as_deref(), known.as_ref(), fetch).await
     }
 
     async fn fetch_account(&self) -> Result<AccountProperties, Error> {
-        let fetched = self.ask_for_account().await;
-        // Only now: whoever comes while it is being read is to wait for it.
-        self.account_read.store(self.platform.now().as_nanos(), Ordering::Relaxed);
+        let began = self.platform.now();
+        let before = self.location.load();
+        let fetched = self.ask_for_account().await.and_then(|properties| {
+            self.location.set_account(&properties, began)?;
+            Ok(properties)
+        });
+        let after = self.location.load();
+        let changed = match (before, after) {
+            (Some(before), Some(after)) => !before.account.has_same_regions(&after.account),
+            (None, after) => after.is_some(),
+            (Some(_), None) => false,
+        };
+        let mut state = self.account_reader.lock();
+        state.reads = state.reads.after_read(began, changed);
+        drop(state);
+        self.account_reader.news.notify_waiters();
         fetched
     }
 
-    /// Asks each endpoint that may know, until one does.
+    /// Asks each endpoint that may know: the next one when those before have failed, or have not answered in a
+    /// second.
     async fn ask_for_account(&self) -> Result<AccountProperties, Error> {
+        let mut candidates = self.account_endpoints().into_iter().peekable();
+        let mut asked: Vec<BoxFuture<'_, Result<AccountProperties, Error>>> = Vec::new();
+        let mut first_failure = None;
+        loop {
+            if let Some(endpoint) = candidates.next() {
+                asked.push(Box::pin(self.read_account_at(endpoint)));
+            }
+            if asked.is_empty() {
+                let none = || Error::new(ErrorKind::Configuration, "the account has no endpoint");
+                return Err(first_failure.unwrap_or_else(none));
+            }
+            let mut step = match candidates.peek() {
+                Some(_) => self.platform.sleep(ACCOUNT_READ_STEP),
+                None => Box::pin(std::future::pending()),
+            };
+            match race(pin!(first_of(&mut asked)), step.as_mut()).await {
+                Either::First((_, Ok(properties))) => return Ok(properties),
+                // A key that is wrong here is wrong everywhere.
+                Either::First((_, Err(error))) if error.kind() == ErrorKind::Unauthorized => {
+                    return Err(error);
+                }
+                Either::First((_, Err(error))) => first_failure = first_failure.or(Some(error)),
+                Either::Second(()) => {}
+            }
+        }
+    }
+
+    /// The endpoints that may know the account, best first.
+    fn account_endpoints(&self) -> Vec<CosmosEndpoint> {
         let mut endpoints = vec![self.location.default_endpoint().clone()];
         let known = self.location.load();
         let regional = known.iter().flat_map(|known| known.account.preferred_read_endpoints());
@@ -75,15 +236,7 @@ impl DriverCore {
         }
         // One that is out of service may take long not to answer.
         endpoints.sort_by_key(|endpoint| self.is_out_of_service(endpoint));
-        let mut first_failure = None;
-        for endpoint in endpoints {
-            match self.read_account_at(&endpoint).await {
-                Ok(properties) => return Ok(properties),
-                Err(error) => first_failure = first_failure.or(Some(error)),
-            }
-        }
-        Err(first_failure
-            .unwrap_or_else(|| Error::new(ErrorKind::Configuration, "the account has no endpoint")))
+        endpoints
     }
 
     fn is_out_of_service(&self, endpoint: &CosmosEndpoint) -> bool {
@@ -92,29 +245,29 @@ impl DriverCore {
         known.is_some_and(|known| known.account.unavailability(endpoint, Access::Read, now).is_some())
     }
 
-    async fn read_account_at(&self, endpoint: &CosmosEndpoint) -> Result<AccountProperties, Error> {
+    async fn read_account_at(&self, endpoint: CosmosEndpoint) -> Result<AccountProperties, Error> {
         let deadline = Deadline::after(self.platform.now(), ACCOUNT_READ_TIMEOUT);
-        let (result, diagnostics) = self.ask(endpoint, Some(deadline)).await;
+        let (result, diagnostics) = self.ask(&endpoint, Some(deadline)).await;
         let body = match result.outcome {
             TransportOutcome::Success { body, .. } => body,
             // The time is this question's, not the caller's.
             TransportOutcome::DeadlineExceeded { request_sent } => {
-                let server = Authority::of_endpoint(endpoint).to_string();
+                let server = Authority::of_endpoint(&endpoint).to_string();
                 let late = TransportError::new(TransportErrorKind::Timeout, request_sent, server);
                 return Err(Error::from(late).with_diagnostics(diagnostics));
             }
-            TransportOutcome::HttpError { .. } | TransportOutcome::TransportError { .. } => {
+            TransportOutcome::HttpError { .. }
+            | TransportOutcome::TransportError { .. }
+            | TransportOutcome::LocalFailure { .. } => {
                 return Err(Error::aborted(AbortKind::FinalStatus, result, diagnostics));
             }
         };
-        let properties = serde_json::from_slice::<AccountProperties>(&body).map_err(|error| {
+        serde_json::from_slice::<AccountProperties>(&body).map_err(|error| {
             let message = format!(
                 "{endpoint} did not answer as a Cosmos DB account does (check the endpoint): {error}"
             );
             Error::new(ErrorKind::InvalidResponse, message)
-        })?;
-        self.location.set_account(&properties)?;
-        Ok(properties)
+        })
     }
 
     /// Reads the account at one endpoint, whatever is known about it.
@@ -145,7 +298,8 @@ impl DriverCore {
             is_overridden: false,
         };
         let mut attempts = Vec::with_capacity(1);
-        let result = self.transport.execute_boxed(leg, started, &mut attempts).await;
+        let throttling = self.throttling;
+        let (result, _) = Box::pin(self.transport.execute(leg, started, throttling, &mut attempts)).await;
         let diagnostics = DiagnosticsContext {
             operation: operation.operation_type(),
             resource: operation.resource_type(),

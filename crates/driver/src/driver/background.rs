@@ -5,17 +5,12 @@ use std::future::Future;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use cosmonaut_policy::{CosmosEndpoint, Deadline};
+use cosmonaut_policy::{
+    ACCOUNT_REFRESH_INTERVAL, CosmosEndpoint, Deadline, ENDPOINT_PROBE_INTERVAL, ENDPOINT_PROBE_TIMEOUT,
+};
 
 use super::DriverCore;
 use crate::tasks::BackgroundTaskManager;
-
-/// How often the account is read anew without a reason.
-const ACCOUNT_REFRESH_INTERVAL: Duration = Duration::from_secs(5 * 60);
-/// How often endpoints that cannot be reached are tried.
-const ENDPOINT_PROBE_INTERVAL: Duration = Duration::from_secs(10);
-/// How long such a try may take.
-const ENDPOINT_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl DriverCore {
     /// Starts what looks after the account and its partitions.
@@ -79,7 +74,7 @@ impl DriverCore {
             core.lock_probing().remove(&endpoint);
             if !reachable {
                 // The service may have moved on without it.
-                core.refresh_account_soon(None).await;
+                core.read_account_for(core.platform.now());
             }
         });
     }

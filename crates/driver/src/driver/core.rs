@@ -1,19 +1,20 @@
 //! What all operations on one account share, and the requests that the driver makes for its own sake.
 
 use std::collections::HashSet;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::Poll;
 
-use cosmonaut_policy::{CosmosEndpoint, CosmosOperation, Deadline, RetryLimits};
+use cosmonaut_policy::{CosmosEndpoint, CosmosOperation, Deadline, Moment, RetryLimits, ThrottleRetryState};
 use cosmonaut_wire::model::AccountProperties;
 
+use super::account::AccountReader;
 use crate::activity_id::ActivityId;
 use crate::cache::{ContainerCache, SingleFlight};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::location::{LatencyBook, LocationStateStore};
 use crate::options::{LayeredOptions, OperationOptions};
-use crate::pipeline::{OperationPipeline, TransportPipeline, out_of_time};
+use crate::pipeline::{LeftWrites, OperationPipeline, TransportPipeline, out_of_time};
 use crate::platform::Platform;
 use crate::race::{Either, race};
 use crate::response::CosmosResponse;
@@ -29,14 +30,19 @@ pub(crate) struct DriverCore {
     pub(crate) transport: TransportPipeline,
     pub(crate) location: LocationStateStore,
     pub(crate) account: SingleFlight<AccountProperties>,
-    /// When the account was last read, in nanoseconds since the start.
-    pub(crate) account_read: AtomicU64,
+    pub(crate) account_reader: AccountReader,
     /// Other endpoints to find the account by.
     pub(crate) custom_endpoints: Vec<CosmosEndpoint>,
     pub(crate) containers: ContainerCache,
     pub(crate) sessions: SessionStore,
     pub(crate) latencies: LatencyBook,
+    /// What is left for hedges, see [`HedgeBudget`](cosmonaut_policy::HedgeBudget).
+    pub(crate) hedge_budget: AtomicI64,
+    pub(crate) left_writes: Arc<LeftWrites>,
+    /// Of operations that set none of their own.
     pub(crate) limits: RetryLimits,
+    /// Of operations that set none of their own: the state before the first try.
+    pub(crate) throttling: ThrottleRetryState,
     /// Held by the driver alone, so that tasks which hold this do not keep themselves alive.
     pub(crate) tasks: Weak<BackgroundTaskManager>,
     /// Endpoints that are being tried.
@@ -50,10 +56,47 @@ impl DriverCore {
     pub(crate) fn run_metadata<'a>(
         &'a self,
         operation: &'a CosmosOperation,
-        deadline: Option<Deadline>,
     ) -> BoxFuture<'a, Result<CosmosResponse, Error>> {
         let now = self.platform.now();
+        let deadline = self.deadline(&self.metadata_options, now);
         Box::pin(OperationPipeline::new(self, operation, &self.metadata_options, deadline, now).run())
+    }
+
+    /// When an operation that begins now must be over.
+    pub(crate) fn deadline(&self, options: &OperationOptions, now: Moment) -> Option<Deadline> {
+        Some(Deadline::after(now, self.options.request(options).end_to_end_timeout()))
+    }
+
+    /// How often an operation is retried.
+    pub(crate) fn limits_of(&self, options: &OperationOptions) -> RetryLimits {
+        match options.retry_limits == Default::default() {
+            true => self.limits.clone(),
+            false => RetryLimits::from_options(&self.options.retry(), &self.options.retry_limits(options)),
+        }
+    }
+
+    /// What an operation may spend on throttling.
+    pub(crate) fn throttling(&self, options: &OperationOptions) -> ThrottleRetryState {
+        match options.retry_limits == Default::default() {
+            true => self.throttling,
+            false => {
+                let throttling = self.options.retry();
+                ThrottleRetryState::from_options(
+                    &throttling.throttling(),
+                    &self.options.retry_limits(options),
+                )
+            }
+        }
+    }
+
+    /// This core, for work that outlives the caller.
+    pub(crate) fn itself(&self) -> Result<Arc<Self>, Error> {
+        self.this.upgrade().ok_or_else(|| {
+            Error::new(
+                ErrorKind::Configuration,
+                "the driver is being dropped (keep it until it has answered)",
+            )
+        })
     }
 
     /// Waits for something until the deadline.

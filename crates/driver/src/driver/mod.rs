@@ -7,9 +7,7 @@ mod core;
 use std::fmt;
 use std::sync::Arc;
 
-use cosmonaut_policy::{
-    CosmosEndpoint, CosmosOperation, Deadline, LocationSnapshot, PartitionId, ShardStats,
-};
+use cosmonaut_policy::{CosmosEndpoint, CosmosOperation, LocationSnapshot, PartitionId, ShardStats};
 use cosmonaut_wire::model::{AccountProperties, PartitionKeyDefinition};
 use cosmonaut_wire::{EpkRange, PartitionKeyRangeId, ResourceId, ResourcePath, SessionToken};
 
@@ -20,6 +18,7 @@ use crate::pipeline::OperationPipeline;
 use crate::response::CosmosResponse;
 use crate::tasks::BackgroundTaskManager;
 
+pub(crate) use account::{AccountRead, AccountReader};
 pub(crate) use core::DriverCore;
 
 /// The driver of one account. Cheap to clone; the last clone that is dropped stops what runs for it.
@@ -69,8 +68,7 @@ impl CosmosDriver {
     ) -> Result<CosmosResponse, Error> {
         let core = &*self.core;
         let now = core.platform.now();
-        let timeout = core.options.request(options).end_to_end_timeout();
-        let deadline = timeout.map(|timeout| Deadline::after(now, timeout));
+        let deadline = core.deadline(options, now);
         let run = OperationPipeline::new(core, operation, options, deadline, now).run();
         #[cfg(feature = "tracing")]
         // Boxed, as the span's wrapper would take the room of the whole operation a second time.

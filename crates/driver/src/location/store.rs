@@ -5,9 +5,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use cosmonaut_policy::{
     AccountConfig, CosmosEndpoint, EndpointError, FailoverMechanism, LocationEffect, LocationSnapshot,
-    Moment, PartitionEndpointState, PartitionFailoverConfig, PartitionId, ProbeTicket, apply_endpoint_probe,
-    begin_probe, build_account_endpoint_state, expire_partition_overrides, expire_unavailable_endpoints,
-    refresh_account_endpoint_state,
+    Moment, PartitionFailoverConfig, PartitionId, ProbeTicket, apply_endpoint_probe, begin_probe,
+    build_account_endpoint_state, expire_partition_overrides, expire_unavailable_endpoints,
 };
 use cosmonaut_wire::model::AccountProperties;
 
@@ -46,24 +45,18 @@ impl LocationStateStore {
         self.current.load_full()
     }
 
-    /// Takes in the account's description. What is known about endpoints and partitions stays.
-    pub(crate) fn set_account(&self, properties: &AccountProperties) -> Result<(), EndpointError> {
+    /// Takes in the account's description, which was asked for at this moment. What is known about endpoints and
+    /// partitions stays.
+    pub(crate) fn set_account(
+        &self,
+        properties: &AccountProperties,
+        asked: Moment,
+    ) -> Result<(), EndpointError> {
         let newer = build_account_endpoint_state(properties, &self.account, self.default_endpoint.clone())?;
-        let per_partition = newer.per_partition_failover_enabled;
         self.current.rcu(|current| {
-            let newer = newer.clone();
             Some(Arc::new(match current {
-                Some(current) => LocationSnapshot {
-                    account: Arc::new(refresh_account_endpoint_state(&current.account, newer)),
-                    partitions: Arc::new(current.partitions.with_account_flag(per_partition)),
-                },
-                None => {
-                    let partitions = PartitionEndpointState::new(self.partitions.clone());
-                    LocationSnapshot {
-                        account: Arc::new(newer),
-                        partitions: Arc::new(partitions.with_account_flag(per_partition)),
-                    }
-                }
+                Some(current) => current.refreshed(newer.clone(), asked),
+                None => LocationSnapshot::new(newer.clone(), self.partitions.clone()),
             }))
         });
         Ok(())

@@ -23,7 +23,7 @@ fn store() -> LocationStateStore {
     let endpoint = CosmosEndpoint::global("http://global.example").unwrap();
     let store =
         LocationStateStore::new(endpoint, AccountConfig::default(), PartitionFailoverConfig::default());
-    store.set_account(&properties).unwrap();
+    store.set_account(&properties, Moment::START).unwrap();
     store
 }
 

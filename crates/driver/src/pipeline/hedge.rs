@@ -1,123 +1,310 @@
-//! A second region in case the first is slow. Nothing is started if the first answers in time, and the loser
-//! is dropped.
+//! Further regions in case the first is slow. Nothing is started if the first answers in time.
+//!
+//! ```text
+//! first leg ──────────────────────────────► answers in time: done
+//!           └─ threshold ─► second leg ───► whoever settles first counts; the others are left
+//!                           └─ step, or a failure ─► third leg …
+//! ```
+//!
+//! A read that loses is dropped. A write that loses is left running for a while, see `left_writes`.
 
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use cosmonaut_policy::{HedgeLeg, Moment, TransportResult, pick_hedge_result, settles_hedge};
+use cosmonaut_policy::{
+    CosmosEndpoint, CosmosOperation, ExecutionContext, HEDGING_CEILING, HedgeBudget, HedgePlan,
+    LOSING_WRITE_LIMIT, Moment, RoutingDecision, TransportResult, pick_hedge_result, resolve_hedge_endpoint,
+    settles_hedge,
+};
 
-use super::transport::{Leg, TransportPipeline};
+use super::attempt::{Attempted, Learned};
+use super::left_writes::WriteKey;
+use super::leg::{LegEnd, LegStart, SharedParts, SpawnedLeg};
+use super::operation::{OperationPipeline, OperationState};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
-use crate::race::{Either, race};
+use crate::driver::DriverCore;
+use crate::race::{Either, first_of, race};
 use crate::transport::BoxFuture;
 
-/// The legs of a hedged attempt, and when the second starts.
-pub(super) struct Hedge<'a> {
-    pub(super) primary: Leg<'a>,
-    pub(super) secondary: Leg<'a>,
-    pub(super) after: Duration,
+/// A leg that is under way.
+struct RunningLeg<'a> {
+    /// Its place among the legs of the attempt.
+    place: usize,
+    routing: RoutingDecision,
+    began: Moment,
+    work: LegWork<'a>,
 }
 
-/// What came of a hedged attempt.
-pub(super) struct Hedged {
-    /// Whose result it is.
-    pub(super) winner: HedgeLeg,
-    pub(super) result: TransportResult,
+enum LegWork<'a> {
+    /// A read, which ends with the operation.
+    InPlace(BoxFuture<'a, LegEnd>),
+    /// A write, which can be left running.
+    Spawned(SpawnedLeg),
 }
 
-impl TransportPipeline {
-    /// Makes an attempt that a second one may join.
-    pub(super) async fn hedge(
-        &self,
-        hedge: Hedge<'_>,
-        started: Moment,
-        attempts: &mut Vec<AttemptDiagnostics>,
-    ) -> Hedged {
-        let (mut first_tries, mut second_tries) = (Vec::with_capacity(1), Vec::new());
-        let outcome = {
-            let mut primary = self.execute_boxed(hedge.primary, started, &mut first_tries);
-            match race(primary.as_mut(), self.platform.sleep(hedge.after).as_mut()).await {
-                Either::First(result) => (Hedged { winner: HedgeLeg::Primary, result }, None),
-                Either::Second(()) => {
-                    let second_started = self.platform.now();
-                    let secondary = self.execute_boxed(hedge.secondary, second_started, &mut second_tries);
-                    let (hedged, dropped) = settle(&hedge, primary, secondary).await;
-                    (hedged, Some((second_started, dropped)))
-                }
-            }
+impl Future for RunningLeg<'_> {
+    type Output = LegEnd;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LegEnd> {
+        match &mut self.work {
+            LegWork::InPlace(future) => future.as_mut().poll(context),
+            LegWork::Spawned(leg) => Pin::new(leg).poll(context),
+        }
+    }
+}
+
+/// A leg that has ended.
+struct EndedLeg {
+    place: usize,
+    routing: RoutingDecision,
+    end: LegEnd,
+}
+
+impl OperationPipeline<'_> {
+    /// Makes an attempt that further ones may join.
+    pub(super) async fn hedged_attempt(
+        &mut self,
+        state: &OperationState,
+        routing: RoutingDecision,
+        plan: HedgePlan,
+        began: Moment,
+    ) -> Attempted {
+        let core = self.core;
+        let multiple_write_locations = state.location.account.multiple_write_locations_enabled;
+        let session = self.session(state, multiple_write_locations);
+        let parts = SharedParts {
+            operation: self.operation,
+            options: self.options,
+            retry_state: &state.retry_state,
+            session: &session,
+            throttling: state.throttling,
+            container: state.target.container.as_ref(),
+            multiple_write_locations,
+            deadline: self.deadline,
+            activity_id: self.diagnostics.activity_id,
         };
-        let (hedged, joined) = outcome;
-        if let Some((second_started, dropped)) = joined {
-            let now = self.platform.now();
-            match dropped {
-                Some(HedgeLeg::Primary) => {
-                    first_tries.push(cancelled(&hedge.primary, started, now.since(started)));
+        let tries = std::mem::take(&mut self.diagnostics.attempts);
+        let context = ExecutionContext::Initial;
+        let start = LegStart { routing: routing.clone(), context, began, tries };
+        let mut first = RunningLeg { place: 0, routing, began, work: LegWork::start(core, parts, start) };
+        let mut threshold = core.platform.sleep(plan.after);
+        match race(Pin::new(&mut first), threshold.as_mut()).await {
+            Either::First(end) => {
+                // Whoever was not polled when the threshold passed cannot tell when the answer came.
+                let was_polled = core.platform.now().since(began) <= plan.after;
+                if end.result.is_success() && was_polled {
+                    self.note_latency(&first.routing, end.result.latency);
+                    core.change_hedge_budget(|budget| Some(budget.after_request()));
                 }
-                Some(HedgeLeg::Secondary) => {
-                    second_tries.push(cancelled(&hedge.secondary, second_started, now.since(second_started)));
-                }
-                None => {}
+                let LegEnd { result, throttling, tries } = end;
+                self.diagnostics.attempts = tries;
+                Attempted { began, routing: first.routing, result, throttling, learned: None }
             }
-            let (first, second) = match hedged.winner {
-                HedgeLeg::Primary => (NextStep::Done, NextStep::HedgeDropped),
-                HedgeLeg::Secondary => (NextStep::HedgeTaken, NextStep::Done),
-            };
-            note(&mut first_tries, first);
-            note(&mut second_tries, second);
+            Either::Second(()) => {
+                let race = HedgeRace {
+                    core,
+                    parts,
+                    plan,
+                    asked: vec![first.routing.endpoint.clone()],
+                    running: vec![first],
+                    ended: Vec::new(),
+                };
+                let settled = Box::pin(race.run()).await;
+                self.conclude_race(began, settled)
+            }
+        }
+    }
+
+    fn conclude_race(&mut self, began: Moment, race: SettledRace) -> Attempted {
+        let SettledRace { winner, others, silent, tries } = race;
+        self.diagnostics.attempts.extend(tries);
+        if winner.end.result.is_success() {
+            let latency = winner.end.result.latency.min(HEDGING_CEILING);
+            self.note_latency(&winner.routing, latency);
+        }
+        let throttling =
+            others.iter().fold(winner.end.throttling, |spent, leg| spent.joined(&leg.end.throttling));
+        let has_won = winner.place > 0 && winner.end.result.is_success();
+        if has_won {
+            self.core.change_hedge_budget(|budget| Some(budget.after_win()));
+        }
+        let answered = others.into_iter().map(|leg| (leg.routing, leg.end.result)).collect();
+        let silent_first = silent.filter(|_| has_won);
+        let learned = Some(Box::new(Learned { answered, silent_first }));
+        Attempted { began, routing: winner.routing, result: winner.end.result, throttling, learned }
+    }
+
+    /// Latencies count where hedging asks for them. A leg that was left has none: were its wait counted, a region that
+    /// turns slow would raise its own threshold.
+    fn note_latency(&self, routing: &RoutingDecision, latency: Duration) {
+        let kind = self.operation.latency_kind();
+        self.core.latencies.record(&routing.endpoint, kind, latency, self.core.platform.now());
+    }
+}
+
+impl DriverCore {
+    /// Changes what is left for hedges; `false` if the change is not possible.
+    fn change_hedge_budget(&self, change: impl Fn(HedgeBudget) -> Option<HedgeBudget>) -> bool {
+        use std::sync::atomic::Ordering::Relaxed;
+        let number = |number| {
+            let before = HedgeBudget::from_number(number);
+            change(before).filter(|after| *after != before).map(HedgeBudget::number)
+        };
+        self.hedge_budget.fetch_update(Relaxed, Relaxed, number).is_ok()
+    }
+}
+
+impl<'a> LegWork<'a> {
+    fn start(core: &'a DriverCore, parts: SharedParts<'a>, start: LegStart) -> Self {
+        match core.this.upgrade().filter(|_| !parts.operation.is_read_only()) {
+            Some(core) => Self::Spawned(parts.spawn(core, start)),
+            None => Self::InPlace(parts.run(core, start)),
+        }
+    }
+}
+
+/// Legs that race each other.
+struct HedgeRace<'a> {
+    core: &'a DriverCore,
+    parts: SharedParts<'a>,
+    plan: HedgePlan,
+    asked: Vec<CosmosEndpoint>,
+    /// In the order in which they were started.
+    running: Vec<RunningLeg<'a>>,
+    ended: Vec<EndedLeg>,
+}
+
+/// What came of it.
+struct SettledRace {
+    winner: EndedLeg,
+    /// The legs that had ended before.
+    others: Vec<EndedLeg>,
+    /// Where the first leg went, if it never answered.
+    silent: Option<RoutingDecision>,
+    tries: Vec<AttemptDiagnostics>,
+}
+
+impl<'a> HedgeRace<'a> {
+    /// Asks further regions until one leg settles it, or all have ended.
+    async fn run(mut self) -> SettledRace {
+        loop {
+            if self.asked.len() < self.plan.legs && !self.ask_another() {
+                // No other region is in service, or nothing is left for hedges.
+                self.plan.legs = self.asked.len();
+            }
+            // Until the next one is due: after a step, or when one has failed.
+            if let Some((leg, end)) = self.next_end().await {
+                let settles = settles_hedge(self.parts.operation, &end.result);
+                self.ended.push(EndedLeg { place: leg.place, routing: leg.routing, end });
+                if settles {
+                    let winner = self.ended.len() - 1;
+                    return self.settled(winner, false);
+                }
+                if self.running.is_empty() {
+                    self.ended.sort_by_key(|leg| leg.place);
+                    let results: Vec<TransportResult> =
+                        self.ended.iter().map(|leg| leg.end.result.clone()).collect();
+                    let pick = pick_hedge_result(self.parts.operation, &results);
+                    let pick = pick.expect("a leg has just ended");
+                    return self.settled(pick.place, pick.in_doubt);
+                }
+            }
+        }
+    }
+
+    /// The next leg that ends; `None` once another one is due.
+    async fn next_end(&mut self) -> Option<(RunningLeg<'a>, LegEnd)> {
+        let mut step = match self.asked.len() < self.plan.legs {
+            true => self.core.platform.sleep(self.plan.step),
+            false => Box::pin(std::future::pending()),
+        };
+        match race(pin!(first_of(&mut self.running)), step.as_mut()).await {
+            Either::First(ended) => Some(ended),
+            Either::Second(()) => None,
+        }
+    }
+
+    /// Starts another leg, if there is a region for it and the budget allows it.
+    fn ask_another(&mut self) -> bool {
+        let now = self.core.platform.now();
+        let Some(location) = self.core.location.load() else { return false };
+        let SharedParts { operation, retry_state, .. } = self.parts;
+        let next = resolve_hedge_endpoint(operation, retry_state, &location, &self.asked, now);
+        let Some(routing) = next.filter(|_| self.core.change_hedge_budget(HedgeBudget::after_hedge)) else {
+            return false;
+        };
+        let place = self.asked.len();
+        self.asked.push(routing.endpoint.clone());
+        let context = ExecutionContext::Hedging;
+        let start = LegStart { routing: routing.clone(), context, began: now, tries: Vec::with_capacity(1) };
+        let work = LegWork::start(self.core, self.parts, start);
+        self.running.push(RunningLeg { place, routing, began: now, work });
+        true
+    }
+
+    /// The race with its winner: all others are left, and every try is in its place.
+    fn settled(mut self, winner: usize, in_doubt: bool) -> SettledRace {
+        let mut winner = self.ended.remove(winner);
+        winner.end.result.may_have_applied_before |= in_doubt;
+        let mut by_place: Vec<(usize, Vec<AttemptDiagnostics>)> = Vec::with_capacity(self.asked.len());
+        let mut silent = None;
+        for leg in std::mem::take(&mut self.running) {
+            if leg.place == 0 {
+                silent = Some(leg.routing.clone());
+            }
+            by_place.push((leg.place, vec![self.leave(leg)]));
+        }
+        for leg in &mut self.ended {
+            by_place.push((leg.place, std::mem::take(&mut leg.end.tries)));
+        }
+        by_place.sort_by_key(|(place, _)| *place);
+        let hedge_won = winner.place > 0;
+        let mut tries = VecDeque::new();
+        for (place, mut of_leg) in by_place {
+            let is_first = place == 0 && hedge_won;
+            conclude(&mut of_leg, if is_first { NextStep::HedgeTaken } else { NextStep::HedgeDropped });
+            tries.extend(of_leg);
         }
         // The winner's tries come last, so that what the operation does next is noted on them.
-        match hedged.winner {
-            HedgeLeg::Primary => {
-                attempts.append(&mut second_tries);
-                attempts.append(&mut first_tries);
+        tries.extend(std::mem::take(&mut winner.end.tries));
+        SettledRace { winner, others: self.ended, silent, tries: tries.into() }
+    }
+
+    /// Leaves a leg: a read is dropped, a write runs on for a while.
+    fn leave(&self, leg: RunningLeg<'a>) -> AttemptDiagnostics {
+        let outcome = match leg.work {
+            LegWork::InPlace(_) => AttemptOutcome::Cancelled,
+            LegWork::Spawned(spawned) => {
+                self.core.leave_running(self.parts.operation, spawned);
+                AttemptOutcome::LeftRunning
             }
-            HedgeLeg::Secondary => {
-                attempts.append(&mut first_tries);
-                attempts.append(&mut second_tries);
-            }
-        }
-        hedged
+        };
+        let latency = self.core.platform.now().since(leg.began);
+        let context = if leg.place == 0 { ExecutionContext::Initial } else { ExecutionContext::Hedging };
+        AttemptDiagnostics::without_answer(context, leg.routing.endpoint, (leg.began, latency), outcome)
     }
 }
 
-/// Waits until one leg settles it or both are done. Also says which leg had to be dropped.
-async fn settle(
-    hedge: &Hedge<'_>,
-    mut primary: BoxFuture<'_, TransportResult>,
-    mut secondary: BoxFuture<'_, TransportResult>,
-) -> (Hedged, Option<HedgeLeg>) {
-    let operation = hedge.primary.operation();
-    let (first, second) = match race(primary.as_mut(), secondary.as_mut()).await {
-        Either::First(result) if settles_hedge(operation, &result) => {
-            return (Hedged { winner: HedgeLeg::Primary, result }, Some(HedgeLeg::Secondary));
-        }
-        Either::Second(result) if settles_hedge(operation, &result) => {
-            return (Hedged { winner: HedgeLeg::Secondary, result }, Some(HedgeLeg::Primary));
-        }
-        Either::First(first) => (first, secondary.await),
-        Either::Second(second) => (primary.await, second),
-    };
-    let (winner, result) = pick_hedge_result(operation, first, second);
-    (Hedged { winner, result }, None)
+impl DriverCore {
+    /// Lets a write that has lost run on for a while, and later writes with its key wait for it.
+    fn leave_running(&self, operation: &CosmosOperation, leg: SpawnedLeg) {
+        let (Some(key), Some(tasks)) = (WriteKey::of(operation), self.tasks.upgrade()) else { return };
+        let left = self.left_writes.add(key);
+        let platform = Arc::clone(&self.platform);
+        tasks.spawn("losing write", async move {
+            let limit = pin!(platform.sleep(LOSING_WRITE_LIMIT));
+            let _ = race(pin!(leg), limit).await;
+            drop(left);
+        });
+    }
 }
 
-fn note(tries: &mut [AttemptDiagnostics], next: NextStep) {
+fn conclude(tries: &mut [AttemptDiagnostics], next: NextStep) {
     if let Some(last) = tries.last_mut() {
         last.next = next;
-    }
-}
-
-fn cancelled(leg: &Leg<'_>, started: Moment, latency: Duration) -> AttemptDiagnostics {
-    AttemptDiagnostics {
-        context: leg.request.execution_context(),
-        endpoint: leg.request.endpoint().clone(),
-        partition_override: leg.is_overridden,
-        protocol: None,
-        shard: None,
-        started,
-        latency,
-        outcome: AttemptOutcome::Cancelled,
-        request_charge: 0.0,
-        service_latency: None,
-        next: NextStep::Done,
     }
 }

@@ -5,9 +5,13 @@
 
 mod attempt;
 mod hedge;
+mod learn;
+mod left_writes;
+mod leg;
 mod operation;
 mod target;
 mod transport;
 
+pub(crate) use left_writes::LeftWrites;
 pub(crate) use operation::{OperationPipeline, out_of_time};
 pub(crate) use transport::{Leg, TransportPipeline};

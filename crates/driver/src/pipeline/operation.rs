@@ -1,28 +1,26 @@
 //! An operation from beginning to end: attempt, evaluate, apply, and again until it is over.
 //!
-//! How one attempt is made is in `attempt`.
+//! How one attempt is made is in `attempt`; what is learned from it, in `learn`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut_policy::{
-    AbortKind, Attempt, CosmosOperation, Deadline, Effects, ExecutionContext, LocationEffect,
-    LocationSnapshot, Moment, OperationAction, OperationRetryState, OperationType, ReadConsistency,
-    StaleCache, TransportOutcome, TransportResult, evaluate_transport_result, resolve_read_consistency,
-    teaches_session,
+    AbortKind, CosmosOperation, Deadline, ExecutionContext, LONGEST_ACCOUNT_WAIT, LocationSnapshot, Moment,
+    OperationAction, OperationRetryState, OperationType, ReadConsistency, StaleCache, ThrottleRetryState,
+    TransportOutcome, TransportResult, resolve_read_consistency,
 };
-use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
+use cosmonaut_wire::{CosmosStatus, ResourceType};
 use http::HeaderMap;
 
 use super::attempt::Attempted;
 use super::target::Target;
-use super::transport::is_hopeless;
 use crate::cache::container_path;
 use crate::diagnostics::{DiagnosticsContext, NextStep};
-use crate::driver::DriverCore;
+use crate::driver::{AccountRead, DriverCore};
 use crate::error::{Error, ErrorKind};
 use crate::options::OperationOptions;
-use crate::platform::chance;
+use crate::race::race;
 use crate::response::CosmosResponse;
 use crate::transport::BoxFuture;
 
@@ -36,12 +34,14 @@ pub(crate) struct OperationPipeline<'a> {
 }
 
 /// What is known before an attempt.
-pub(super) struct Progress {
+pub(super) struct OperationState {
     /// What is in service. Each attempt looks anew, as a refresh may have come in between.
     pub(super) location: Arc<LocationSnapshot>,
     pub(super) target: Target,
     pub(super) consistency: ReadConsistency,
     pub(super) retry_state: OperationRetryState,
+    /// What has been spent on throttling and lost tries.
+    pub(super) throttling: ThrottleRetryState,
     /// Why the attempt is made.
     pub(super) context: ExecutionContext,
 }
@@ -74,6 +74,8 @@ struct Retry {
     reason: NextStep,
     /// What is to be fetched anew first.
     stale: Option<StaleCache>,
+    /// The read of the account that alone can help, if one does.
+    account_read: Option<AccountRead>,
 }
 
 impl<'a> OperationPipeline<'a> {
@@ -113,19 +115,22 @@ impl<'a> OperationPipeline<'a> {
     }
 
     async fn attempts(&mut self) -> Result<Answer, Failure> {
-        let mut progress = self.prepare().await?;
+        let mut state = self.prepare().await?;
         loop {
-            match self.step(&progress).await? {
+            match self.step(&mut state).await? {
                 Step::Return(answer) => return Ok(answer),
-                Step::Again(retry) => self.get_ready(&mut progress, *retry).await?,
+                Step::Again(retry) => self.get_ready(&mut state, *retry).await?,
             }
         }
     }
 
     /// What must be known before the first attempt. Usually it all is; what rarely happens, here and below, is
     /// on the heap, so that no operation's future carries room for it.
-    async fn prepare(&self) -> Result<Progress, Error> {
+    async fn prepare(&self) -> Result<OperationState, Error> {
         let core = self.core;
+        if let Some(over) = core.left_writes.before(self.operation) {
+            core.within(self.deadline, Box::pin(async { Ok(over.await) })).await?;
+        }
         let location = match core.location.load() {
             Some(location) => location,
             None => core.within(self.deadline, core.read_location()).await?,
@@ -135,66 +140,70 @@ impl<'a> OperationPipeline<'a> {
         let consistency = resolve_read_consistency(self.operation, &options, level)?;
         let target = match core.known_target(self.operation)? {
             Some(target) => target,
-            None => {
-                let fetched = core.fetched_target(self.operation, self.deadline);
-                core.within(self.deadline, fetched).await?
-            }
+            None => core.within(self.deadline, core.fetched_target(self.operation)).await?,
         };
         let excluded = options.excluded_regions().map_or(&[][..], Vec::as_slice);
         let retry_state = OperationRetryState::initial(target.partition.clone(), excluded);
-        Ok(Progress { location, target, consistency, retry_state, context: ExecutionContext::Initial })
+        let throttling = core.throttling(self.options);
+        let context = ExecutionContext::Initial;
+        Ok(OperationState { location, target, consistency, retry_state, throttling, context })
     }
 
     /// One attempt, and what it leads to.
-    async fn step(&mut self, progress: &Progress) -> Result<Step, Failure> {
-        let core = self.core;
-        let Attempted { routing, result, hedge_effects } = self.attempt(progress).await;
-        self.learn(progress, &result);
-        let attempt = Attempt {
-            operation: self.operation,
-            routing: &routing,
-            retry_state: &progress.retry_state,
-            location: &progress.location,
-            limits: &core.limits,
-            deadline: self.deadline,
-        };
-        let chance = if result.is_success() { 0.0 } else { chance(&*core.platform) };
-        let (action, effects) = evaluate_transport_result(&attempt, &result, core.platform.now(), chance);
-        if self.apply(effects) | self.apply(hedge_effects) {
-            core.refresh_account_soon(self.deadline).await;
+    async fn step(&mut self, state: &mut OperationState) -> Result<Step, Failure> {
+        let Attempted { began, routing, result, throttling, learned } = self.attempt(state).await;
+        state.throttling = throttling.for_next_attempt();
+        self.learn(state, &result);
+        let (action, mut wants_account) = self.evaluate(state, &routing, &result);
+        if let Some(learned) = learned {
+            wants_account |= self.learn_from_others(state, *learned);
         }
-        self.decide(action, result)
+        let account_read = match wants_account {
+            true => self.core.read_account_for(began),
+            false => None,
+        };
+        self.decide(action, result, account_read)
     }
 
-    fn decide(&self, action: OperationAction, result: TransportResult) -> Result<Step, Failure> {
-        if is_hopeless(&result.outcome) {
-            return Err(Failure::hopeless(self.operation, result));
-        }
-        let again = |state: Box<OperationRetryState>, delay: Option<Duration>, reason, stale| {
-            Ok(Step::Again(Box::new(Retry { state: *state, delay, reason, stale })))
+    fn decide(
+        &self,
+        action: OperationAction,
+        result: TransportResult,
+        account_read: Option<AccountRead>,
+    ) -> Result<Step, Failure> {
+        let again = |state: Box<OperationRetryState>, delay: Option<Duration>, reason| Retry {
+            state: *state,
+            delay,
+            reason,
+            stale: None,
+            account_read: None,
         };
-        match action {
-            OperationAction::Complete => self.complete(result),
-            OperationAction::Abort(abort) => Err(Failure::Aborted(abort, Box::new(result))),
-            OperationAction::FailoverRetry { new_state, delay } => {
-                again(new_state, delay, NextStep::Failover(delay.unwrap_or_default()), None)
+        let retry = match action {
+            OperationAction::Complete => return self.complete(result),
+            OperationAction::Abort(abort) => return Err(Failure::Aborted(abort, Box::new(result))),
+            OperationAction::FailoverRetry { new_state, delay, awaits_account } => {
+                let account_read = account_read.filter(|_| awaits_account);
+                let retry = again(new_state, delay, NextStep::Failover(delay.unwrap_or_default()));
+                Retry { account_read, ..retry }
             }
             OperationAction::SessionRetry { new_state, delay } => {
-                again(new_state, delay, NextStep::RetryForSession(delay.unwrap_or_default()), None)
+                again(new_state, delay, NextStep::RetryForSession(delay.unwrap_or_default()))
             }
             OperationAction::RetryInPlace { new_state, delay } => {
-                again(new_state, delay, NextStep::RetryInPlace(delay.unwrap_or_default()), None)
+                again(new_state, delay, NextStep::RetryInPlace(delay.unwrap_or_default()))
             }
             OperationAction::RefreshRetry { stale, new_state, delay } => {
-                again(new_state, delay, NextStep::RetryAfterRefresh(delay.unwrap_or_default()), Some(stale))
+                let reason = NextStep::RetryAfterRefresh(delay.unwrap_or_default());
+                Retry { stale: Some(stale), ..again(new_state, delay, reason) }
             }
-        }
+        };
+        Ok(Step::Again(Box::new(retry)))
     }
 
     /// Waits and fetches what the next attempt needs.
-    async fn get_ready(&mut self, progress: &mut Progress, retry: Retry) -> Result<(), Error> {
+    async fn get_ready(&mut self, state: &mut OperationState, retry: Retry) -> Result<(), Error> {
         self.diagnostics.conclude_last(retry.reason);
-        progress.context = match retry.reason {
+        state.context = match retry.reason {
             NextStep::Failover(_) => ExecutionContext::Failover,
             NextStep::Done
             | NextStep::RetryThrottled(_)
@@ -205,59 +214,38 @@ impl<'a> OperationPipeline<'a> {
             | NextStep::HedgeTaken
             | NextStep::HedgeDropped => ExecutionContext::Retry,
         };
-        if let Some(delay) = retry.delay {
-            self.core.platform.sleep(delay).await;
+        match (retry.account_read, retry.delay) {
+            (Some(read), delay) => self.wait_for_account(state, read, delay).await,
+            (None, Some(delay)) => self.core.platform.sleep(delay).await,
+            (None, None) => {}
         }
-        progress.retry_state = retry.state;
+        state.retry_state = retry.state;
         if let Some(stale) = retry.stale {
-            let refreshed = self.refreshed_target(stale, &progress.target);
-            progress.target = self.core.within(self.deadline, refreshed).await?;
-            progress.retry_state.partition = progress.target.partition.clone();
+            let refreshed = self.refreshed_target(stale, &state.target);
+            state.target = self.core.within(self.deadline, refreshed).await?;
+            state.retry_state.partition = state.target.partition.clone();
         }
         if let Some(location) = self.core.location.load() {
-            progress.location = location;
+            state.location = location;
         }
         Ok(())
     }
 
-    /// What an answer teaches besides itself: the session's progress, and whether the partition was where it
-    /// should be.
-    fn learn(&self, progress: &Progress, result: &TransportResult) {
-        let target = &progress.target;
-        let (Some((status, headers)), Some(container)) = (result.answer(), &target.container) else { return };
-        if teaches_session(self.operation, progress.consistency, status) {
-            self.core.sessions.capture(container.rid, target.partition.as_ref(), headers);
-        }
-        let (Some(known), Some(answered_by)) =
-            (&target.partition, headers.get(headers::PARTITION_KEY_RANGE_ID))
-        else {
-            return;
+    /// Waits until the account names other regions: for the delay at most, or without one until it has been read.
+    async fn wait_for_account(&self, state: &OperationState, read: AccountRead, delay: Option<Duration>) {
+        let core = self.core;
+        let most = match self.deadline {
+            Some(deadline) => deadline.remaining(core.platform.now()).min(LONGEST_ACCOUNT_WAIT),
+            None => LONGEST_ACCOUNT_WAIT,
         };
-        if result.is_success() && answered_by.as_bytes() != known.range().as_str().as_bytes() {
-            container.doubt_ranges();
-        }
-    }
-
-    /// Stage 7. Says whether the account is to be read anew, which takes time: the rest is done before any
-    /// await, so that none of it is lost if the caller gives up.
-    fn apply(&self, effects: Effects) -> bool {
-        let mut refresh = false;
-        for effect in effects {
-            match effect {
-                LocationEffect::RefreshAccountProperties => refresh = true,
-                LocationEffect::CheckEndpoint(endpoint) => self.core.check_endpoint(endpoint),
-                LocationEffect::MarkEndpointUnavailable { .. }
-                | LocationEffect::MarkPartitionUnavailable(_)
-                | LocationEffect::RecordHedgeWin(_)
-                | LocationEffect::ResetHedgeWins(_)
-                | LocationEffect::ProbeSucceeded(_)
-                | LocationEffect::ProbeFailed(_)
-                | LocationEffect::ProbeAbandoned(_) => {
-                    self.core.location.apply(&effect, self.core.platform.now());
-                }
+        let mut limit = core.platform.sleep(delay.unwrap_or(most));
+        let mut news = Box::pin(async {
+            match delay {
+                Some(_) => core.account_changed(&state.location).await,
+                None => core.account_read(read).await,
             }
-        }
-        refresh
+        });
+        race(news.as_mut(), limit.as_mut()).await;
     }
 
     fn refreshed_target<'b>(
@@ -275,13 +263,13 @@ impl<'a> OperationPipeline<'a> {
                         core.sessions.forget(container.rid);
                     }
                     StaleCache::PartitionKeyRanges => {
-                        core.refresh_ranges(path, container, self.deadline).await?;
+                        core.refresh_ranges(path, container).await?;
                     }
                 }
             }
             match core.known_target(self.operation)? {
                 Some(target) => Ok(target),
-                None => core.fetched_target(self.operation, self.deadline).await,
+                None => core.fetched_target(self.operation).await,
             }
         })
     }
@@ -294,6 +282,7 @@ impl<'a> OperationPipeline<'a> {
             }
             TransportOutcome::HttpError { .. }
             | TransportOutcome::TransportError { .. }
+            | TransportOutcome::LocalFailure { .. }
             | TransportOutcome::DeadlineExceeded { .. } => {
                 Err(Failure::Aborted(AbortKind::FinalStatus, Box::new(result)))
             }
@@ -310,22 +299,6 @@ impl<'a> OperationPipeline<'a> {
             self.core.containers.forget(path, &container);
             self.core.sessions.forget(container.rid);
         }
-    }
-}
-
-impl Failure {
-    /// The end of an operation that no further attempt would help. A write that arrived may have been
-    /// applied.
-    fn hopeless(operation: &CosmosOperation, result: TransportResult) -> Self {
-        let arrived = match &result.outcome {
-            TransportOutcome::TransportError { request_sent, .. } => request_sent.may_have_arrived(),
-            TransportOutcome::Success { .. }
-            | TransportOutcome::HttpError { .. }
-            | TransportOutcome::DeadlineExceeded { .. } => false,
-        };
-        let is_uncertain = !operation.is_read_only() && (arrived || result.may_have_applied_before);
-        let abort = if is_uncertain { AbortKind::OutcomeUnknown } else { AbortKind::FinalStatus };
-        Self::Aborted(abort, Box::new(result))
     }
 }
 

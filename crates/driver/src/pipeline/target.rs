@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cosmonaut_policy::{CosmosOperation, Deadline, OperationType, PartitionId, Precondition};
+use cosmonaut_policy::{CosmosOperation, OperationType, PartitionId, Precondition};
 use cosmonaut_wire::model::FeedEnvelope;
 use cosmonaut_wire::{PartitionKeyRangeId, ResourcePath, ResourceType, headers};
 use http::{HeaderValue, StatusCode, header};
@@ -59,11 +59,10 @@ impl DriverCore {
     pub(super) fn fetched_target<'a>(
         &'a self,
         operation: &'a CosmosOperation,
-        deadline: Option<Deadline>,
     ) -> BoxFuture<'a, Result<Target, Error>> {
         Box::pin(async move {
             let Some(path) = container_path(operation.path()) else { return Ok(Target::default()) };
-            match self.fetch_target(operation, path, deadline).await {
+            match self.fetch_target(operation, path).await {
                 Err(error) if error.status().is_some() && error.kind() != ErrorKind::DeadlineExceeded => {
                     Ok(Target::default())
                 }
@@ -72,15 +71,9 @@ impl DriverCore {
         })
     }
 
-    async fn fetch_target(
-        &self,
-        operation: &CosmosOperation,
-        path: &str,
-        deadline: Option<Deadline>,
-    ) -> Result<Target, Error> {
-        let slot = self.containers.slot(path);
-        let container = slot.get(self.fetch_container(path, deadline)).await?;
-        let ranges = self.refresh_ranges(path, &container, deadline).await?;
+    async fn fetch_target(&self, operation: &CosmosOperation, path: &str) -> Result<Target, Error> {
+        let container = self.container_of(path).await?;
+        let ranges = self.refresh_ranges(path, &container).await?;
         let range = container.partition(operation, &ranges).map_err(invalid_key)?;
         Ok(Target::of(Arc::clone(&container), range))
     }
@@ -89,12 +82,15 @@ impl DriverCore {
     pub(super) async fn refresh_ranges(
         &self,
         path: &str,
-        container: &Container,
-        deadline: Option<Deadline>,
+        container: &Arc<Container>,
     ) -> Result<Arc<RangeMap>, Error> {
         let known = container.ranges.current();
-        let fetch = self.fetch_ranges(path, container, known.clone(), deadline);
-        container.ranges.refresh(known.as_ref(), fetch).await
+        let core = self.itself()?;
+        let fetch = || {
+            let (path, container, known) = (path.to_owned(), Arc::clone(container), known.clone());
+            async move { core.fetch_ranges(&path, &container, known).await }
+        };
+        container.ranges.refresh(self.tasks.upgrade().as_deref(), known.as_ref(), fetch).await
     }
 
     /// The partitions of a container, from the cache or the service.
@@ -102,18 +98,23 @@ impl DriverCore {
         let container = self.container_of(path).await?;
         match container.ranges.current().filter(|_| !force && !container.take_doubt()) {
             Some(ranges) => Ok(ranges),
-            None => self.refresh_ranges(path, &container, None).await,
+            None => self.refresh_ranges(path, &container).await,
         }
     }
 
     /// A container, from the cache or the service.
     pub(crate) async fn container_of(&self, path: &str) -> Result<Arc<Container>, Error> {
-        self.containers.slot(path).get(self.fetch_container(path, None)).await
+        let core = self.itself()?;
+        let fetch = || {
+            let path = path.to_owned();
+            async move { core.fetch_container(&path).await }
+        };
+        self.containers.slot(path).get(self.tasks.upgrade().as_deref(), fetch).await
     }
 
-    async fn fetch_container(&self, path: &str, deadline: Option<Deadline>) -> Result<Container, Error> {
+    async fn fetch_container(&self, path: &str) -> Result<Container, Error> {
         let read = CosmosOperation::new(OperationType::Read, ResourcePath::parse(path)?);
-        let response = self.run_metadata(&read, deadline).await?;
+        let response = self.run_metadata(&read).await?;
         let description: ContainerDescription =
             serde_json::from_slice(response.body()).map_err(unreadable("container"))?;
         Container::of(description)
@@ -126,17 +127,16 @@ impl DriverCore {
         path: &str,
         container: &Container,
         known: Option<Arc<RangeMap>>,
-        deadline: Option<Deadline>,
     ) -> Result<RangeMap, Error> {
         let feed = Arc::new(ResourcePath::parse(path)?.feed(ResourceType::PartitionKeyRange)?);
         let from = known.as_deref().and_then(RangeMap::etag).cloned();
         if from.is_some() {
-            let (changed, etag) = self.follow_ranges(&feed, from, deadline).await?;
+            let (changed, etag) = self.follow_ranges(&feed, from).await?;
             if let Some(map) = RangeMap::merge(known.as_deref(), container.rid, changed, etag) {
                 return Ok(map);
             }
         }
-        let (all, etag) = self.follow_ranges(&feed, None, deadline).await?;
+        let (all, etag) = self.follow_ranges(&feed, None).await?;
         RangeMap::merge(None, container.rid, all, etag).ok_or_else(|| {
             let message = format!(
                 "the partitions of {path} do not cover the key space (try again: one may be splitting)"
@@ -149,7 +149,6 @@ impl DriverCore {
         &self,
         feed: &Arc<ResourcePath>,
         mut etag: Option<HeaderValue>,
-        deadline: Option<Deadline>,
     ) -> Result<(Vec<RangeDescription>, Option<HeaderValue>), Error> {
         let mut ranges = Vec::new();
         for _ in 0..MOST_PAGES {
@@ -158,7 +157,7 @@ impl DriverCore {
             if let Some(etag) = etag.clone() {
                 page = page.with_precondition(Precondition::IfNoneMatch(etag));
             }
-            let response = self.run_metadata(&page, deadline).await?;
+            let response = self.run_metadata(&page).await?;
             if response.status().code() == StatusCode::NOT_MODIFIED {
                 break;
             }

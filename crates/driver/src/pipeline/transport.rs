@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_policy::{
-    CosmosOperation, Deadline, Moment, PartitionId, RequestSentStatus, ThrottleAction, ThrottleRetryState,
-    TransportOutcome, TransportRequest, TransportResult, TransportTry, attempt_timeout,
+    AttemptLimits, CosmosOperation, Deadline, Moment, PartitionId, RequestSentStatus, ThrottleAction,
+    ThrottleRetryState, TransportOutcome, TransportRequest, TransportResult, TransportTry, attempt_timeout,
     evaluate_transport_retry,
 };
 use cosmonaut_wire::headers;
@@ -18,7 +18,7 @@ use crate::clock::DateCache;
 use crate::credential::{CredentialError, Signer};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
 use crate::platform::{Platform, chance};
-use crate::transport::{AdaptiveTransport, BoxFuture, Sent, SentOver, TransportError, Try};
+use crate::transport::{AdaptiveTransport, Sent, SentOver, TransportError, Try};
 
 /// The protocol version that the driver speaks.
 const VERSION: HeaderValue = HeaderValue::from_static("2020-07-15");
@@ -32,9 +32,7 @@ pub(crate) struct TransportPipeline {
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) date: DateCache,
     pub(crate) user_agent: HeaderValue,
-    pub(crate) request_timeout: Duration,
-    /// The state before the first try.
-    pub(crate) throttling: ThrottleRetryState,
+    pub(crate) limits: AttemptLimits,
 }
 
 /// One attempt: what is sent, and what is known about it besides.
@@ -54,21 +52,23 @@ pub(crate) struct Leg<'a> {
 }
 
 impl TransportPipeline {
-    /// Makes an attempt that begins now. Every try is added to `attempts`.
+    /// Makes an attempt that begins now, with what its operation has spent so far. Every try is added to `attempts`.
+    /// Also returns what the operation has spent then.
     pub(crate) async fn execute(
         &self,
         leg: Leg<'_>,
         now: Moment,
+        mut state: ThrottleRetryState,
         attempts: &mut Vec<AttemptDiagnostics>,
-    ) -> TransportResult {
-        let mut state = self.throttling;
+    ) -> (TransportResult, ThrottleRetryState) {
         let (mut started, mut avoid) = (now, None);
         loop {
-            let (result, shard) = self.try_once(&leg, started, avoid, attempts).await;
+            let (result, shard) = self.try_once(&leg, started, (state.lost_tries, avoid), attempts).await;
             let result = TransportResult { may_have_applied_before: state.may_have_applied, ..result };
             if result.is_success() {
-                return result;
+                return (result, state);
             }
+            state = state.after_try(&result.outcome);
             match self.next(&leg, &result.outcome, &state) {
                 ThrottleAction::Retry { delay, new_state } => {
                     conclude(attempts, NextStep::RetryThrottled(delay));
@@ -81,27 +81,13 @@ impl TransportPipeline {
                     state = new_state;
                     avoid = shard;
                 }
-                ThrottleAction::Propagate => return result,
+                ThrottleAction::Propagate => return (result, state),
             }
             started = self.platform.now();
         }
     }
 
-    /// As [`execute`](Self::execute), on the heap: for all but the usual case, so that the way to the network is
-    /// not compiled anew for each.
-    pub(crate) fn execute_boxed<'a>(
-        &'a self,
-        leg: Leg<'a>,
-        now: Moment,
-        attempts: &'a mut Vec<AttemptDiagnostics>,
-    ) -> BoxFuture<'a, TransportResult> {
-        Box::pin(self.execute(leg, now, attempts))
-    }
-
     fn next(&self, leg: &Leg<'_>, outcome: &TransportOutcome, state: &ThrottleRetryState) -> ThrottleAction {
-        if is_hopeless(outcome) {
-            return ThrottleAction::Propagate;
-        }
         let is_idempotent = leg.operation().is_idempotent();
         let attempted = TransportTry { outcome, state, is_idempotent, deadline: leg.request.deadline() };
         evaluate_transport_retry(&attempted, self.platform.now(), chance(&*self.platform))
@@ -112,18 +98,19 @@ impl TransportPipeline {
         &self,
         leg: &Leg<'_>,
         started: Moment,
-        avoid: Option<u64>,
+        (lost_tries, avoid): (u32, Option<u64>),
         attempts: &mut Vec<AttemptDiagnostics>,
     ) -> (TransportResult, Option<u64>) {
         let (endpoint, deadline) = (leg.request.endpoint(), leg.request.deadline());
-        let Some(limit) = attempt_timeout(deadline, self.request_timeout, started) else {
+        let most = self.limits.limit(leg.operation(), lost_tries);
+        let Some(limit) = attempt_timeout(deadline, most, started) else {
             let outcome = TransportOutcome::DeadlineExceeded { request_sent: RequestSentStatus::NotSent };
             return (TransportResult::new(outcome, Duration::ZERO), None);
         };
         let (outcome, sent_over, ended) = match self.http_request(leg).await {
             Err(error) => {
                 let request_sent = RequestSentStatus::NotSent;
-                let outcome = TransportOutcome::TransportError { error: Arc::new(error), request_sent };
+                let outcome = TransportOutcome::LocalFailure { error: Arc::new(error), request_sent };
                 (outcome, SentOver::default(), self.platform.now())
             }
             Ok(request) => {
@@ -142,7 +129,7 @@ impl TransportPipeline {
             started,
             latency,
             outcome: AttemptOutcome::DeadlineExceeded,
-            request_charge: 0.0,
+            request_charge: None,
             service_latency: None,
             next: NextStep::Done,
         };
@@ -198,25 +185,14 @@ fn outcome_of(
         }
         Err(error) => {
             let request_sent = error.sent();
-            if deadline.is_some_and(|deadline| deadline.has_passed(ended)) {
+            if !error.kind().is_retried() {
+                TransportOutcome::LocalFailure { error: Arc::new(error), request_sent }
+            } else if deadline.is_some_and(|deadline| deadline.has_passed(ended)) {
                 TransportOutcome::DeadlineExceeded { request_sent }
             } else {
                 TransportOutcome::TransportError { error: Arc::new(error), request_sent }
             }
         }
-    }
-}
-
-/// Whether no further try, anywhere, would end otherwise.
-pub(super) fn is_hopeless(outcome: &TransportOutcome) -> bool {
-    match outcome {
-        TransportOutcome::TransportError { error, .. } => match error.downcast_ref::<TransportError>() {
-            Some(error) => !error.kind().is_retried(),
-            None => error.is::<CredentialError>(),
-        },
-        TransportOutcome::Success { .. }
-        | TransportOutcome::HttpError { .. }
-        | TransportOutcome::DeadlineExceeded { .. } => false,
     }
 }
 
@@ -230,11 +206,12 @@ fn note_outcome(record: &mut AttemptDiagnostics, outcome: &TransportOutcome) {
     record.outcome = match outcome {
         TransportOutcome::Success { status, headers, .. }
         | TransportOutcome::HttpError { status, headers, .. } => {
-            record.request_charge = charge(headers);
+            record.request_charge = Some(charge(headers));
             record.service_latency = headers.get(headers::REQUEST_DURATION_MS).cloned();
             AttemptOutcome::Answered(*status)
         }
-        TransportOutcome::TransportError { error, request_sent } => AttemptOutcome::Failed {
+        TransportOutcome::TransportError { error, request_sent }
+        | TransportOutcome::LocalFailure { error, request_sent } => AttemptOutcome::Failed {
             kind: error.downcast_ref::<TransportError>().map(TransportError::kind),
             sent: *request_sent,
         },

@@ -66,6 +66,8 @@ pub(crate) enum Answer {
     /// With a header.
     With(u16, &'static str, String),
     After(Duration, u16),
+    /// With a sub-status.
+    AfterWith(Duration, u16, u32),
     Hang,
     Refuse,
     ResetAfterSend,
@@ -173,6 +175,11 @@ impl Network {
                 progress.hand_over();
                 tokio::time::sleep(delay).await;
                 Ok(reply(code, 0, "{\"id\":\"1\"}"))
+            }
+            Answer::AfterWith(delay, code, sub_status) => {
+                progress.hand_over();
+                tokio::time::sleep(delay).await;
+                Ok(reply(code, sub_status, "{}"))
             }
             Answer::Hang => {
                 progress.hand_over();

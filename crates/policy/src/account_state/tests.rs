@@ -78,19 +78,20 @@ fn a_refresh_keeps_what_is_known_of_endpoints_that_are_still_there() {
 }
 
 #[test]
-fn what_a_region_said_about_the_account_holds_until_the_account_says_otherwise() {
-    let account = testing::account(2, false);
-    for (reason, index, asked, stays) in [
-        (WriteForbidden, 0, 10, false),
-        (WriteForbidden, 0, 0, true),
-        (WriteForbidden, 1, 10, true),
-        (AccountNotFound, 1, 10, false),
-        (ServiceUnavailable, 0, 10, true),
+fn what_a_region_said_about_the_account_holds_until_the_account_changes_in_its_favour() {
+    let (single, multi) = (testing::account(2, false), testing::account(2, true));
+    for (case, reason, before, after, asked, stays) in [
+        ("it takes writes now", WriteForbidden, &single, &multi, 10, false),
+        ("asked before it refused", WriteForbidden, &single, &multi, 0, true),
+        ("it should have taken them before", WriteForbidden, &multi, &multi, 10, true),
+        ("it takes none", WriteForbidden, &single, &single, 10, true),
+        ("it is back", AccountNotFound, &testing::account(1, false), &single, 10, false),
+        ("an outage is another matter", ServiceUnavailable, &single, &multi, 10, true),
     ] {
-        let marked = mark_endpoint_unavailable(&account, &endpoint(index), reason, at(5));
-        let refreshed = refresh_account_endpoint_state(&marked, account.clone(), at(asked));
-        let found = refreshed.unavailability(&endpoint(index), Access::Write, at(11)).is_some();
-        assert_eq!(found, stays, "{reason:?} of {index}, asked at {asked}");
+        let marked = mark_endpoint_unavailable(before, &endpoint(1), reason, at(5));
+        let refreshed = refresh_account_endpoint_state(&marked, after.clone(), at(asked));
+        let found = refreshed.unavailability(&endpoint(1), Access::Write, at(11)).is_some();
+        assert_eq!(found, stays, "{case}");
     }
 }
 

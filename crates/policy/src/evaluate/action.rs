@@ -15,6 +15,9 @@ pub enum OperationAction {
         new_state: Box<OperationRetryState>,
         /// How long to wait first.
         delay: Option<Duration>,
+        /// Whether no known endpoint is left untried, so that only a newer description of the account can help.
+        /// The wait ends when there is one; without a delay, the next read of the account is waited for.
+        awaits_account: bool,
     },
     /// Tries again because the region has not yet seen what the session has.
     SessionRetry {

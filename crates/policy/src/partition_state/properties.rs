@@ -68,7 +68,7 @@ proptest! {
                     state = mark_partition_unavailable(&state, &account, &report, now);
                     let entry = state.entry(mechanism(read), &report.partition);
                     let avoided = entry.is_none_or(|entry| {
-                        !entry.is_tripped_for(mechanism(read), access, &state.config)
+                        !read || !entry.is_tripped_for(mechanism(read), access, &state.config)
                             || entry.current_endpoint != report.endpoint
                     });
                     prop_assert!(avoided, "an override never leads to what has just failed");

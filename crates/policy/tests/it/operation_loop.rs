@@ -61,7 +61,7 @@ impl<N: FnMut(&CosmosEndpoint) -> u16> Driver<N> {
             state = match action {
                 OperationAction::Complete => return Ok(()),
                 OperationAction::Abort(kind) => return Err(kind),
-                OperationAction::FailoverRetry { new_state, delay }
+                OperationAction::FailoverRetry { new_state, delay, .. }
                 | OperationAction::SessionRetry { new_state, delay }
                 | OperationAction::RetryInPlace { new_state, delay }
                 | OperationAction::RefreshRetry { new_state, delay, .. } => {

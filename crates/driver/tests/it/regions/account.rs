@@ -160,7 +160,7 @@ pub(crate) fn nearest(region: &str) -> CosmosClientOptions {
 pub(crate) fn hedging_from(region: &str, after: Duration) -> CosmosClientOptions {
     let hedging_threshold = Some(HedgingThreshold::Static(after));
     CosmosClientOptions {
-        hedging: HedgingOptions { hedging_enabled: Some(true), hedging_threshold },
+        hedging: HedgingOptions { hedging_enabled: Some(true), hedging_threshold, ..Default::default() },
         ..nearest(region)
     }
 }
@@ -195,6 +195,7 @@ pub(crate) fn trail(diagnostics: &DiagnosticsContext) -> Vec<String> {
         AttemptOutcome::Failed { .. } => format!("{} failed", region(attempt)),
         AttemptOutcome::DeadlineExceeded => format!("{} late", region(attempt)),
         AttemptOutcome::Cancelled => format!("{} cancelled", region(attempt)),
+        AttemptOutcome::LeftRunning => format!("{} left running", region(attempt)),
     };
     diagnostics.attempts().iter().map(step).collect()
 }

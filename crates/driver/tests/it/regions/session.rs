@@ -132,7 +132,7 @@ fn may_be_applied_again(diagnostics: &DiagnosticsContext) -> bool {
     let is_unheard = |outcome: AttemptOutcome| match outcome {
         AttemptOutcome::Answered(_) => false,
         AttemptOutcome::Failed { sent, .. } => sent.may_have_arrived(),
-        AttemptOutcome::DeadlineExceeded | AttemptOutcome::Cancelled => true,
+        AttemptOutcome::DeadlineExceeded | AttemptOutcome::Cancelled | AttemptOutcome::LeftRunning => true,
     };
     diagnostics.attempts().iter().any(|attempt| is_unheard(attempt.outcome))
 }

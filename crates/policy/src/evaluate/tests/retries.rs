@@ -4,7 +4,7 @@ use super::*;
 
 fn next_state(action: OperationAction) -> (OperationRetryState, Option<Duration>) {
     match action {
-        OperationAction::FailoverRetry { new_state, delay }
+        OperationAction::FailoverRetry { new_state, delay, .. }
         | OperationAction::SessionRetry { new_state, delay }
         | OperationAction::RetryInPlace { new_state, delay }
         | OperationAction::RefreshRetry { new_state, delay, .. } => (*new_state, delay),
@@ -291,4 +291,10 @@ fn an_operation_that_has_tried_every_endpoint_asks_for_others() {
         let world = World { location: snapshot(regions, false), ..World::new(read()) };
         assert_eq!(words(&world.evaluate(outcome)), expected, "{case}");
     }
+    let alone = World { location: snapshot(1, false), ..World::new(create()) };
+    let found = words(&alone.evaluate(answered(503, 0)));
+    assert_eq!(
+        found, "OutcomeUnknown, partition, ServiceUnavailable, account",
+        "the next write needs another"
+    );
 }

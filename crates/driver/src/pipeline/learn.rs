@@ -1,0 +1,93 @@
+//! What an attempt teaches: about the session, about partitions, about endpoints. Stages 6 and 7.
+//!
+//! Nothing here waits, so that none of it is lost if the caller gives up.
+
+use cosmonaut_policy::{
+    Attempt, Effects, LocationEffect, OperationAction, RoutingDecision, TransportResult,
+    evaluate_transport_result, hedge_win_effects, teaches_session,
+};
+use cosmonaut_wire::headers;
+
+use super::attempt::Learned;
+use super::operation::{OperationPipeline, OperationState};
+use crate::platform::chance;
+
+impl OperationPipeline<'_> {
+    /// What follows from a result. Its effects are applied; also says whether one of them is to read the account
+    /// anew.
+    pub(super) fn evaluate(
+        &self,
+        state: &OperationState,
+        routing: &RoutingDecision,
+        result: &TransportResult,
+    ) -> (OperationAction, bool) {
+        let core = self.core;
+        // What a call sets for itself matters to failures alone.
+        let own_limits = (!result.is_success()).then(|| core.limits_of(self.options));
+        let attempt = Attempt {
+            operation: self.operation,
+            routing,
+            retry_state: &state.retry_state,
+            location: &state.location,
+            limits: own_limits.as_ref().unwrap_or(&core.limits),
+            deadline: self.deadline,
+        };
+        let chance = if result.is_success() { 0.0 } else { chance(&*core.platform) };
+        let (action, effects) = evaluate_transport_result(&attempt, result, core.platform.now(), chance);
+        (action, self.apply(effects))
+    }
+
+    /// Takes in what the legs have shown whose results do not count: what each was answered, and that the first was
+    /// silent while another answered.
+    pub(super) fn learn_from_others(&self, state: &OperationState, learned: Learned) -> bool {
+        let mut wants_account = false;
+        for (routing, result) in &learned.answered {
+            wants_account |= self.evaluate(state, routing, result).1;
+        }
+        if let Some(first) = &learned.silent_first {
+            wants_account |= self.apply(hedge_win_effects(self.operation, &state.retry_state, first));
+        }
+        wants_account
+    }
+
+    /// What an answer teaches besides itself: the session's progress, and whether the partition was where it
+    /// should be.
+    pub(super) fn learn(&self, state: &OperationState, result: &TransportResult) {
+        let target = &state.target;
+        let (Some((status, headers)), Some(container)) = (result.answer(), &target.container) else { return };
+        if teaches_session(self.operation, state.consistency, status) {
+            self.core.sessions.capture(container.rid, target.partition.as_ref(), headers);
+        }
+        let (Some(known), Some(answered_by)) =
+            (&target.partition, headers.get(headers::PARTITION_KEY_RANGE_ID))
+        else {
+            return;
+        };
+        if result.is_success() && answered_by.as_bytes() != known.range().as_str().as_bytes() {
+            container.doubt_ranges();
+        }
+    }
+
+    /// Stage 7. Says whether the account is to be read anew, which takes time: the rest is done before any
+    /// await, so that none of it is lost if the caller gives up.
+    fn apply(&self, effects: Effects) -> bool {
+        let mut refresh = false;
+        for effect in effects {
+            match effect {
+                LocationEffect::RefreshAccountProperties => refresh = true,
+                LocationEffect::CheckEndpoint(endpoint) => self.core.check_endpoint(endpoint),
+                LocationEffect::MarkEndpointUnavailable { .. }
+                | LocationEffect::MarkPartitionUnavailable(_)
+                | LocationEffect::MovePartition(_)
+                | LocationEffect::RecordHedgeWin(_)
+                | LocationEffect::ResetHedgeWins(_)
+                | LocationEffect::ProbeSucceeded(_)
+                | LocationEffect::ProbeFailed(_)
+                | LocationEffect::ProbeAbandoned(_) => {
+                    self.core.location.apply(&effect, self.core.platform.now());
+                }
+            }
+        }
+        refresh
+    }
+}

@@ -1,0 +1,142 @@
+//! One leg of a hedged attempt: a read runs in place, a write runs by itself, so that it can outlive the operation.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use cosmonaut_policy::{
+    AttemptSettings, CosmosOperation, Deadline, ExecutionContext, Moment, OperationRetryState,
+    RequestSentStatus, RoutingDecision, SessionState, ThrottleRetryState, TransportOutcome, TransportResult,
+    build_transport_request,
+};
+use tokio::sync::oneshot;
+
+use super::transport::Leg;
+use crate::activity_id::ActivityId;
+use crate::cache::Container;
+use crate::diagnostics::AttemptDiagnostics;
+use crate::driver::DriverCore;
+use crate::options::OperationOptions;
+use crate::platform::Task;
+use crate::transport::BoxFuture;
+
+/// What came of a leg.
+pub(super) struct LegEnd {
+    pub(super) result: TransportResult,
+    pub(super) throttling: ThrottleRetryState,
+    pub(super) tries: Vec<AttemptDiagnostics>,
+}
+
+/// Where a leg goes, and why.
+pub(super) struct LegStart {
+    pub(super) routing: RoutingDecision,
+    pub(super) context: ExecutionContext,
+    pub(super) began: Moment,
+    /// Where its tries are noted.
+    pub(super) tries: Vec<AttemptDiagnostics>,
+}
+
+/// What all legs of an attempt share.
+#[derive(Clone, Copy)]
+pub(super) struct SharedParts<'a> {
+    pub(super) operation: &'a CosmosOperation,
+    pub(super) options: &'a OperationOptions,
+    pub(super) retry_state: &'a OperationRetryState,
+    pub(super) session: &'a SessionState,
+    pub(super) throttling: ThrottleRetryState,
+    pub(super) container: Option<&'a Arc<Container>>,
+    pub(super) multiple_write_locations: bool,
+    pub(super) deadline: Option<Deadline>,
+    pub(super) activity_id: ActivityId,
+}
+
+/// The same, kept by a leg that may outlive its operation.
+struct OwnedParts {
+    operation: CosmosOperation,
+    options: OperationOptions,
+    retry_state: OperationRetryState,
+    session: SessionState,
+    container: Option<Arc<Container>>,
+}
+
+impl<'a> SharedParts<'a> {
+    /// A leg that ends when it is dropped.
+    pub(super) fn run(self, core: &'a DriverCore, start: LegStart) -> BoxFuture<'a, LegEnd> {
+        Box::pin(self.execute(core, start))
+    }
+
+    /// A leg that runs by itself.
+    pub(super) fn spawn(self, core: Arc<DriverCore>, start: LegStart) -> SpawnedLeg {
+        let platform = Arc::clone(&core.platform);
+        let (done, end) = oneshot::channel();
+        let owned = OwnedParts {
+            operation: self.operation.clone(),
+            options: self.options.clone(),
+            retry_state: self.retry_state.clone(),
+            session: self.session.clone(),
+            container: self.container.cloned(),
+        };
+        let Self { throttling, multiple_write_locations, deadline, activity_id, .. } = self;
+        let task = platform.spawn(Box::pin(async move {
+            let parts = SharedParts {
+                operation: &owned.operation,
+                options: &owned.options,
+                retry_state: &owned.retry_state,
+                session: &owned.session,
+                throttling,
+                container: owned.container.as_ref(),
+                multiple_write_locations,
+                deadline,
+                activity_id,
+            };
+            // Whoever is gone does not want to know.
+            let _ = done.send(parts.execute(&core, start).await);
+        }));
+        SpawnedLeg { end, throttling, _task: task }
+    }
+
+    async fn execute(self, core: &DriverCore, start: LegStart) -> LegEnd {
+        let LegStart { routing, context, began, mut tries } = start;
+        let settings = AttemptSettings {
+            options: core.options.request(self.options),
+            multiple_write_locations: self.multiple_write_locations,
+            deadline: self.deadline,
+            execution_context: context,
+        };
+        let leg = Leg {
+            request: build_transport_request(self.operation, &routing, self.session, settings),
+            activity_id: self.activity_id,
+            container_rid: self.container.map(|container| &container.rid_header),
+            partition: self.retry_state.partition.as_ref(),
+            is_overridden: routing.partition_override.is_some(),
+        };
+        let (result, throttling) = core.transport.execute(leg, began, self.throttling, &mut tries).await;
+        LegEnd { result, throttling, tries }
+    }
+}
+
+/// A leg that runs by itself. Dropping it stops it.
+pub(super) struct SpawnedLeg {
+    end: oneshot::Receiver<LegEnd>,
+    throttling: ThrottleRetryState,
+    _task: Task,
+}
+
+impl Future for SpawnedLeg {
+    type Output = LegEnd;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<LegEnd> {
+        let throttling = self.throttling;
+        Pin::new(&mut self.end).poll(context).map(|end| {
+            end.unwrap_or_else(|_| {
+                // The task was stopped from outside, as by a runtime that shuts down.
+                let request_sent = RequestSentStatus::Unknown;
+                let outcome = TransportOutcome::DeadlineExceeded { request_sent };
+                let result = TransportResult::new(outcome, Duration::ZERO);
+                LegEnd { result, throttling, tries: Vec::new() }
+            })
+        })
+    }
+}

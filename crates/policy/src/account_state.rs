@@ -306,7 +306,8 @@ impl AccountEndpointState {
         })
     }
 
-    fn has(&self, endpoint: &CosmosEndpoint) -> bool {
+    /// Whether the endpoint is the account's own or one of its regions'.
+    pub fn has(&self, endpoint: &CosmosEndpoint) -> bool {
         let lists = [&self.data.read, &self.data.write, &self.metadata.read, &self.metadata.write];
         *endpoint == self.default_endpoint || lists.iter().any(|list| list.contains(endpoint))
     }

@@ -14,7 +14,7 @@
 //! | which endpoints are in service? | [`AccountEndpointState`] |
 //! | which partitions are served from elsewhere? | [`PartitionEndpointState`] |
 //! | where does this attempt go? | [`resolve_endpoint`] |
-//! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`SessionContainer`] |
+//! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`Seen`] |
 //! | what is sent? | [`build_transport_request`] |
 //! | is a second region asked? | [`plan_hedge`], [`LatencyWindow`] |
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
@@ -58,7 +58,7 @@ pub use hedging::{
     HEDGING_CEILING, HEDGING_FLOOR, HedgeContext, HedgeLeg, HedgePlan, INITIAL_HEDGING_THRESHOLD,
     MIN_HEDGING_SAMPLES, hedge_win_effects, hedging_threshold, pick_hedge_result, plan_hedge, settles_hedge,
 };
-pub use latency::{LATENCY_BUCKETS, LatencyWindow, ObservedLatency, latency_bucket, latency_quantile};
+pub use latency::{LatencyCell, LatencyWindow, ObservedLatency};
 pub use location::{Effects, LocationEffect, LocationSnapshot};
 pub use moment::Moment;
 pub use operation::{
@@ -75,8 +75,8 @@ pub use region_order::{RegionPreferences, order_endpoints};
 pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, SessionRetryProgress};
 pub use routing::{PartitionOverride, Probe, RoutingDecision, resolve_endpoint, resolve_hedge_endpoint};
 pub use session::{
-    ConsistencyError, ReadConsistency, SessionContainer, SessionSource, SessionState,
-    resolve_read_consistency, resolve_session, teaches_session,
+    ConsistencyError, ReadConsistency, Seen, SessionSource, SessionState, SessionView,
+    resolve_read_consistency, resolve_session, response_token, teaches_session,
 };
 pub use sharding::{
     CPU_GUARD, EvictionReason, LoadSpread, ShardHealthStatus, ShardSelection, ShardStats, ShardingConfig,

@@ -114,6 +114,9 @@ impl DriverCore {
             Error::new(ErrorKind::InvalidResponse, message)
         })?;
         self.location.set_account(&properties)?;
+        if let Some(location) = self.location.load() {
+            self.latencies.retain(&location.account);
+        }
         Ok(properties)
     }
 

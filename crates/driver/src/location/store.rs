@@ -5,9 +5,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use cosmonaut_policy::{
     AccountConfig, CosmosEndpoint, EndpointError, FailoverMechanism, LocationEffect, LocationSnapshot,
-    Moment, PartitionEndpointState, PartitionFailoverConfig, PartitionId, ProbeTicket, apply_endpoint_probe,
-    begin_probe, build_account_endpoint_state, expire_partition_overrides, expire_unavailable_endpoints,
-    refresh_account_endpoint_state,
+    Moment, PartitionFailoverConfig, PartitionId, ProbeTicket, RegionPreferences, apply_endpoint_probe,
+    begin_probe, build_account_endpoint_state,
 };
 use cosmonaut_wire::model::AccountProperties;
 
@@ -36,6 +35,11 @@ impl LocationStateStore {
         &self.default_endpoint
     }
 
+    /// Which regions the user would rather use.
+    pub(crate) fn regions(&self) -> &RegionPreferences {
+        &self.account.regions
+    }
+
     /// How partitions are moved and brought back.
     pub(crate) fn partition_config(&self) -> &PartitionFailoverConfig {
         &self.partitions
@@ -49,21 +53,11 @@ impl LocationStateStore {
     /// Takes in the account's description. What is known about endpoints and partitions stays.
     pub(crate) fn set_account(&self, properties: &AccountProperties) -> Result<(), EndpointError> {
         let newer = build_account_endpoint_state(properties, &self.account, self.default_endpoint.clone())?;
-        let per_partition = newer.per_partition_failover_enabled;
         self.current.rcu(|current| {
             let newer = newer.clone();
             Some(Arc::new(match current {
-                Some(current) => LocationSnapshot {
-                    account: Arc::new(refresh_account_endpoint_state(&current.account, newer)),
-                    partitions: Arc::new(current.partitions.with_account_flag(per_partition)),
-                },
-                None => {
-                    let partitions = PartitionEndpointState::new(self.partitions.clone());
-                    LocationSnapshot {
-                        account: Arc::new(newer),
-                        partitions: Arc::new(partitions.with_account_flag(per_partition)),
-                    }
-                }
+                Some(current) => current.refreshed(newer),
+                None => LocationSnapshot::new(newer, self.partitions.clone()),
             }))
         });
         Ok(())
@@ -97,13 +91,7 @@ impl LocationStateStore {
 
     /// Puts back what has been out of service for long enough, and makes moved partitions ready for a probe.
     pub(crate) fn sweep(&self, now: Moment) {
-        self.update(|current| {
-            let next = LocationSnapshot {
-                account: Arc::new(expire_unavailable_endpoints(&current.account, now)),
-                partitions: Arc::new(expire_partition_overrides(&current.partitions, now)),
-            };
-            Some((next, ()))
-        });
+        self.update(|current| Some((current.swept(now), ())));
     }
 
     /// Swaps in what `change` makes of the snapshot, again on a newer one if another was faster.

@@ -94,7 +94,7 @@ impl OperationPipeline<'_> {
     fn session(&self, progress: &Progress, multiple_write_locations: bool) -> SessionState {
         let Progress { target, retry_state, consistency, .. } = progress;
         let source = SessionSource {
-            seen: &self.core.sessions.load(),
+            seen: &self.core.sessions,
             given: self.options.session_token.as_ref(),
             container: target.container.as_ref().map(|container| container.rid),
             partition: retry_state.partition.as_ref(),

@@ -94,7 +94,9 @@ impl DriverCore {
     ) -> Result<Arc<RangeMap>, Error> {
         let known = container.ranges.current();
         let fetch = self.fetch_ranges(path, container, known.clone(), deadline);
-        container.ranges.refresh(known.as_ref(), fetch).await
+        let ranges = container.ranges.refresh(known.as_ref(), fetch).await?;
+        self.sessions.settle(container.rid, &ranges);
+        Ok(ranges)
     }
 
     /// The partitions of a container, from the cache or the service.

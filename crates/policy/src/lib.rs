@@ -10,6 +10,7 @@
 //! | --- | --- |
 //! | what does the caller want? | [`CosmosOperation`], [`OperationType`] |
 //! | how much time is left? | [`Moment`], [`Deadline`], [`attempt_timeout`] |
+//! | whom to ask for the account? | [`account_endpoints`] |
 //! | in which order are regions tried? | [`order_endpoints`] |
 //! | which endpoints are in service? | [`AccountEndpointState`] |
 //! | which partitions are served from elsewhere? | [`PartitionEndpointState`] |
@@ -22,6 +23,7 @@
 //! | what does the operation do next? | [`evaluate_transport_result`] |
 //! | what has been learnt? | [`LocationSnapshot::after`] |
 
+mod account_read;
 mod account_state;
 mod backoff;
 mod deadline;
@@ -33,6 +35,7 @@ mod location;
 mod moment;
 mod operation;
 mod partition_state;
+mod proximity;
 mod region_order;
 mod retry_state;
 mod routing;
@@ -44,6 +47,7 @@ mod throttle;
 mod transport_request;
 mod transport_result;
 
+pub use account_read::account_endpoints;
 pub use account_state::{
     Access, AccountConfig, AccountEndpointState, DEFAULT_ENDPOINT_UNAVAILABILITY, Unavailability,
     UnavailableReason, apply_endpoint_probe, build_account_endpoint_state, expire_unavailable_endpoints,

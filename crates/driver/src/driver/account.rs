@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use cosmonaut_policy::{
-    AbortKind, Access, AttemptSettings, CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext,
+    AbortKind, AttemptSettings, CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext,
     LocationSnapshot, Moment, OperationType, Probe, ReadConsistency, RoutingDecision, SessionState,
-    TransportOutcome, TransportResult, build_transport_request,
+    TransportOutcome, TransportResult, account_endpoints, build_transport_request,
 };
 use cosmonaut_wire::model::AccountProperties;
 use cosmonaut_wire::{ReadConsistencyStrategy, ResourcePath};
@@ -65,16 +65,13 @@ impl DriverCore {
 
     /// Asks each endpoint that may know, until one does.
     async fn ask_for_account(&self) -> Result<AccountProperties, Error> {
-        let mut endpoints = vec![self.location.default_endpoint().clone()];
-        let known = self.location.load();
-        let regional = known.iter().flat_map(|known| known.account.preferred_read_endpoints());
-        for endpoint in regional.chain(&self.custom_endpoints) {
-            if !endpoints.contains(endpoint) {
-                endpoints.push(endpoint.clone());
-            }
-        }
-        // One that is out of service may take long not to answer.
-        endpoints.sort_by_key(|endpoint| self.is_out_of_service(endpoint));
+        let endpoints = account_endpoints(
+            self.location.default_endpoint(),
+            self.location.load().as_deref(),
+            &self.custom_endpoints,
+            self.location.regions(),
+            self.platform.now(),
+        );
         let mut first_failure = None;
         for endpoint in endpoints {
             match self.read_account_at(&endpoint).await {
@@ -84,12 +81,6 @@ impl DriverCore {
         }
         Err(first_failure
             .unwrap_or_else(|| Error::new(ErrorKind::Configuration, "the account has no endpoint")))
-    }
-
-    fn is_out_of_service(&self, endpoint: &CosmosEndpoint) -> bool {
-        let now = self.platform.now();
-        let known = self.location.load();
-        known.is_some_and(|known| known.account.unavailability(endpoint, Access::Read, now).is_some())
     }
 
     async fn read_account_at(&self, endpoint: &CosmosEndpoint) -> Result<AccountProperties, Error> {

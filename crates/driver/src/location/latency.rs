@@ -137,6 +137,14 @@ mod tests {
     }
 
     #[test]
+    fn adding_a_request_allocates_nothing_once_the_endpoint_is_known() {
+        let (book, endpoint) = (LatencyBook::default(), endpoint("a"));
+        let record = || book.record(&endpoint, KIND, Duration::from_millis(1), Moment::START);
+        record();
+        assert_eq!(allocation_counter::measure(|| (0..100).for_each(|_| record())).count_total, 0);
+    }
+
+    #[test]
     fn endpoints_that_the_account_no_longer_has_are_forgotten() {
         let book = LatencyBook::default();
         for region in ["east", "west"] {

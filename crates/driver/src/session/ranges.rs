@@ -181,7 +181,37 @@ fn find(shelf: &[Arc<RangeSession>], id: &PartitionKeyRangeId) -> Result<usize, 
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use cosmonaut_wire::ResourceId;
+
     use super::*;
+
+    /// One partition that has come out of partition 0. Each is a map of its own.
+    fn child_of_zero() -> Arc<RangeMap> {
+        let child = r#"{"id":"1","minInclusive":"","maxExclusive":"FF","parents":["0"]}"#;
+        let descriptions = vec![serde_json::from_str(child).unwrap()];
+        Arc::new(RangeMap::merge(None, ResourceId::container(1, 1), descriptions, None).unwrap())
+    }
+
+    #[test]
+    fn what_comes_while_its_partition_is_dropped_is_not_lost() {
+        let (sessions, zero) = (RangeSessions::default(), PartitionKeyRangeId::from("0"));
+        let token = |text: &str| text.parse::<PartitionToken>().unwrap();
+        sessions.change(&zero, |before| Seen::after(before, &zero, &token("0#1")));
+        sessions.settle(&child_of_zero());
+        let is_dropped = Cell::new(false);
+        sessions.change(&zero, |before| {
+            if !is_dropped.replace(true) {
+                sessions.settle(&child_of_zero());
+                assert!(sessions.seen(&zero).is_none());
+            }
+            Seen::after(before, &zero, &token("0#9"))
+        });
+        assert_eq!(sessions.seen(&zero).unwrap().progress(), &token("0#9"));
+        sessions.settle(&child_of_zero());
+        assert_eq!(sessions.seen(&"1".into()).unwrap().progress(), &token("0#9"), "it is inherited later");
+    }
 
     #[test]
     fn ids_are_spread_over_the_shelves() {

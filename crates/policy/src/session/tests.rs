@@ -252,6 +252,30 @@ fn a_parent_that_contradicts_its_child_adds_nothing() {
     assert_eq!(token, "7:1#3#2=1");
 }
 
+/// A session whose child inherits, and whose parent goes, between two looks.
+struct Splitting {
+    looks: std::cell::Cell<u32>,
+    after: OneContainer,
+}
+
+impl SessionView for Splitting {
+    fn of_range(&self, container: ResourceId, range: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
+        let look = self.looks.replace(self.looks.get() + 1);
+        if look == 0 { None } else { self.after.of_range(container, range) }
+    }
+
+    fn of_container(&self, container: ResourceId) -> SessionToken {
+        self.after.of_container(container)
+    }
+}
+
+#[test]
+fn a_split_between_two_looks_loses_nothing() {
+    let view = Splitting { looks: Default::default(), after: seen("7:-1#5") };
+    let token = token_for_partition(&view, &partition("7"), &["0".into()]).unwrap();
+    assert_eq!(token, "7:-1#5");
+}
+
 #[test]
 fn a_response_that_says_what_is_known_is_recognized_unparsed() {
     let view = seen("0:-1#5");

@@ -20,9 +20,10 @@ struct One(Arc<Seen>);
 
 impl One {
     fn of(partition: &PartitionId, response: &HeaderMap) -> Self {
-        let token = response_token(response).unwrap();
+        let token = response_token(response).expect("a token");
         let range = partition.range();
-        Self(Arc::new(Seen::after(None, range, token.get(range).unwrap()).unwrap()))
+        let progress = token.get(range).expect("the partition's own");
+        Self(Arc::new(Seen::after(None, range, progress).expect("a first token is news")))
     }
 }
 

@@ -15,6 +15,7 @@ use cosmonaut_policy::{
 };
 use http::HeaderValue;
 
+use crate::activity_id::ActivityId;
 use crate::cache::{ContainerCache, SingleFlight};
 use crate::clock::DateCache;
 use crate::credential::{Credential, Signer};
@@ -113,6 +114,7 @@ impl CosmosDriverRuntime {
             signer: Signer::new(credential, endpoint.authority().host(), Arc::clone(&platform)),
             platform: Arc::clone(&platform),
             date: DateCache::new(),
+            client_id: client_id(&*platform),
             user_agent: user_agent(options.account().application_name().map(String::as_str))?,
             request_timeout: options.connection().request_timeout(),
             throttling: ThrottleRetryState::from_options(&options.retry().throttling()),
@@ -215,6 +217,12 @@ fn hyper_factory(
             format!("a trusted root is no certificate (pass it as DER): {error}"),
         )
     })?))
+}
+
+/// A name for a driver, by chance.
+fn client_id(platform: &dyn Platform) -> HeaderValue {
+    let id = ActivityId::from_random(platform.random(), platform.random());
+    HeaderValue::from_str(id.as_str()).expect("hexadecimal and dashes are printable ASCII")
 }
 
 fn user_agent(application: Option<&str>) -> Result<HeaderValue, Error> {

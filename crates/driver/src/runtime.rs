@@ -1,5 +1,7 @@
 //! What the drivers of all accounts share: the platform, the environment, runtime options, and connections.
 
+mod shared;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -143,6 +145,7 @@ impl CosmosDriverRuntime {
             tasks: Arc::downgrade(tasks),
             probing: Mutex::new(HashSet::new()),
             this: this.clone(),
+            _runtime: self.clone(),
             platform,
         }))
     }

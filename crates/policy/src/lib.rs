@@ -31,6 +31,7 @@ mod endpoint;
 mod evaluate;
 mod hedging;
 mod latency;
+mod learned_partition;
 mod location;
 mod moment;
 mod operation;
@@ -63,6 +64,7 @@ pub use hedging::{
     MIN_HEDGING_SAMPLES, hedge_win_effects, hedging_threshold, pick_hedge_result, plan_hedge, settles_hedge,
 };
 pub use latency::{LatencyCell, LatencyWindow, ObservedLatency};
+pub use learned_partition::answering_partition;
 pub use location::{Effects, LocationEffect, LocationSnapshot};
 pub use moment::Moment;
 pub use operation::{

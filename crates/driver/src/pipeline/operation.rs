@@ -8,8 +8,8 @@ use std::time::Duration;
 use cosmonaut_policy::{
     AbortKind, Attempt, CosmosOperation, Deadline, Effects, ExecutionContext, LocationEffect,
     LocationSnapshot, Moment, OperationAction, OperationRetryState, OperationType, ReadConsistency,
-    StaleCache, TransportOutcome, TransportResult, evaluate_transport_result, resolve_read_consistency,
-    teaches_session,
+    StaleCache, TransportOutcome, TransportResult, answering_partition, evaluate_transport_result,
+    resolve_read_consistency, teaches_session,
 };
 use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
 use http::HeaderMap;
@@ -115,7 +115,7 @@ impl<'a> OperationPipeline<'a> {
     async fn attempts(&mut self) -> Result<Answer, Failure> {
         let mut progress = self.prepare().await?;
         loop {
-            match self.step(&progress).await? {
+            match self.step(&mut progress).await? {
                 Step::Return(answer) => return Ok(answer),
                 Step::Again(retry) => self.get_ready(&mut progress, *retry).await?,
             }
@@ -146,7 +146,7 @@ impl<'a> OperationPipeline<'a> {
     }
 
     /// One attempt, and what it leads to.
-    async fn step(&mut self, progress: &Progress) -> Result<Step, Failure> {
+    async fn step(&mut self, progress: &mut Progress) -> Result<Step, Failure> {
         let core = self.core;
         let Attempted { routing, result, hedge_effects } = self.attempt(progress).await;
         self.learn(progress, &result);
@@ -220,10 +220,14 @@ impl<'a> OperationPipeline<'a> {
         Ok(())
     }
 
-    /// What an answer teaches besides itself: the session's progress, and whether the partition was where it
-    /// should be.
-    fn learn(&self, progress: &Progress, result: &TransportResult) {
+    /// What an answer teaches besides itself: the session's progress, whether the partition was where it should
+    /// be, and which partition it was if the container could not be read.
+    fn learn(&self, progress: &mut Progress, result: &TransportResult) {
         let target = &progress.target;
+        if let (None, Some((_, headers))) = (&target.container, result.answer()) {
+            let partition = &mut progress.retry_state.partition;
+            *partition = partition.take().or_else(|| answering_partition(self.operation, headers));
+        }
         let (Some((status, headers)), Some(container)) = (result.answer(), &target.container) else { return };
         if teaches_session(self.operation, progress.consistency, status) {
             self.core.sessions.capture(container.rid, target.partition.as_ref(), headers);

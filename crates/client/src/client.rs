@@ -13,7 +13,7 @@ use crate::container::run;
 use crate::metadata::{create, json_body, resource, with_throughput};
 use crate::options::{CreateDatabaseOptions, QueryDatabasesOptions};
 use crate::page::Feed;
-use crate::{ConnectionString, DatabaseClient, Error, ErrorKind, Pager, Response, Result};
+use crate::{ConnectionString, DatabaseClient, Pager, Response, Result};
 
 /// Where `cosmonaut up` and the emulators of others listen.
 const EMULATOR_ENDPOINT: &str = "http://localhost:8081";
@@ -47,7 +47,8 @@ pub struct CosmosClient {
 impl CosmosClient {
     /// A client for the account at `endpoint`. Nothing is sent until the first call.
     ///
-    /// It must be made where a Tokio runtime is running, which then looks after its connections.
+    /// It must be made where a Tokio runtime is running, which then looks after its connections. Clients that
+    /// are made in one Tokio runtime share connections, as far as their connection options are the same.
     ///
     /// # Errors
     /// An endpoint, an option or an environment variable that cannot be used; no Tokio runtime.
@@ -128,12 +129,12 @@ impl CosmosClient {
         credential: Credential,
         options: Option<CosmosClientOptions>,
     ) -> Result<Self> {
-        if tokio::runtime::Handle::try_current().is_err() {
-            let message = "a client looks after its connections in a Tokio runtime, and none is running \
-                           (make it inside `#[tokio::main]` or `Runtime::block_on`)";
-            return Err(Error::new(ErrorKind::Configuration, message));
-        }
-        let runtime = CosmosDriverRuntime::builder().trust(trust).build()?;
+        // Without a Tokio runtime there is none to share either, and the error says so.
+        let shared = CosmosDriverRuntime::shared()?;
+        let runtime = match trust == Trust::default() {
+            true => shared,
+            false => CosmosDriverRuntime::builder().trust(trust).build()?,
+        };
         Self::with_runtime(&runtime, endpoint, credential, options)
     }
 
@@ -207,7 +208,7 @@ impl CosmosClient {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] if there is one of this name.
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if there is one of this name.
     pub async fn create_database(
         &self,
         id: &str,

@@ -1,5 +1,7 @@
 //! What the drivers of all accounts share: the platform, the environment, runtime options, and connections.
 
+mod shared;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::AtomicI64;
@@ -15,6 +17,7 @@ use cosmonaut_policy::{
 };
 use http::HeaderValue;
 
+use crate::activity_id::ActivityId;
 use crate::cache::{ContainerCache, SingleFlight};
 use crate::clock::DateCache;
 use crate::credential::{Credential, Signer};
@@ -118,6 +121,7 @@ impl CosmosDriverRuntime {
             signer: Signer::new(credential, endpoint.authority().host(), Arc::clone(&platform)),
             platform: Arc::clone(&platform),
             date: DateCache::new(),
+            client_id: client_id(&*platform),
             user_agent: user_agent(options.account().application_name().map(String::as_str))?,
             limits: AttemptLimits { most: options.connection().request_timeout() },
         };
@@ -150,6 +154,7 @@ impl CosmosDriverRuntime {
             tasks: Arc::downgrade(tasks),
             probing: Mutex::new(HashSet::new()),
             this: this.clone(),
+            _runtime: self.clone(),
             platform,
         }))
     }
@@ -224,6 +229,12 @@ fn hyper_factory(
             format!("a trusted root is no certificate (pass it as DER): {error}"),
         )
     })?))
+}
+
+/// A name for a driver, by chance.
+fn client_id(platform: &dyn Platform) -> HeaderValue {
+    let id = ActivityId::from_random(platform.random(), platform.random());
+    HeaderValue::from_str(id.as_str()).expect("hexadecimal and dashes are printable ASCII")
 }
 
 fn user_agent(application: Option<&str>) -> Result<HeaderValue, Error> {

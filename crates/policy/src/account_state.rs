@@ -295,7 +295,8 @@ impl AccountEndpointState {
         })
     }
 
-    fn has(&self, endpoint: &CosmosEndpoint) -> bool {
+    /// Whether the endpoint is the account's own or one of its regions'.
+    pub fn has(&self, endpoint: &CosmosEndpoint) -> bool {
         *endpoint == self.default_endpoint
             || self.read_endpoints.contains(endpoint)
             || self.write_endpoints.contains(endpoint)

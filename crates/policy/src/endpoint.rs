@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use cosmonaut_wire::model::AccountLocation;
@@ -55,6 +56,38 @@ impl CosmosEndpoint {
     /// The endpoint of a region as the account describes it.
     pub fn of_location(location: &AccountLocation) -> Result<Self, EndpointError> {
         Self::regional(location.name.clone(), &location.endpoint)
+    }
+
+    /// The endpoint that a region of the account would have by the naming rule of Azure: the region, without
+    /// spaces and in lower case, follows the account's name.
+    ///
+    /// `None` for a host that does not begin with an account's name, such as an address, `localhost` or one of
+    /// fewer than three labels, and for a region whose name cannot be part of a host name.
+    ///
+    /// ```
+    /// use cosmonaut_policy::CosmosEndpoint;
+    /// let account = CosmosEndpoint::global("https://shop.documents.azure.com")?;
+    /// let west = CosmosEndpoint::regional_name(&account, &"West US 2".into()).unwrap();
+    /// assert_eq!(west.authority(), "shop-westus2.documents.azure.com");
+    /// # Ok::<(), cosmonaut_policy::EndpointError>(())
+    /// ```
+    pub fn regional_name(global: &Self, region: &RegionName) -> Option<Self> {
+        let authority = global.authority();
+        let (account, domain) = authority.host().split_once('.')?;
+        let labels: Vec<&str> = domain.split('.').collect();
+        let is_address = authority.host().parse::<IpAddr>().is_ok() || authority.host().starts_with('[');
+        let is_local = labels.last().is_some_and(|last| *last == "localhost");
+        if is_address || is_local || labels.len() < 2 || account.is_empty() || labels.contains(&"") {
+            return None;
+        }
+        let suffix: String =
+            region.as_str().chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect();
+        if suffix.is_empty() || !suffix.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return None;
+        }
+        let scheme = global.scheme();
+        Self::regional(region.clone(), &format!("{scheme}://{account}-{suffix}.{domain}:{}", global.port()))
+            .ok()
     }
 
     fn new(region: Option<RegionName>, kind: EndpointKind, url: &str) -> Result<Self, EndpointError> {
@@ -205,6 +238,37 @@ mod tests {
         ] {
             let (one, two) = (CosmosEndpoint::global(a).unwrap(), CosmosEndpoint::regional("r", b).unwrap());
             assert_eq!(one == two, same, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn a_regions_name_follows_the_accounts() {
+        for (account, region, expected) in [
+            (
+                "https://acct.documents.azure.com:443/",
+                "West US 2",
+                Some("https://acct-westus2.documents.azure.com"),
+            ),
+            (
+                "https://ACCT.documents.azure.cn",
+                "chinaeast2",
+                Some("https://acct-chinaeast2.documents.azure.cn"),
+            ),
+            ("http://a.b.example:8081", "North Europe", Some("http://a-northeurope.b.example:8081")),
+            ("https://account.example", "East US", None),
+            ("https://localhost:8081", "East US", None),
+            ("https://a.b.localhost", "East US", None),
+            ("https://127.0.0.1:8081", "East US", None),
+            ("https://[::1]:8081", "East US", None),
+            ("https://acct.documents.azure.com", "", None),
+            ("https://acct.documents.azure.com", "a/b", None),
+            ("https://acct.documents.azure.com", "Zürich", None),
+        ] {
+            let derived =
+                CosmosEndpoint::regional_name(&CosmosEndpoint::global(account).unwrap(), &region.into());
+            let address = derived.as_ref().map(|one| format!("{}://{}", one.scheme(), one.authority()));
+            assert_eq!(address.as_deref(), expected, "{account}, {region}");
+            assert_eq!(derived.and_then(|one| one.region().cloned()), expected.map(|_| region.into()));
         }
     }
 

@@ -10,11 +10,12 @@
 //! | --- | --- |
 //! | what does the caller want? | [`CosmosOperation`], [`OperationType`] |
 //! | how much time is left? | [`Moment`], [`Deadline`], [`attempt_timeout`] |
+//! | whom to ask for the account? | [`account_endpoints`] |
 //! | in which order are regions tried? | [`order_endpoints`] |
 //! | which endpoints are in service? | [`AccountEndpointState`] |
 //! | which partitions are served from elsewhere? | [`PartitionEndpointState`] |
 //! | where does this attempt go? | [`resolve_endpoint`] |
-//! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`SessionContainer`] |
+//! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`Seen`] |
 //! | what is sent? | [`build_transport_request`] |
 //! | is a second region asked? | [`plan_hedge`], [`HedgeBudget`], [`LatencyWindow`] |
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
@@ -23,6 +24,7 @@
 //! | what has been learnt? | [`LocationSnapshot::after`] |
 //! | is the account read anew? | [`AccountReads`] |
 
+mod account_read;
 mod account_state;
 mod backoff;
 mod deadline;
@@ -30,10 +32,12 @@ mod endpoint;
 mod evaluate;
 mod hedging;
 mod latency;
+mod learned_partition;
 mod location;
 mod moment;
 mod operation;
 mod partition_state;
+mod proximity;
 mod refresh;
 mod region_order;
 mod retry_state;
@@ -46,6 +50,7 @@ mod throttle;
 mod transport_request;
 mod transport_result;
 
+pub use account_read::account_endpoints;
 pub use account_state::{
     Access, AccountConfig, AccountEndpointState, DEFAULT_ENDPOINT_UNAVAILABILITY, ENDPOINT_PROBE_INTERVAL,
     ENDPOINT_PROBE_TIMEOUT, Unavailability, UnavailableReason, apply_endpoint_probe,
@@ -62,7 +67,8 @@ pub use hedging::{
     INITIAL_HEDGING_THRESHOLD, LOSING_WRITE_LIMIT, MAX_HEDGE_LEGS, MIN_HEDGING_SAMPLES, hedge_win_effects,
     hedging_threshold, pick_hedge_result, plan_hedge, settles_hedge,
 };
-pub use latency::{LATENCY_BUCKETS, LatencyWindow, ObservedLatency, latency_bucket, latency_quantile};
+pub use latency::{LatencyCell, LatencyWindow, ObservedLatency};
+pub use learned_partition::answering_partition;
 pub use location::{Effects, LocationEffect, LocationSnapshot};
 pub use moment::Moment;
 pub use operation::{
@@ -84,8 +90,8 @@ pub use region_order::{RegionPreferences, order_endpoints};
 pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, SessionRetryProgress};
 pub use routing::{PartitionOverride, Probe, RoutingDecision, resolve_endpoint, resolve_hedge_endpoint};
 pub use session::{
-    ConsistencyError, ReadConsistency, SessionContainer, SessionSource, SessionState,
-    resolve_read_consistency, resolve_session, teaches_session,
+    ConsistencyError, ReadConsistency, Seen, SessionSource, SessionState, SessionView,
+    resolve_read_consistency, resolve_session, response_token, teaches_session,
 };
 pub use sharding::{
     CPU_GUARD, EvictionReason, LoadSpread, ShardHealthStatus, ShardSelection, ShardStats, ShardingConfig,

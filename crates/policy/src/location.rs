@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::account_state::{mark_endpoint, refresh_account_endpoint_state};
+use crate::account_state::{expire_unavailable_endpoints, mark_endpoint, refresh_account_endpoint_state};
 use crate::partition_state::{
-    abandon_probe, fail_probe, mark_partition_unavailable, move_partition, record_hedge_win,
-    reset_hedge_wins, succeed_probe,
+    abandon_probe, expire_partition_overrides, fail_probe, mark_partition_unavailable, move_partition,
+    record_hedge_win, reset_hedge_wins, succeed_probe,
 };
 use crate::{
     AccountEndpointState, CosmosEndpoint, Moment, PartitionEndpointState, PartitionFailoverConfig,
@@ -69,6 +69,15 @@ impl LocationSnapshot {
     pub fn refreshed(&self, newer: AccountEndpointState, asked: Moment) -> Self {
         let partitions = self.partitions.with_account_flag(newer.per_partition_failover_enabled);
         let account = refresh_account_endpoint_state(&self.account, newer, asked);
+        Self { account: Arc::new(account), partitions: Arc::new(partitions) }
+    }
+
+    /// This snapshot after what has been out of service for long enough is back, and moved partitions are
+    /// ready for a probe.
+    #[must_use]
+    pub fn swept(&self, now: Moment) -> Self {
+        let account = expire_unavailable_endpoints(&self.account, now);
+        let partitions = expire_partition_overrides(&self.partitions, now);
         Self { account: Arc::new(account), partitions: Arc::new(partitions) }
     }
 
@@ -192,6 +201,22 @@ mod tests {
                 let found = after.partitions.entry(one, &partition("0"));
                 assert_eq!(found.is_some(), one == mechanism, "{effect:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_sweep_brings_back_what_was_out_for_long_enough() {
+        let reason = UnavailableReason::ServiceUnavailable;
+        let out = LocationEffect::MarkEndpointUnavailable { endpoint: endpoint(0), reason, partition: None };
+        let before = snapshot(2, false).after(&out, at(0)).unwrap();
+        for (seconds, is_out) in [(59, true), (61, false)] {
+            let account = before.swept(at(seconds)).account;
+            // Seen from before the mark runs out by itself.
+            assert_eq!(
+                account.unavailability(&endpoint(0), Access::Read, at(1)).is_some(),
+                is_out,
+                "{seconds}"
+            );
         }
     }
 

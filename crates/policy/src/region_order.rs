@@ -7,6 +7,7 @@ use cosmonaut_options::RegionOptionsView;
 use cosmonaut_wire::RegionName;
 use cosmonaut_wire::model::AccountLocation;
 
+use crate::proximity::region_distance;
 use crate::{CosmosEndpoint, EndpointError};
 
 /// Which regions the user would rather use.
@@ -14,8 +15,23 @@ use crate::{CosmosEndpoint, EndpointError};
 pub struct RegionPreferences {
     /// Regions to try first, in this order.
     pub preferred_regions: Vec<RegionName>,
-    /// The region that the application runs in.
+    /// The region that the application runs in. The others follow by their distance from it.
+    ///
+    /// A region that has no known place, such as a private or a new one, gives no distances: then the others
+    /// keep the account's order.
     pub application_region: Option<RegionName>,
+}
+
+/// Where a region stands among those of an account; the least is tried first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// By its place among the preferred regions.
+    Preferred(usize),
+    /// The application's own.
+    Own,
+    /// By the distance from the application's own.
+    Near(u16),
+    Unknown,
 }
 
 impl RegionPreferences {
@@ -27,26 +43,29 @@ impl RegionPreferences {
         }
     }
 
-    /// Where a region stands: preferred regions by their place, then the application's own, then the others.
-    fn rank(&self, region: &RegionName) -> usize {
-        let preferred = self.preferred_regions.iter().position(|preferred| preferred == region);
-        preferred.unwrap_or_else(|| {
-            let is_own = self.application_region.as_ref() == Some(region);
-            self.preferred_regions.len() + usize::from(!is_own)
-        })
+    fn rank(&self, region: &RegionName) -> Rank {
+        if let Some(place) = self.preferred_regions.iter().position(|preferred| preferred == region) {
+            return Rank::Preferred(place);
+        }
+        match &self.application_region {
+            Some(own) if own == region => Rank::Own,
+            Some(own) => region_distance(own, region).map_or(Rank::Unknown, Rank::Near),
+            None => Rank::Unknown,
+        }
     }
 }
 
 /// The endpoints of these locations, in the order in which they are tried.
 ///
-/// Preferred regions come first, then the application's region, then the rest as the account lists them: a
-/// region that nobody named is still better than no answer. Preferred regions that the account does not have
+/// Preferred regions come first, then the application's region, then the rest by their distance from it, and
+/// at last those without a known distance, as the account lists them: a region that nobody named is still
+/// better than no answer. Preferred regions that the account does not have
 /// are passed over, and a region or address that it lists twice counts once.
 pub fn order_endpoints(
     locations: &[AccountLocation],
     preferences: &RegionPreferences,
 ) -> Result<Vec<CosmosEndpoint>, EndpointError> {
-    let mut ranked: Vec<(usize, CosmosEndpoint)> = Vec::with_capacity(locations.len());
+    let mut ranked: Vec<(Rank, CosmosEndpoint)> = Vec::with_capacity(locations.len());
     for location in locations {
         let endpoint = CosmosEndpoint::of_location(location)?;
         if !ranked.iter().any(|(_, known)| *known == endpoint || known.region() == endpoint.region()) {
@@ -65,7 +84,8 @@ mod tests {
     use super::*;
 
     fn locations(names: &[&str]) -> Vec<AccountLocation> {
-        names.iter().map(|name| AccountLocation::new(*name, format!("https://{name}.example"))).collect()
+        let url = |name: &str| format!("https://{}.example", name.replace(' ', ""));
+        names.iter().map(|name| AccountLocation::new(*name, url(name))).collect()
     }
 
     fn preferences(preferred: &[&str], own: Option<&str>) -> RegionPreferences {
@@ -93,6 +113,39 @@ mod tests {
             ("spelled otherwise", &["N O R T H"], None, ["north", "east", "west"]),
         ] {
             assert_eq!(order(&["east", "west", "north"], &preferences(preferred, own)), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn the_rest_follow_by_their_distance_from_the_applications_region() {
+        let regions = ["East Asia", "Mars", "West Europe", "East US", "UK South", "Moon"];
+        for (case, preferred, own, expected) in [
+            (
+                "own in the account",
+                &[][..],
+                "East US",
+                ["East US", "UK South", "West Europe", "East Asia", "Mars", "Moon"],
+            ),
+            (
+                "own not in the account",
+                &[],
+                "southeastasia",
+                ["East Asia", "UK South", "West Europe", "East US", "Mars", "Moon"],
+            ),
+            (
+                "preferred before all",
+                &["Moon", "East Asia"],
+                "France Central",
+                ["Moon", "East Asia", "UK South", "West Europe", "East US", "Mars"],
+            ),
+            (
+                "own without a known place",
+                &[],
+                "Mars",
+                ["Mars", "East Asia", "West Europe", "East US", "UK South", "Moon"],
+            ),
+        ] {
+            assert_eq!(order(&regions, &preferences(preferred, Some(own))), expected, "{case}");
         }
     }
 

@@ -1,10 +1,10 @@
 //! Sessions: which token a request sends, and what responses teach.
 //!
-//! A [`SessionContainer`] is an immutable snapshot of what the client has seen; capturing a response gives a
-//! new one. Retries for a session's sake are in `evaluate`.
+//! [`Seen`] is what was seen of one partition; a response gives a new one. Where all of them are kept is behind
+//! [`SessionView`]. Retries for a session's sake are in `evaluate`.
 
 mod consistency;
-mod container;
+mod seen;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +14,8 @@ use http::{HeaderMap, HeaderValue};
 use crate::{CosmosOperation, PartitionId};
 
 pub use consistency::{ConsistencyError, ReadConsistency, resolve_read_consistency};
-pub use container::SessionContainer;
+use seen::token_for_partition;
+pub use seen::{Seen, SessionView, response_token};
 
 /// What one attempt says about consistency.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,10 +36,10 @@ impl SessionState {
 }
 
 /// Which session an operation continues.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SessionSource<'a> {
     /// What the client has seen by itself.
-    pub seen: &'a SessionContainer,
+    pub seen: &'a dyn SessionView,
     /// The token that the caller passed on, which then counts alone.
     pub given: Option<&'a SessionToken>,
     /// The container, once it is known.
@@ -70,8 +71,8 @@ pub fn resolve_session(
 
 fn token_to_send(source: SessionSource<'_>) -> Option<HeaderValue> {
     match (source.given, source.partition) {
-        (None, Some(partition)) => source.seen.for_partition(partition, source.parents),
-        (None, None) => whole(&source.seen.for_container(source.container?)),
+        (None, Some(partition)) => token_for_partition(source.seen, partition, source.parents),
+        (None, None) => whole(&source.seen.of_container(source.container?)),
         (Some(given), None) => whole(given),
         (Some(given), Some(partition)) => match given.for_range(partition.range(), source.parents) {
             Ok(progress) => HeaderValue::try_from(format!("{}:{}", partition.range(), progress?)).ok(),

@@ -33,6 +33,10 @@ headers! {
     ALLOW_TENTATIVE_WRITES = "x-ms-cosmos-allow-tentative-writes";
     /// What the client can do, as a bit set.
     SDK_CAPABILITIES = "x-ms-cosmos-sdk-supportedcapabilities";
+    /// Which client sends a request, the same for all its requests.
+    CLIENT_ID = "x-ms-client-id";
+    /// Whether the gateway leaves it to the client to retry a 449.
+    NO_RETRY_449 = "x-ms-noretry-449";
 
     /// The partition key of an item, as a JSON array.
     PARTITION_KEY = "x-ms-documentdb-partitionkey";

@@ -26,10 +26,23 @@ impl RegionName {
         &self.0
     }
 
-    /// The characters that count in a comparison: white space and case do not.
-    fn significant(&self) -> impl Iterator<Item = char> + '_ {
-        self.0.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase)
+    /// Whether this is the region of that name.
+    ///
+    /// ```
+    /// assert!(cosmonaut_wire::RegionName::from("westus2").is_named("West US 2"));
+    /// ```
+    pub fn is_named(&self, name: &str) -> bool {
+        self.significant().eq(significant(name))
     }
+
+    fn significant(&self) -> impl Iterator<Item = char> + '_ {
+        significant(&self.0)
+    }
+}
+
+/// The characters that count in a comparison: white space and case do not.
+fn significant(name: &str) -> impl Iterator<Item = char> + '_ {
+    name.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase)
 }
 
 /// A region name with nothing in it.

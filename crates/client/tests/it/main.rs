@@ -19,4 +19,5 @@ mod queries_generated;
 mod read_many;
 mod resources;
 mod sendable;
+mod shared_runtime;
 mod splits;

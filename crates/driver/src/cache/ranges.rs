@@ -144,6 +144,16 @@ mod tests {
                 ],
                 Some(vec!["2", "4", "5", "1"]),
             ),
+            ("a merge", vec![range("2", "", "FF", &["0", "1"])], Some(vec!["2"])),
+            (
+                "a split and a merge, in one answer",
+                vec![
+                    range("2", "", "40", &["0"]),
+                    range("3", "40", "80", &["0"]),
+                    range("4", "40", "FF", &["0", "3", "1"]),
+                ],
+                Some(vec!["2", "4"]),
+            ),
             ("half of a split", vec![range("2", "", "40", &["0"])], None),
             ("the same again", vec![range("1", "80", "FF", &[])], Some(vec!["0", "1"])),
         ] {

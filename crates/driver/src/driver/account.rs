@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cosmonaut_policy::{
-    ACCOUNT_READ_STEP, ACCOUNT_READ_TIMEOUT, AbortKind, Access, AccountReads, AccountRefresh,
-    AttemptSettings, CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext, LocationSnapshot, Moment,
-    OperationType, Probe, ReadConsistency, RoutingDecision, SessionState, TransportOutcome, TransportResult,
-    build_transport_request,
+    ACCOUNT_READ_STEP, ACCOUNT_READ_TIMEOUT, AbortKind, AccountReads, AccountRefresh, AttemptSettings,
+    CosmosEndpoint, CosmosOperation, Deadline, ExecutionContext, LocationSnapshot, Moment, OperationType,
+    Probe, ReadConsistency, RoutingDecision, SessionState, TransportOutcome, TransportResult,
+    account_endpoints, build_transport_request,
 };
 use cosmonaut_wire::model::AccountProperties;
 use cosmonaut_wire::{ReadConsistencyStrategy, ResourcePath};
@@ -182,6 +182,9 @@ impl DriverCore {
             Ok(properties)
         });
         let after = self.location.load();
+        if let Some(after) = &after {
+            self.latencies.retain(&after.account);
+        }
         let changed = match (before, after) {
             (Some(before), Some(after)) => !before.account.has_same_regions(&after.account),
             (None, after) => after.is_some(),
@@ -197,7 +200,14 @@ impl DriverCore {
     /// Asks each endpoint that may know: the next one when those before have failed, or have not answered in a
     /// second.
     async fn ask_for_account(&self) -> Result<AccountProperties, Error> {
-        let mut candidates = self.account_endpoints().into_iter().peekable();
+        let candidates = account_endpoints(
+            self.location.default_endpoint(),
+            self.location.load().as_deref(),
+            &self.custom_endpoints,
+            self.location.regions(),
+            self.platform.now(),
+        );
+        let mut candidates = candidates.into_iter().peekable();
         let mut asked: Vec<BoxFuture<'_, Result<AccountProperties, Error>>> = Vec::new();
         let mut first_failure = None;
         loop {
@@ -222,27 +232,6 @@ impl DriverCore {
                 Either::Second(()) => {}
             }
         }
-    }
-
-    /// The endpoints that may know the account, best first.
-    fn account_endpoints(&self) -> Vec<CosmosEndpoint> {
-        let mut endpoints = vec![self.location.default_endpoint().clone()];
-        let known = self.location.load();
-        let regional = known.iter().flat_map(|known| known.account.preferred_read_endpoints());
-        for endpoint in regional.chain(&self.custom_endpoints) {
-            if !endpoints.contains(endpoint) {
-                endpoints.push(endpoint.clone());
-            }
-        }
-        // One that is out of service may take long not to answer.
-        endpoints.sort_by_key(|endpoint| self.is_out_of_service(endpoint));
-        endpoints
-    }
-
-    fn is_out_of_service(&self, endpoint: &CosmosEndpoint) -> bool {
-        let now = self.platform.now();
-        let known = self.location.load();
-        known.is_some_and(|known| known.account.unavailability(endpoint, Access::Read, now).is_some())
     }
 
     async fn read_account_at(&self, endpoint: CosmosEndpoint) -> Result<AccountProperties, Error> {

@@ -18,6 +18,7 @@ use crate::pipeline::{LeftWrites, OperationPipeline, TransportPipeline, out_of_t
 use crate::platform::Platform;
 use crate::race::{Either, race};
 use crate::response::CosmosResponse;
+use crate::runtime::CosmosDriverRuntime;
 use crate::session::SessionStore;
 use crate::tasks::BackgroundTaskManager;
 use crate::transport::BoxFuture;
@@ -48,6 +49,8 @@ pub(crate) struct DriverCore {
     /// Endpoints that are being tried.
     pub(crate) probing: Mutex<HashSet<CosmosEndpoint>>,
     pub(crate) this: Weak<DriverCore>,
+    /// Held so that a shared runtime lives as long as its drivers.
+    pub(crate) _runtime: CosmosDriverRuntime,
 }
 
 impl DriverCore {

@@ -7,7 +7,9 @@ mod core;
 use std::fmt;
 use std::sync::Arc;
 
-use cosmonaut_policy::{CosmosEndpoint, CosmosOperation, LocationSnapshot, PartitionId, ShardStats};
+use cosmonaut_policy::{
+    CosmosEndpoint, CosmosOperation, LocationSnapshot, PartitionId, SessionView as _, ShardStats,
+};
 use cosmonaut_wire::model::{AccountProperties, PartitionKeyDefinition};
 use cosmonaut_wire::{EpkRange, PartitionKeyRangeId, ResourceId, ResourcePath, SessionToken};
 
@@ -126,7 +128,7 @@ impl CosmosDriver {
 
     /// All that this driver has seen of a container, for passing on to another.
     pub fn session_token(&self, container: ResourceId) -> SessionToken {
-        self.core.sessions.load().for_container(container)
+        self.core.sessions.of_container(container)
     }
 
     /// Continues a session from elsewhere: reads will see at least what the token has.

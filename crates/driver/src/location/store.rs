@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use cosmonaut_policy::{
     AccountConfig, CosmosEndpoint, EndpointError, FailoverMechanism, LocationEffect, LocationSnapshot,
-    Moment, PartitionFailoverConfig, PartitionId, ProbeTicket, apply_endpoint_probe, begin_probe,
-    build_account_endpoint_state, expire_partition_overrides, expire_unavailable_endpoints,
+    Moment, PartitionFailoverConfig, PartitionId, ProbeTicket, RegionPreferences, apply_endpoint_probe,
+    begin_probe, build_account_endpoint_state,
 };
 use cosmonaut_wire::model::AccountProperties;
 
@@ -33,6 +33,11 @@ impl LocationStateStore {
     /// The account's own endpoint.
     pub(crate) fn default_endpoint(&self) -> &CosmosEndpoint {
         &self.default_endpoint
+    }
+
+    /// Which regions the user would rather use.
+    pub(crate) fn regions(&self) -> &RegionPreferences {
+        &self.account.regions
     }
 
     /// How partitions are moved and brought back.
@@ -90,13 +95,7 @@ impl LocationStateStore {
 
     /// Puts back what has been out of service for long enough, and makes moved partitions ready for a probe.
     pub(crate) fn sweep(&self, now: Moment) {
-        self.update(|current| {
-            let next = LocationSnapshot {
-                account: Arc::new(expire_unavailable_endpoints(&current.account, now)),
-                partitions: Arc::new(expire_partition_overrides(&current.partitions, now)),
-            };
-            Some((next, ()))
-        });
+        self.update(|current| Some((current.swept(now), ())));
     }
 
     /// Swaps in what `change` makes of the snapshot, again on a newer one if another was faster.

@@ -94,7 +94,7 @@ impl OperationPipeline<'_> {
     pub(super) fn session(&self, state: &OperationState, multiple_write_locations: bool) -> SessionState {
         let OperationState { target, retry_state, consistency, .. } = state;
         let source = SessionSource {
-            seen: &self.core.sessions.load(),
+            seen: &self.core.sessions,
             given: self.options.session_token.as_ref(),
             container: target.container.as_ref().map(|container| container.rid),
             partition: retry_state.partition.as_ref(),

@@ -3,7 +3,7 @@
 //! Nothing here waits, so that none of it is lost if the caller gives up.
 
 use cosmonaut_policy::{
-    Attempt, Effects, LocationEffect, OperationAction, RoutingDecision, TransportResult,
+    Attempt, Effects, LocationEffect, OperationAction, RoutingDecision, TransportResult, answering_partition,
     evaluate_transport_result, hedge_win_effects, teaches_session,
 };
 use cosmonaut_wire::headers;
@@ -52,8 +52,12 @@ impl OperationPipeline<'_> {
 
     /// What an answer teaches besides itself: the session's progress, and whether the partition was where it
     /// should be.
-    pub(super) fn learn(&self, state: &OperationState, result: &TransportResult) {
+    pub(super) fn learn(&self, state: &mut OperationState, result: &TransportResult) {
         let target = &state.target;
+        if let (None, Some((_, headers))) = (&target.container, result.answer()) {
+            let partition = &mut state.retry_state.partition;
+            *partition = partition.take().or_else(|| answering_partition(self.operation, headers));
+        }
         let (Some((status, headers)), Some(container)) = (result.answer(), &target.container) else { return };
         if teaches_session(self.operation, state.consistency, status) {
             self.core.sessions.capture(container.rid, target.partition.as_ref(), headers);

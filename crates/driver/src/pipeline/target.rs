@@ -90,7 +90,10 @@ impl DriverCore {
             let (path, container, known) = (path.to_owned(), Arc::clone(container), known.clone());
             async move { core.fetch_ranges(&path, &container, known).await }
         };
-        container.ranges.refresh(self.tasks.upgrade().as_deref(), known.as_ref(), fetch).await
+        let tasks = self.tasks.upgrade();
+        let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await?;
+        self.sessions.settle(container.rid, &ranges);
+        Ok(ranges)
     }
 
     /// The partitions of a container, from the cache or the service.

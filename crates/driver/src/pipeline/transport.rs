@@ -22,6 +22,11 @@ use crate::transport::{AdaptiveTransport, Sent, SentOver, TransportError, Try};
 
 /// The protocol version that the driver speaks.
 const VERSION: HeaderValue = HeaderValue::from_static("2020-07-15");
+/// What the driver can do, as a bit set: 1, it follows partitions that merge.
+const CAPABILITIES: HeaderValue = HeaderValue::from_static("1");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache");
+const TRUE: HeaderValue = HeaderValue::from_static("true");
 /// Enough for the headers of nearly every request, so that the map does not grow.
 const USUAL_HEADERS: usize = 16;
 
@@ -32,6 +37,8 @@ pub(crate) struct TransportPipeline {
     pub(crate) platform: Arc<dyn Platform>,
     pub(crate) date: DateCache,
     pub(crate) user_agent: HeaderValue,
+    /// The same for all requests of a driver.
+    pub(crate) client_id: HeaderValue,
     pub(crate) limits: AttemptLimits,
 }
 
@@ -152,6 +159,14 @@ impl TransportPipeline {
         map.insert(headers::VERSION, VERSION);
         map.insert(headers::ACTIVITY_ID, leg.activity_id.to_header());
         map.insert(header::USER_AGENT, self.user_agent.clone());
+        map.insert(headers::CLIENT_ID, self.client_id.clone());
+        map.insert(headers::SDK_CAPABILITIES, CAPABILITIES);
+        map.insert(header::ACCEPT, JSON);
+        map.insert(header::CACHE_CONTROL, NO_CACHE);
+        if !leg.operation().is_read_only() {
+            // The driver retries a 449 by itself, with a deadline that the gateway does not know.
+            map.insert(headers::NO_RETRY_449, TRUE);
+        }
         if let Some(rid) = leg.container_rid {
             map.insert(headers::INTENDED_COLLECTION_RID, rid.clone());
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use cosmonaut_driver::{AttemptOutcome, CosmosOperation, ErrorKind, NextStep, OperationType};
 use cosmonaut_options::{CosmosClientOptions, HedgingOptions, RegionOptions};
-use cosmonaut_wire::{CosmosStatus, PartitionKey, RegionName};
+use cosmonaut_policy::{FailoverMechanism, PartitionId};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, RegionName, ResourceId};
 
 use crate::harness::{operation, read};
 use crate::scripted::{Answer, Network, account, run};
@@ -208,4 +209,32 @@ async fn excluded_regions_are_not_used() {
     options.request.excluded_regions = Some(vec![RegionName::from("west")]);
     run(&network.driver(options), &read("1", "a")).await.unwrap();
     assert_eq!(network.take_calls(), ["GET east"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_only_its_answer_names_is_failed_over_by_itself() {
+    let rid = ResourceId::container(1, 1);
+    let network = Network::new(&["east", "west"], false, move |region, request| {
+        match (request.uri().path(), region) {
+            // The container may not be read.
+            ("/dbs/d/colls/other", _) => Answer::Status(403, 0),
+            (_, "west") => Answer::WithAll(
+                503,
+                vec![
+                    ("x-ms-documentdb-partitionkeyrangeid", "7".to_owned()),
+                    ("x-ms-content-path", rid.to_string()),
+                ],
+            ),
+            _ => Answer::Status(200, 0),
+        }
+    });
+    let driver = network.driver(options());
+    let read =
+        operation(OperationType::Read, "/dbs/d/colls/other/docs/1").with_target(PartitionKey::from("a"));
+    let response = run(&driver, &read).await.unwrap();
+    assert_eq!(response.diagnostics().attempts().len(), 2);
+    let location = driver.location().unwrap();
+    let partition = PartitionId::new(rid, "7");
+    let entry = location.partitions.entry(FailoverMechanism::CircuitBreaker, &partition);
+    assert_eq!(entry.map(|entry| entry.read_failure_count), Some(1));
 }

@@ -5,12 +5,15 @@
 mod account;
 mod broken;
 mod budget;
+mod cold_start;
 mod deadlines;
 mod failover;
 mod faults;
 mod gateway;
 mod harness;
+mod headers;
 mod hedging;
+mod merges;
 mod operations;
 mod peer;
 mod proxy;

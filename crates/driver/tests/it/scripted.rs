@@ -65,6 +65,8 @@ pub(crate) enum Answer {
     Status(u16, u32),
     /// With a header.
     With(u16, &'static str, String),
+    /// With several.
+    WithAll(u16, Vec<(&'static str, String)>),
     After(Duration, u16),
     /// With a sub-status.
     AfterWith(Duration, u16, u32),
@@ -133,14 +135,23 @@ impl Network {
 
     /// A driver on this network.
     pub(crate) fn driver(self: &Arc<Self>, options: CosmosClientOptions) -> CosmosDriver {
-        let runtime = CosmosDriverRuntime::builder()
+        self.driver_at("http://global.test", options)
+    }
+
+    /// A driver that knows the account by this endpoint. The first label of a host names the region.
+    pub(crate) fn driver_at(self: &Arc<Self>, endpoint: &str, options: CosmosClientOptions) -> CosmosDriver {
+        let key = Credential::master_key(EMULATOR_KEY).unwrap();
+        self.runtime().create_driver(endpoint, key, options).unwrap()
+    }
+
+    /// What drivers on this network share.
+    pub(crate) fn runtime(self: &Arc<Self>) -> CosmosDriverRuntime {
+        CosmosDriverRuntime::builder()
             .environment(&no_environment)
             .platform(VirtualPlatform::new())
             .http_client_factory(Arc::new(Factory(Arc::clone(self))))
             .build()
-            .unwrap();
-        let key = Credential::master_key(EMULATOR_KEY).unwrap();
-        runtime.create_driver("http://global.test", key, options).unwrap()
+            .unwrap()
     }
 
     async fn answer(
@@ -166,11 +177,8 @@ impl Network {
         let _guard = UnderWay::enter(&self.under_way);
         match answer {
             Answer::Status(code, sub_status) => Ok(reply(code, sub_status, "{\"id\":\"1\"}")),
-            Answer::With(code, name, value) => {
-                let mut response = reply(code, 0, "{}");
-                response.headers_mut().insert(name, HeaderValue::try_from(value).unwrap());
-                Ok(response)
-            }
+            Answer::With(code, name, value) => Ok(reply_with(code, [(name, value)])),
+            Answer::WithAll(code, headers) => Ok(reply_with(code, headers)),
             Answer::After(delay, code) => {
                 progress.hand_over();
                 tokio::time::sleep(delay).await;
@@ -231,6 +239,14 @@ fn reply(code: u16, sub_status: u32, body: &str) -> Response<Bytes> {
         .header(headers::REQUEST_CHARGE, "1.5")
         .body(Bytes::copy_from_slice(body.as_bytes()))
         .unwrap()
+}
+
+fn reply_with(code: u16, headers: impl IntoIterator<Item = (&'static str, String)>) -> Response<Bytes> {
+    let mut response = reply(code, 0, "{}");
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::try_from(value).unwrap());
+    }
+    response
 }
 
 /// Counts what is under way, also if it is dropped.

@@ -11,7 +11,8 @@ use crate::CosmosOptions;
 #[options(layers(runtime, account))]
 pub struct RegionOptions {
     /// The region that the application runs in: tried after the preferred regions and before all others, which
-    /// follow in the account's own order.
+    /// follow by their distance from it. A region that is not known, such as a private or a new one, gives no
+    /// distances: then the others follow in the account's own order.
     pub application_region: Option<RegionName>,
 
     /// The regions to try, in this order.

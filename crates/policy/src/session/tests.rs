@@ -1,3 +1,6 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use cosmonaut_options::{RequestOptions, RequestOptionsView};
 use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy};
 use proptest::prelude::*;
@@ -75,9 +78,41 @@ const SESSION: ReadConsistency =
 const NO_SESSION: ReadConsistency =
     ReadConsistency { uses_session: false, level: None, strategy: Strategy_::Default };
 
-fn seen(token: &str) -> SessionContainer {
-    let container = partition("0").container();
-    SessionContainer::default().after_token(container, &token.parse().unwrap()).unwrap_or_default()
+/// What a session has seen of one container, one answer after the other.
+#[derive(Default)]
+struct OneContainer(BTreeMap<PartitionKeyRangeId, Arc<Seen>>);
+
+impl OneContainer {
+    /// Takes in a response. Says whether it added anything.
+    fn take_in(&mut self, response: &HeaderMap) -> bool {
+        let mut is_news = false;
+        for (range, progress) in response_token(response).unwrap_or_default().iter() {
+            let before = self.0.get(range).map(Arc::as_ref);
+            if let Some(after) = Seen::after(before, range, progress) {
+                self.0.insert(range.clone(), Arc::new(after));
+                is_news = true;
+            }
+        }
+        is_news
+    }
+}
+
+impl SessionView for OneContainer {
+    fn of_range(&self, _: ResourceId, range: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
+        self.0.get(range).map(Arc::clone)
+    }
+
+    fn of_container(&self, _: ResourceId) -> SessionToken {
+        SessionToken::of_ranges(
+            self.0.iter().map(|(range, seen)| (range.clone(), seen.progress().clone())).collect(),
+        )
+    }
+}
+
+fn seen(token: &str) -> OneContainer {
+    let mut view = OneContainer::default();
+    view.take_in(&response(token));
+    view
 }
 
 #[test]
@@ -175,7 +210,7 @@ fn a_request_for_a_whole_container_sends_all_that_was_seen() {
 fn a_child_sends_the_most_that_it_or_a_parent_has_shown() {
     let parents = [PartitionKeyRangeId::from("0")];
     for (token, expected) in [("0:-1#5,7:-1#3", "7:-1#5"), ("0:-1#5,7:-1#8", "7:-1#8")] {
-        assert_eq!(seen(token).for_partition(&partition("7"), &parents).unwrap(), expected);
+        assert_eq!(token_for_partition(&seen(token), &partition("7"), &parents).unwrap(), expected);
     }
 }
 
@@ -186,7 +221,6 @@ fn response(token: &str) -> HeaderMap {
 #[test]
 fn a_response_adds_what_is_new() {
     let zero = partition("0");
-    let before = seen("0:-1#5");
     for (token, expected) in [
         ("0:-1#5", None),
         ("0:-1#4", None),
@@ -195,24 +229,61 @@ fn a_response_adds_what_is_new() {
         ("not a token", None),
         ("", None),
     ] {
-        let after = before.after_response(&zero, &response(token));
-        let shown = after.map(|after| after.for_partition(&zero, &[]).unwrap());
-        assert_eq!(shown.as_ref().map(|token| token.to_str().unwrap()), expected, "{token:?}");
+        let mut view = seen("0:-1#5");
+        assert_eq!(view.take_in(&response(token)), expected.is_some(), "{token:?}");
+        let shown = token_for_partition(&view, &zero, &[]).unwrap();
+        assert_eq!(shown, expected.unwrap_or("0:-1#5"), "{token:?}");
     }
-    assert!(before.after_response(&zero, &HeaderMap::new()).is_none());
+    assert!(response_token(&HeaderMap::new()).is_none());
 }
 
 #[test]
 fn a_token_that_contradicts_what_was_seen_replaces_it() {
     let zero = partition("0");
-    let after = seen("0:1#6#1=2").after_response(&zero, &response("0:1#3#2=1")).unwrap();
-    assert_eq!(after.for_partition(&zero, &[]).unwrap(), "0:1#3#2=1");
+    let mut view = seen("0:1#6#1=2");
+    view.take_in(&response("0:1#3#2=1"));
+    assert_eq!(token_for_partition(&view, &zero, &[]).unwrap(), "0:1#3#2=1");
 }
 
 #[test]
-fn a_container_can_be_forgotten() {
-    let zero = partition("0");
-    assert!(seen("0:-1#5").without(zero.container()).for_partition(&zero, &[]).is_none());
+fn a_parent_that_contradicts_its_child_adds_nothing() {
+    let view = seen("0:1#6#1=2,7:1#3#2=1");
+    let token = token_for_partition(&view, &partition("7"), &["0".into()]).unwrap();
+    assert_eq!(token, "7:1#3#2=1");
+}
+
+/// A session whose child inherits, and whose parent goes, between two looks.
+struct Splitting {
+    looks: std::cell::Cell<u32>,
+    after: OneContainer,
+}
+
+impl SessionView for Splitting {
+    fn of_range(&self, container: ResourceId, range: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
+        let look = self.looks.replace(self.looks.get() + 1);
+        if look == 0 { None } else { self.after.of_range(container, range) }
+    }
+
+    fn of_container(&self, container: ResourceId) -> SessionToken {
+        self.after.of_container(container)
+    }
+}
+
+#[test]
+fn a_split_between_two_looks_loses_nothing() {
+    let view = Splitting { looks: Default::default(), after: seen("7:-1#5") };
+    let token = token_for_partition(&view, &partition("7"), &["0".into()]).unwrap();
+    assert_eq!(token, "7:-1#5");
+}
+
+#[test]
+fn a_response_that_says_what_is_known_is_recognized_unparsed() {
+    let view = seen("0:-1#5");
+    let known = &view.0[&PartitionKeyRangeId::from("0")];
+    for (token, is_known) in [("0:-1#5", true), ("0:-1#6", false), ("0:-1#5,1:-1#1", false), ("", false)] {
+        assert_eq!(known.is_said_by(&response(token)), is_known, "{token:?}");
+    }
+    assert!(!known.is_said_by(&HeaderMap::new()));
 }
 
 #[test]
@@ -242,12 +313,12 @@ proptest! {
     #[test]
     fn what_was_seen_never_goes_back(lsns in proptest::collection::vec(0..100_i64, 1..20)) {
         let zero = partition("0");
-        let mut container = SessionContainer::default();
+        let mut view = OneContainer::default();
         for lsn in &lsns {
-            container = container.after_response(&zero, &response(&format!("0:-1#{lsn}"))).unwrap_or(container);
+            view.take_in(&response(&format!("0:-1#{lsn}")));
         }
         let most = lsns.iter().max().unwrap();
-        let token = container.for_partition(&zero, &[]).unwrap();
+        let token = token_for_partition(&view, &zero, &[]).unwrap();
         prop_assert_eq!(token.to_str().unwrap(), format!("0:-1#{most}"));
     }
 }

@@ -1,19 +1,42 @@
 //! A point read that meets no trouble pays for nothing: its decisions allocate only what is sent.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_options::{HedgingThreshold, RequestOptions, RequestOptionsView};
 use cosmonaut_policy::{
-    Attempt, AttemptSettings, ExecutionContext, HedgeContext, HedgeSettings, LatencyWindow, Moment,
-    OperationAction, OperationRetryState, RetryLimits, SessionContainer, SessionSource, ShardSelection,
-    ShardingConfig, TransportResult, build_transport_request, evaluate_transport_result, plan_hedge,
-    resolve_endpoint, resolve_read_consistency, resolve_session, select_shard,
+    Attempt, AttemptSettings, ExecutionContext, HedgeContext, HedgeSettings, Moment, ObservedLatency,
+    OperationAction, OperationRetryState, PartitionId, RetryLimits, Seen, SessionSource, SessionView,
+    ShardSelection, ShardingConfig, TransportResult, build_transport_request, evaluate_transport_result,
+    plan_hedge, resolve_endpoint, resolve_read_consistency, resolve_session, response_token, select_shard,
 };
-use cosmonaut_wire::{ConsistencyLevel, headers};
+use cosmonaut_wire::{ConsistencyLevel, PartitionKeyRangeId, ResourceId, SessionToken, headers};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::world;
+
+/// A session that has seen one partition.
+struct One(Arc<Seen>);
+
+impl One {
+    fn of(partition: &PartitionId, response: &HeaderMap) -> Self {
+        let token = response_token(response).expect("a token");
+        let range = partition.range();
+        let progress = token.get(range).expect("the partition's own");
+        Self(Arc::new(Seen::after(None, range, progress).expect("a first token is news")))
+    }
+}
+
+impl SessionView for One {
+    fn of_range(&self, _: ResourceId, _: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
+        Some(Arc::clone(&self.0))
+    }
+
+    fn of_container(&self, _: ResourceId) -> SessionToken {
+        SessionToken::default()
+    }
+}
 
 #[test]
 fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
@@ -22,11 +45,11 @@ fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
     let options = RequestOptionsView::new(&none, &none, &none, &none);
     let (now, limits, config) = (Moment::START, RetryLimits::default(), ShardingConfig::default());
     let response = HeaderMap::from_iter([(headers::SESSION_TOKEN, HeaderValue::from_static("0:-1#5"))]);
-    let seen = SessionContainer::default().after_response(&partition, &response).unwrap();
+    let seen = One::of(&partition, &response);
     // The first copy of a header makes it shared, once for all requests.
-    let _ = seen.for_partition(&partition, &[]);
+    let _ = seen.0.header().clone();
     let result = TransportResult::from_response(StatusCode::OK, response, Bytes::new(), Default::default());
-    let mut latencies = LatencyWindow::default();
+    let latencies = ObservedLatency::default();
     let mut sent = HeaderMap::with_capacity(16);
     write_once(&operation, &mut sent);
 
@@ -55,7 +78,7 @@ fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
                 step: Duration::from_millis(500),
                 max_regions: 3,
             },
-            observed: latencies.observed(),
+            observed: latencies,
             deadline: None,
         };
         assert!(plan_hedge(&hedge, now).is_some());
@@ -77,9 +100,8 @@ fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
         };
         let (action, effects) = evaluate_transport_result(&attempt, &result, now, 0.0);
         assert!(action == OperationAction::Complete && effects.is_empty());
-        latencies.record(result.latency, now);
         let (_, headers) = result.answer().unwrap();
-        assert!(seen.after_response(&partition, headers).is_none());
+        assert!(seen.0.is_said_by(headers));
     });
     assert_eq!(counted.count_total, 0, "{counted:?}");
     assert_eq!(sent.len(), 2);

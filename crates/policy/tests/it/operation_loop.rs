@@ -4,7 +4,7 @@ use bytes::Bytes;
 use cosmonaut_policy::{
     AbortKind, Attempt, CosmosEndpoint, CosmosOperation, FailoverMechanism, LocationSnapshot, Moment,
     OperationAction, OperationRetryState, PartitionHealth, Probe, RetryLimits, RoutingDecision,
-    TransportResult, begin_probe, evaluate_transport_result, expire_partition_overrides, resolve_endpoint,
+    TransportResult, begin_probe, evaluate_transport_result, resolve_endpoint,
 };
 use http::{HeaderMap, StatusCode};
 use std::time::Duration;
@@ -74,8 +74,7 @@ impl<N: FnMut(&CosmosEndpoint) -> u16> Driver<N> {
 
     fn wait(&mut self, seconds: u64) {
         self.now = self.now + Duration::from_secs(seconds);
-        let swept = expire_partition_overrides(&self.location.partitions, self.now);
-        self.location = self.location.with_partitions(swept);
+        self.location = self.location.swept(self.now);
     }
 
     fn health(&self) -> Option<PartitionHealth> {

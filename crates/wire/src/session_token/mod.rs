@@ -7,6 +7,7 @@ mod partition;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -58,6 +59,11 @@ impl SessionToken {
     /// The token of a session that has seen one partition.
     pub fn of(range: PartitionKeyRangeId, progress: PartitionToken) -> Self {
         Self { parts: vec![(range, progress)] }
+    }
+
+    /// The token of a session that has seen these partitions.
+    pub fn of_ranges(seen: BTreeMap<PartitionKeyRangeId, PartitionToken>) -> Self {
+        Self { parts: seen.into_iter().collect() }
     }
 
     /// Whether nothing has been seen.

@@ -1,0 +1,225 @@
+//! What was seen of the partitions of one container.
+//!
+//! Partitions are spread over shelves. A shelf is copied when a partition is first seen or dropped; what was
+//! seen of a partition changes in the partition's own entry.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwapOption;
+use cosmonaut_policy::Seen;
+use cosmonaut_wire::{PartitionKeyRangeId, PartitionToken};
+
+use crate::cache::RangeMap;
+
+/// With 10,000 partitions a shelf holds about 160, which are copied when one is added. An empty shelf takes
+/// one pointer.
+const SHELVES: usize = 64;
+
+/// What was seen of the partitions of one container.
+pub(super) struct RangeSessions {
+    shelves: [ArcSwapOption<Shelf>; SHELVES],
+    /// The partitions that were last taken in.
+    settled: ArcSwapOption<RangeMap>,
+}
+
+/// Some of the partitions, in the order of their ids.
+type Shelf = Vec<Arc<RangeSession>>;
+
+struct RangeSession {
+    id: PartitionKeyRangeId,
+    seen: ArcSwapOption<Seen>,
+    /// Whether the partition's children have inherited, so that the next map drops it.
+    is_replaced: AtomicBool,
+}
+
+impl Default for RangeSessions {
+    fn default() -> Self {
+        Self { shelves: [const { ArcSwapOption::const_empty() }; SHELVES], settled: ArcSwapOption::empty() }
+    }
+}
+
+impl RangeSessions {
+    /// What was seen of a partition.
+    pub(super) fn seen(&self, id: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
+        let shelf = self.shelf(id).load();
+        let shelf = shelf.as_deref()?;
+        shelf[find(shelf, id).ok()?].seen.load_full()
+    }
+
+    /// What was seen of all partitions.
+    pub(super) fn all(&self) -> BTreeMap<PartitionKeyRangeId, PartitionToken> {
+        let mut all = BTreeMap::new();
+        for shelf in &self.shelves {
+            for range in shelf.load().iter().flat_map(|shelf| shelf.iter()) {
+                if let Some(seen) = range.seen.load().as_deref() {
+                    all.insert(range.id.clone(), seen.progress().clone());
+                }
+            }
+        }
+        all
+    }
+
+    /// Changes what was seen of a partition, unless `rule` finds nothing to change.
+    pub(super) fn change(&self, id: &PartitionKeyRangeId, rule: impl Fn(Option<&Seen>) -> Option<Seen>) {
+        loop {
+            let range = self.range(id);
+            range.change(&rule);
+            // An entry that was dropped meanwhile may have been read for the last time: then it is done again
+            // on a new one. Operations of `arc-swap` have one order over all instances, so either this finds
+            // the entry gone, or whoever dropped it finds the change.
+            if self.holds(&range) {
+                return;
+            }
+        }
+    }
+
+    /// Lets children inherit from parents that are gone, and drops the parents when the map changes again.
+    /// Until then requests that began before the split may still ask for them.
+    ///
+    /// Only parents of partitions in the map are dropped. A partition that the map does not know may be newer
+    /// than the map.
+    pub(super) fn settle(&self, map: &Arc<RangeMap>) {
+        let previous = self.settled.swap(Some(Arc::clone(map)));
+        if previous.is_some_and(|previous| Arc::ptr_eq(&previous, map)) {
+            return;
+        }
+        let alive: HashSet<&PartitionKeyRangeId> =
+            map.ranges().iter().map(|range| range.id.range()).collect();
+        let mut replaced: HashMap<&PartitionKeyRangeId, Vec<&PartitionKeyRangeId>> = HashMap::new();
+        for child in map.ranges() {
+            for parent in child.parents.iter().filter(|parent| !alive.contains(parent)) {
+                replaced.entry(parent).or_default().push(child.id.range());
+            }
+        }
+        for (parent, children) in replaced {
+            if let Some(parent) = self.known(parent) {
+                self.replace(&parent, &children);
+            }
+        }
+    }
+
+    fn replace(&self, parent: &Arc<RangeSession>, children: &[&PartitionKeyRangeId]) {
+        let inherit = || {
+            let seen = parent.seen.load();
+            let Some(seen) = seen.as_deref() else { return };
+            for child in children {
+                self.change(child, |own| Seen::inheriting(own, child, seen));
+            }
+        };
+        inherit();
+        if parent.is_replaced.swap(true, Ordering::Relaxed) {
+            self.drop_range(parent);
+            // What came in before the entry was gone.
+            inherit();
+        }
+    }
+
+    fn shelf(&self, id: &PartitionKeyRangeId) -> &ArcSwapOption<Shelf> {
+        // Ids are mostly small numbers in decimal digits, which this spreads evenly.
+        let hash = id.as_str().bytes().fold(0_usize, |hash, byte| hash.wrapping_mul(31) ^ usize::from(byte));
+        &self.shelves[hash % SHELVES]
+    }
+
+    fn known(&self, id: &PartitionKeyRangeId) -> Option<Arc<RangeSession>> {
+        let shelf = self.shelf(id).load();
+        let shelf = shelf.as_deref()?;
+        find(shelf, id).ok().map(|place| Arc::clone(&shelf[place]))
+    }
+
+    fn holds(&self, range: &Arc<RangeSession>) -> bool {
+        self.known(&range.id).is_some_and(|known| Arc::ptr_eq(&known, range))
+    }
+
+    /// The entry of a partition, made if there is none.
+    fn range(&self, id: &PartitionKeyRangeId) -> Arc<RangeSession> {
+        if let Some(known) = self.known(id) {
+            return known;
+        }
+        let new = Arc::new(RangeSession {
+            id: id.clone(),
+            seen: ArcSwapOption::empty(),
+            is_replaced: AtomicBool::new(false),
+        });
+        self.shelf(id).rcu(|shelf| {
+            let mut next = shelf.as_deref().cloned().unwrap_or_default();
+            if let Err(place) = find(&next, id) {
+                next.insert(place, Arc::clone(&new));
+            }
+            Some(Arc::new(next))
+        });
+        self.known(id).unwrap_or(new)
+    }
+
+    fn drop_range(&self, gone: &Arc<RangeSession>) {
+        self.shelf(&gone.id).rcu(|shelf| {
+            let mut next = shelf.as_deref().cloned().unwrap_or_default();
+            next.retain(|range| !Arc::ptr_eq(range, gone));
+            (!next.is_empty()).then(|| Arc::new(next))
+        });
+    }
+}
+
+impl RangeSession {
+    fn change(&self, rule: impl Fn(Option<&Seen>) -> Option<Seen>) {
+        let mut current = self.seen.load();
+        while let Some(next) = rule(current.as_deref()) {
+            let previous = self.seen.compare_and_swap(&*current, Some(Arc::new(next)));
+            let place = |seen: &Option<Arc<Seen>>| seen.as_ref().map(Arc::as_ptr);
+            if place(&previous) == place(&current) {
+                return;
+            }
+            current = previous;
+        }
+    }
+}
+
+fn find(shelf: &[Arc<RangeSession>], id: &PartitionKeyRangeId) -> Result<usize, usize> {
+    shelf.binary_search_by(|range| range.id.cmp(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use cosmonaut_wire::ResourceId;
+
+    use super::*;
+
+    /// One partition that has come out of partition 0. Each is a map of its own.
+    fn child_of_zero() -> Arc<RangeMap> {
+        let child = r#"{"id":"1","minInclusive":"","maxExclusive":"FF","parents":["0"]}"#;
+        let descriptions = vec![serde_json::from_str(child).unwrap()];
+        Arc::new(RangeMap::merge(None, ResourceId::container(1, 1), descriptions, None).unwrap())
+    }
+
+    #[test]
+    fn what_comes_while_its_partition_is_dropped_is_not_lost() {
+        let (sessions, zero) = (RangeSessions::default(), PartitionKeyRangeId::from("0"));
+        let token = |text: &str| text.parse::<PartitionToken>().unwrap();
+        sessions.change(&zero, |before| Seen::after(before, &zero, &token("0#1")));
+        sessions.settle(&child_of_zero());
+        let is_dropped = Cell::new(false);
+        sessions.change(&zero, |before| {
+            if !is_dropped.replace(true) {
+                sessions.settle(&child_of_zero());
+                assert!(sessions.seen(&zero).is_none());
+            }
+            Seen::after(before, &zero, &token("0#9"))
+        });
+        assert_eq!(sessions.seen(&zero).unwrap().progress(), &token("0#9"));
+        sessions.settle(&child_of_zero());
+        assert_eq!(sessions.seen(&"1".into()).unwrap().progress(), &token("0#9"), "it is inherited later");
+    }
+
+    #[test]
+    fn ids_are_spread_over_the_shelves() {
+        let sessions = RangeSessions::default();
+        for id in 0..10_000 {
+            sessions.range(&id.to_string().into());
+        }
+        let most = sessions.shelves.iter().map(|shelf| shelf.load().as_deref().map_or(0, Vec::len)).max();
+        assert!(most.unwrap() <= 320, "{most:?}");
+    }
+}

@@ -71,6 +71,8 @@ pub struct EnvironmentOptions {
     pub request: EnvLayer<RequestOptions>,
     /// Hedging.
     pub hedging: EnvLayer<HedgingOptions>,
+    /// The account.
+    pub account: EnvLayer<CosmosAccountOptions>,
 }
 
 impl EnvironmentOptions {
@@ -85,6 +87,7 @@ impl EnvironmentOptions {
             retry: reader.layer(),
             request: reader.layer(),
             hedging: reader.layer(),
+            account: reader.layer(),
         };
         reader.finish(options)
     }
@@ -97,7 +100,7 @@ impl EnvironmentOptions {
             GroupReport::resolved(environment(&self.retry)),
             GroupReport::resolved(environment(&self.request)),
             GroupReport::resolved(environment(&self.hedging)),
-            GroupReport::resolved(Layers::<CosmosAccountOptions>::none()),
+            GroupReport::resolved(environment(&self.account)),
             GroupReport::declared::<ItemWriteOptions>(),
         ]
     }

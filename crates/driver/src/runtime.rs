@@ -17,7 +17,7 @@ use http::HeaderValue;
 
 use crate::cache::{ContainerCache, SingleFlight};
 use crate::clock::DateCache;
-use crate::credential::{Credential, Signer};
+use crate::credential::{Credential, Signer, TokenSettings};
 use crate::driver::{CosmosDriver, DriverCore};
 use crate::error::{Error, ErrorKind};
 #[cfg(feature = "fault_injection")]
@@ -108,9 +108,13 @@ impl CosmosDriverRuntime {
         tasks: &Arc<BackgroundTaskManager>,
     ) -> Result<Arc<DriverCore>, Error> {
         let platform = Arc::clone(&self.0.platform);
+        let settings = TokenSettings {
+            scope_override: options.account().aad_scope_override().cloned(),
+            continuous_access: options.account().enable_token_revocation(),
+        };
         let transport = TransportPipeline {
             transport: self.transport(&options)?,
-            signer: Signer::new(credential, endpoint.authority().host(), Arc::clone(&platform)),
+            signer: Signer::new(credential, endpoint.authority().host(), settings, Arc::clone(&platform)),
             platform: Arc::clone(&platform),
             date: DateCache::new(),
             user_agent: user_agent(options.account().application_name().map(String::as_str))?,

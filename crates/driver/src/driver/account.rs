@@ -65,6 +65,8 @@ impl DriverCore {
 
     /// Asks each endpoint that may know, until one does.
     async fn ask_for_account(&self) -> Result<AccountProperties, Error> {
+        // Ahead of the first endpoint: none is to blame for an identity service that does not answer.
+        self.transport.signer.ready().await?;
         let mut endpoints = vec![self.location.default_endpoint().clone()];
         let known = self.location.load();
         let regional = known.iter().flat_map(|known| known.account.preferred_read_endpoints());
@@ -94,7 +96,7 @@ impl DriverCore {
 
     async fn read_account_at(&self, endpoint: &CosmosEndpoint) -> Result<AccountProperties, Error> {
         let deadline = Deadline::after(self.platform.now(), ACCOUNT_READ_TIMEOUT);
-        let (result, diagnostics) = self.ask(endpoint, Some(deadline)).await;
+        let (result, diagnostics) = self.ask(endpoint, Some(deadline), true).await;
         let body = match result.outcome {
             TransportOutcome::Success { body, .. } => body,
             // The time is this question's, not the caller's.
@@ -117,11 +119,13 @@ impl DriverCore {
         Ok(properties)
     }
 
-    /// Reads the account at one endpoint, whatever is known about it.
+    /// Reads the account at one endpoint, whatever is known about it. Whoever wants any answer at all
+    /// `needs_signature` no more than a token that is at hand.
     pub(super) async fn ask(
         &self,
         endpoint: &CosmosEndpoint,
         deadline: Option<Deadline>,
+        needs_signature: bool,
     ) -> (TransportResult, DiagnosticsContext) {
         let operation = CosmosOperation::new(OperationType::Read, ResourcePath::account());
         let routing =
@@ -143,6 +147,7 @@ impl DriverCore {
             container_rid: None,
             partition: None,
             is_overridden: false,
+            needs_signature,
         };
         let mut attempts = Vec::with_capacity(1);
         let result = self.transport.execute_boxed(leg, started, &mut attempts).await;

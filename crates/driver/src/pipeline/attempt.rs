@@ -45,6 +45,7 @@ impl OperationPipeline<'_> {
             container_rid: target.container.as_ref().map(|container| &container.rid_header),
             partition: retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
+            needs_signature: true,
         };
         let attempted = match self.hedge_plan(progress, &routing, now) {
             None => {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use cosmonaut_policy::{
     AbortKind, Attempt, CosmosOperation, Deadline, Effects, ExecutionContext, LocationEffect,
-    LocationSnapshot, Moment, OperationAction, OperationRetryState, OperationType, ReadConsistency,
-    StaleCache, TransportOutcome, TransportResult, evaluate_transport_result, resolve_read_consistency,
-    teaches_session,
+    LocationSnapshot, Moment, OperationAction, OperationRetryState, OperationType, Probe, ReadConsistency,
+    RoutingDecision, StaleCache, TransportOutcome, TransportResult, evaluate_transport_result,
+    resolve_read_consistency, teaches_session,
 };
 use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
 use http::HeaderMap;
@@ -160,10 +160,21 @@ impl<'a> OperationPipeline<'a> {
         };
         let chance = if result.is_success() { 0.0 } else { chance(&*core.platform) };
         let (action, effects) = evaluate_transport_result(&attempt, &result, core.platform.now(), chance);
+        // A failure on this side says nothing about endpoints and partitions.
+        let effects = if is_hopeless(&result.outcome) { self.abandon_probe(&routing) } else { effects };
         if self.apply(effects) | self.apply(hedge_effects) {
             core.refresh_account_soon(self.deadline).await;
         }
         self.decide(action, result)
+    }
+
+    /// The effects of an attempt that has shown nothing.
+    fn abandon_probe(&self, routing: &RoutingDecision) -> Effects {
+        if let Probe::UnderWay(ticket) = &routing.probe {
+            let abandoned = LocationEffect::ProbeAbandoned(ticket.clone());
+            self.core.location.apply(&abandoned, self.core.platform.now());
+        }
+        Effects::NONE
     }
 
     fn decide(&self, action: OperationAction, result: TransportResult) -> Result<Step, Failure> {
@@ -199,6 +210,7 @@ impl<'a> OperationPipeline<'a> {
             NextStep::Done
             | NextStep::RetryThrottled(_)
             | NextStep::RetryOnAnotherShard
+            | NextStep::RetryWithNewToken
             | NextStep::RetryForSession(_)
             | NextStep::RetryInPlace(_)
             | NextStep::RetryAfterRefresh(_)

@@ -11,6 +11,7 @@ mod faults;
 mod gateway;
 mod harness;
 mod hedging;
+mod identity;
 mod operations;
 mod peer;
 mod proxy;

@@ -131,14 +131,24 @@ impl Network {
 
     /// A driver on this network.
     pub(crate) fn driver(self: &Arc<Self>, options: CosmosClientOptions) -> CosmosDriver {
+        let key = Credential::master_key(EMULATOR_KEY).unwrap();
+        self.driver_with(key, VirtualPlatform::new(), options)
+    }
+
+    /// A driver on this network that signs with this credential.
+    pub(crate) fn driver_with(
+        self: &Arc<Self>,
+        credential: Credential,
+        platform: Arc<dyn Platform>,
+        options: CosmosClientOptions,
+    ) -> CosmosDriver {
         let runtime = CosmosDriverRuntime::builder()
             .environment(&no_environment)
-            .platform(VirtualPlatform::new())
+            .platform(platform)
             .http_client_factory(Arc::new(Factory(Arc::clone(self))))
             .build()
             .unwrap();
-        let key = Credential::master_key(EMULATOR_KEY).unwrap();
-        runtime.create_driver("http://global.test", key, options).unwrap()
+        runtime.create_driver("http://global.test", credential, options).unwrap()
     }
 
     async fn answer(

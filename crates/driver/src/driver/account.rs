@@ -119,8 +119,8 @@ impl DriverCore {
         Ok(properties)
     }
 
-    /// Reads the account at one endpoint, whatever is known about it. Whoever wants any answer at all
-    /// `needs_signature` no more than a token that is at hand.
+    /// Reads the account at one endpoint, whatever is known about it. Without `needs_signature` the request is sent
+    /// unsigned if no token is at hand: enough for a caller that takes any answer.
     pub(super) async fn ask(
         &self,
         endpoint: &CosmosEndpoint,

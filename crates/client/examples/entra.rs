@@ -12,9 +12,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::{AccessToken, CosmosClient, Credential, TokenProvider};
+use cosmonaut::{AccessToken, CosmosClient, Credential, TokenProvider, TokenRequest};
 
-/// The tokens of whoever is signed in to the Azure CLI. The client keeps each until shortly before it expires.
+/// The tokens of whoever is signed in to the Azure CLI. The client keeps each, and asks for
+/// the next in the background.
 struct AzureCli;
 
 type Failure = Arc<dyn Error + Send + Sync>;
@@ -22,9 +23,9 @@ type Failure = Arc<dyn Error + Send + Sync>;
 impl TokenProvider for AzureCli {
     fn token<'a>(
         &'a self,
-        scope: &'a str,
+        request: TokenRequest<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<AccessToken, Failure>> + Send + 'a>> {
-        let scope = scope.to_owned();
+        let scope = request.scope.to_owned();
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || ask_cli(&scope)).await;
             asked.map_err(|error| Arc::new(error) as Failure)?

@@ -75,7 +75,7 @@ pub use cosmonaut_driver::fault_injection;
 pub use cosmonaut_driver::transport::Trust;
 pub use cosmonaut_driver::{
     AccessToken, AttemptDiagnostics, AttemptOutcome, CosmosDriverRuntime, CosmosDriverRuntimeBuilder,
-    Credential, DiagnosticsContext, NextStep, TokenProvider,
+    Credential, DiagnosticsContext, NextStep, TokenProvider, TokenRefused, TokenRequest,
 };
 pub use cosmonaut_wire::model;
 pub use cosmonaut_wire::model::{

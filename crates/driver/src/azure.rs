@@ -11,7 +11,7 @@ use bytes::Bytes;
 use cosmonaut_policy::SharedError;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 
-use crate::credential::{AccessToken, Credential, TokenProvider};
+use crate::credential::{AccessToken, Credential, TokenProvider, TokenRefused, TokenRequest};
 use crate::transport::{
     Authority, BoxFuture, HttpClient, HttpClientFactory, HttpVersion, RequestSentStatus, SendProgress,
     TransportError, TransportErrorKind,
@@ -20,6 +20,9 @@ use crate::transport::{
 impl Credential {
     /// Tokens from any credential of `azure_core`, so from all of `azure_identity`. They are kept by the
     /// driver and fetched anew ahead of their expiry.
+    ///
+    /// Tokens that can be revoked (`enable_token_revocation`) need a [`TokenProvider`] instead: `azure_core` cannot
+    /// pass on what the service wants a new token to claim.
     pub fn azure(credential: Arc<dyn TokenCredential>) -> Self {
         Self::tokens(Arc::new(AzureTokens(credential)))
     }
@@ -28,10 +31,11 @@ impl Credential {
 struct AzureTokens(Arc<dyn TokenCredential>);
 
 impl TokenProvider for AzureTokens {
-    fn token<'a>(&'a self, scope: &'a str) -> BoxFuture<'a, Result<AccessToken, SharedError>> {
+    /// `azure_core` has no room for claims, nor for asking for tokens that can be revoked: its `TokenRequestOptions`
+    /// hold the options of the HTTP call alone. A credential that keeps tokens gives the same one again.
+    fn token<'a>(&'a self, request: TokenRequest<'a>) -> BoxFuture<'a, Result<AccessToken, SharedError>> {
         Box::pin(async move {
-            let token =
-                self.0.get_token(&[scope], None).await.map_err(|error| Arc::new(error) as SharedError)?;
+            let token = self.0.get_token(&[request.scope], None).await.map_err(token_error)?;
             let expires_on = u64::try_from(token.expires_on.unix_timestamp()).unwrap_or(0);
             Ok(AccessToken {
                 secret: token.token.secret().to_owned(),
@@ -39,6 +43,19 @@ impl TokenProvider for AzureTokens {
             })
         })
     }
+}
+
+/// Entra's 401 and 403 are final, wherever among the sources a credential has put them.
+fn token_error(error: azure_core::Error) -> SharedError {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(cause) = source {
+        let status = cause.downcast_ref::<azure_core::Error>().and_then(azure_core::Error::http_status);
+        if status.is_some_and(|status| matches!(u16::from(status), 401 | 403)) {
+            return Arc::new(TokenRefused::new(error));
+        }
+        source = cause.source();
+    }
+    Arc::new(error)
 }
 
 /// Clients of `azure_core` in place of the driver's own.
@@ -162,6 +179,30 @@ mod tests {
         let mut headers = Headers::new();
         headers.insert("x-ms-substatus", "3");
         assert_eq!(from_azure(&headers)["x-ms-substatus"], "3");
+    }
+
+    #[test]
+    fn only_a_no_of_entra_is_a_refusal() {
+        let answered = |code: u16| {
+            let status = azure_core::http::StatusCode::from(code);
+            azure_core::Error::new(
+                ErrorKind::HttpResponse { status, error_code: None, raw_response: None },
+                "AADSTS500011",
+            )
+        };
+        for (case, error, refused) in [
+            ("401", answered(401), true),
+            ("403", answered(403), true),
+            (
+                "a credential's error about 401",
+                azure_core::Error::new(ErrorKind::Credential, answered(401)),
+                true,
+            ),
+            ("400", answered(400), false),
+            ("no connection", azure_core::Error::new(ErrorKind::Connection, "refused"), false),
+        ] {
+            assert_eq!(token_error(error).is::<TokenRefused>(), refused, "{case}");
+        }
     }
 
     /// Answers or fails as it is told.

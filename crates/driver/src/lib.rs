@@ -31,7 +31,9 @@ pub mod transport;
 #[cfg(feature = "azure-core")]
 pub use azure::AzureHttpClientFactory;
 pub use cosmonaut_policy::{CosmosOperation, OperationType, PartitionId, PartitionTarget, Precondition};
-pub use credential::{AccessToken, Credential, CredentialError, TokenProvider};
+pub use credential::{
+    AccessToken, Credential, CredentialError, CredentialErrorKind, TokenProvider, TokenRefused, TokenRequest,
+};
 pub use diagnostics::{AttemptDiagnostics, AttemptOutcome, DiagnosticsContext, NextStep};
 pub use driver::{ContainerInfo, CosmosDriver, PartitionInfo};
 pub use error::{Error, ErrorKind};

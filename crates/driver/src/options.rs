@@ -55,7 +55,7 @@ impl LayeredOptions {
     }
 
     pub(crate) fn account(&self) -> CosmosAccountOptionsView<'_> {
-        CosmosAccountOptionsView::new(&self.runtime.account, &self.account.account)
+        CosmosAccountOptionsView::new(&self.environment.account, &self.runtime.account, &self.account.account)
     }
 
     pub(crate) fn request<'a>(&'a self, operation: &'a OperationOptions) -> RequestOptionsView<'a> {

@@ -20,7 +20,7 @@ use http::HeaderValue;
 use crate::activity_id::ActivityId;
 use crate::cache::{ContainerCache, SingleFlight};
 use crate::clock::DateCache;
-use crate::credential::{Credential, Signer};
+use crate::credential::{Credential, Signer, TokenSettings};
 use crate::driver::{AccountReader, CosmosDriver, DriverCore};
 use crate::error::{Error, ErrorKind};
 #[cfg(feature = "fault_injection")]
@@ -116,9 +116,13 @@ impl CosmosDriverRuntime {
         tasks: &Arc<BackgroundTaskManager>,
     ) -> Result<Arc<DriverCore>, Error> {
         let platform = Arc::clone(&self.0.platform);
+        let settings = TokenSettings {
+            scope_override: options.account().aad_scope_override().cloned(),
+            continuous_access: options.account().enable_token_revocation(),
+        };
         let transport = TransportPipeline {
             transport: self.transport(&options)?,
-            signer: Signer::new(credential, endpoint.authority().host(), Arc::clone(&platform)),
+            signer: Signer::new(credential, endpoint.authority().host(), settings, Arc::clone(&platform)),
             platform: Arc::clone(&platform),
             date: DateCache::new(),
             client_id: client_id(&*platform),

@@ -69,6 +69,10 @@ pub(crate) fn some_time(value: &Duration) -> Result<(), Expected> {
     expect(!value.is_zero(), "a duration longer than zero (try \"30s\")")
 }
 
+pub(crate) fn some_text<T: AsRef<str>>(value: &T) -> Result<(), Expected> {
+    expect(!value.as_ref().trim().is_empty(), "a text that is not empty")
+}
+
 pub(crate) fn expect(holds: bool, otherwise: &'static str) -> Result<(), Expected> {
     if holds { Ok(()) } else { Err(Expected::new(otherwise)) }
 }

@@ -75,6 +75,8 @@ pub struct EnvironmentOptions {
     pub request: EnvLayer<RequestOptions>,
     /// Hedging.
     pub hedging: EnvLayer<HedgingOptions>,
+    /// The account.
+    pub account: EnvLayer<CosmosAccountOptions>,
 }
 
 impl EnvironmentOptions {
@@ -90,6 +92,7 @@ impl EnvironmentOptions {
             retry_limits: reader.layer(),
             request: reader.layer(),
             hedging: reader.layer(),
+            account: reader.layer(),
         };
         reader.finish(options)
     }
@@ -103,7 +106,7 @@ impl EnvironmentOptions {
             GroupReport::resolved(environment(&self.retry_limits)),
             GroupReport::resolved(environment(&self.request)),
             GroupReport::resolved(environment(&self.hedging)),
-            GroupReport::resolved(Layers::<CosmosAccountOptions>::none()),
+            GroupReport::resolved(environment(&self.account)),
             GroupReport::declared::<ItemWriteOptions>(),
         ]
     }

@@ -19,6 +19,7 @@
 //! | what is sent? | [`build_transport_request`] |
 //! | is a second region asked? | [`plan_hedge`], [`HedgeBudget`], [`LatencyWindow`] |
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
+//! | is there a token to sign with? | [`token_use`], [`next_token_fetch`] |
 //! | is the try repeated on the spot? | [`evaluate_transport_retry`] |
 //! | what does the operation do next? | [`evaluate_transport_result`] |
 //! | what has been learnt? | [`LocationSnapshot::after`] |
@@ -47,6 +48,7 @@ mod sharding;
 #[cfg(test)]
 mod testing;
 mod throttle;
+mod token;
 mod transport_request;
 mod transport_result;
 
@@ -100,6 +102,10 @@ pub use sharding::{
 pub use throttle::{
     MAX_SHARD_RETRIES, ThrottleAction, ThrottleRetryState, TransportTry, evaluate_transport_retry,
     retry_after,
+};
+pub use token::{
+    TOKEN_CLOCK_ALLOWANCE, TOKEN_FETCH_LIMIT, TokenFailure, TokenFetch, TokenLife, TokenState, TokenUse,
+    next_token_fetch, token_use,
 };
 pub use transport_request::{AttemptSettings, ExecutionContext, TransportRequest, build_transport_request};
 pub use transport_result::{RequestSentStatus, SharedError, TransportOutcome, TransportResult};

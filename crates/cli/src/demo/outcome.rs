@@ -50,6 +50,7 @@ impl Outcome {
             NextStep::HedgeTaken | NextStep::HedgeDropped => self.hedges += 1,
             NextStep::RetryThrottled(_)
             | NextStep::RetryOnAnotherShard
+            | NextStep::RetryWithNewToken
             | NextStep::RetryForSession(_)
             | NextStep::RetryInPlace(_)
             | NextStep::RetryAfterRefresh(_) => self.retries += 1,

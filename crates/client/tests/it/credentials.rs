@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::{AccessToken, CosmosClient, Credential, ErrorKind, TokenProvider};
+use cosmonaut::{AccessToken, CosmosClient, Credential, ErrorKind, TokenProvider, TokenRequest};
 use cosmonaut_emulator::{EMULATOR_KEY, Emulator};
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ type Failure = Arc<dyn std::error::Error + Send + Sync>;
 impl TokenProvider for Expired {
     fn token<'a>(
         &'a self,
-        _: &'a str,
+        _: TokenRequest<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<AccessToken, Failure>> + Send + 'a>> {
         let token = AccessToken { secret: "expired".to_owned(), expires_on: Duration::from_secs(1) };
         let none: Failure = Arc::new(std::io::Error::other("sign in again"));

@@ -89,6 +89,8 @@ pub enum NextStep {
     RetryThrottled(Duration),
     /// A repeat at once over another connection.
     RetryOnAnotherShard,
+    /// A repeat with a new token, as the service has revoked the old one.
+    RetryWithNewToken,
     /// A repeat elsewhere.
     Failover(Duration),
     /// A repeat because the region had not yet seen what the session has.

@@ -146,6 +146,7 @@ const fn next_step(next: NextStep) -> (&'static str, Duration) {
         NextStep::Done => ("done", Duration::ZERO),
         NextStep::RetryThrottled(delay) => ("retry_throttled", delay),
         NextStep::RetryOnAnotherShard => ("retry_on_another_shard", Duration::ZERO),
+        NextStep::RetryWithNewToken => ("retry_with_new_token", Duration::ZERO),
         NextStep::Failover(delay) => ("failover", delay),
         NextStep::RetryForSession(delay) => ("retry_for_session", delay),
         NextStep::RetryInPlace(delay) => ("retry_in_place", delay),

@@ -200,6 +200,8 @@ impl DriverCore {
     /// Asks each endpoint that may know: the next one when those before have failed, or have not answered in a
     /// second.
     async fn ask_for_account(&self) -> Result<AccountProperties, Error> {
+        // Ahead of the first endpoint: none is to blame for an identity service that does not answer.
+        self.transport.signer.ready().await?;
         let candidates = account_endpoints(
             self.location.default_endpoint(),
             self.location.load().as_deref(),
@@ -236,7 +238,7 @@ impl DriverCore {
 
     async fn read_account_at(&self, endpoint: CosmosEndpoint) -> Result<AccountProperties, Error> {
         let deadline = Deadline::after(self.platform.now(), ACCOUNT_READ_TIMEOUT);
-        let (result, diagnostics) = self.ask(&endpoint, Some(deadline)).await;
+        let (result, diagnostics) = self.ask(&endpoint, Some(deadline), true).await;
         let body = match result.outcome {
             TransportOutcome::Success { body, .. } => body,
             // The time is this question's, not the caller's.
@@ -259,11 +261,13 @@ impl DriverCore {
         })
     }
 
-    /// Reads the account at one endpoint, whatever is known about it.
+    /// Reads the account at one endpoint, whatever is known about it. Without `needs_signature` the request is sent
+    /// unsigned if no token is at hand: enough for a caller that takes any answer.
     pub(super) async fn ask(
         &self,
         endpoint: &CosmosEndpoint,
         deadline: Option<Deadline>,
+        needs_signature: bool,
     ) -> (TransportResult, DiagnosticsContext) {
         let operation = CosmosOperation::new(OperationType::Read, ResourcePath::account());
         let routing =
@@ -285,6 +289,7 @@ impl DriverCore {
             container_rid: None,
             partition: None,
             is_overridden: false,
+            needs_signature,
         };
         let mut attempts = Vec::with_capacity(1);
         let throttling = self.throttling;

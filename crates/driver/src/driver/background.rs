@@ -67,8 +67,8 @@ impl DriverCore {
         }
         tasks.spawn("endpoint check", async move {
             let deadline = Deadline::after(core.platform.now(), ENDPOINT_PROBE_TIMEOUT);
-            let (result, _) = core.ask(&endpoint, Some(deadline)).await;
             // Any answer will do: what is asked is whether there is a way there.
+            let (result, _) = core.ask(&endpoint, Some(deadline), false).await;
             let reachable = result.answer().is_some();
             core.location.probed(&endpoint, reachable, core.platform.now());
             core.lock_probing().remove(&endpoint);

@@ -154,6 +154,7 @@ impl CosmosDriver {
     /// Stops what runs in the background, and returns when it has. Operations still work, but nothing is
     /// refreshed.
     pub async fn shutdown(&self) {
+        self.core.transport.signer.stop();
         self.tasks.shutdown().await;
     }
 }

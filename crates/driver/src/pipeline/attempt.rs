@@ -59,6 +59,7 @@ impl OperationPipeline<'_> {
             container_rid: target.container.as_ref().map(|container| &container.rid_header),
             partition: retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
+            needs_signature: true,
         };
         let attempts = &mut self.diagnostics.attempts;
         let (result, throttling) = core.transport.execute(leg, began, state.throttling, attempts).await;

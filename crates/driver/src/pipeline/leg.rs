@@ -111,6 +111,7 @@ impl<'a> SharedParts<'a> {
             container_rid: self.container.map(|container| &container.rid_header),
             partition: self.retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
+            needs_signature: true,
         };
         let (result, throttling) = core.transport.execute(leg, began, self.throttling, &mut tries).await;
         LegEnd { result, throttling, tries }

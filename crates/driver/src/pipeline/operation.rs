@@ -208,6 +208,7 @@ impl<'a> OperationPipeline<'a> {
             NextStep::Done
             | NextStep::RetryThrottled(_)
             | NextStep::RetryOnAnotherShard
+            | NextStep::RetryWithNewToken
             | NextStep::RetryForSession(_)
             | NextStep::RetryInPlace(_)
             | NextStep::RetryAfterRefresh(_)

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, header};
 
 use crate::activity_id::ActivityId;
 use crate::clock::DateCache;
-use crate::credential::{CredentialError, Signer};
+use crate::credential::{CredentialError, CredentialErrorKind, Signature, Signer};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
 use crate::platform::{Platform, chance};
 use crate::transport::{AdaptiveTransport, Sent, SentOver, TransportError, Try};
@@ -56,6 +56,17 @@ pub(crate) struct Leg<'a> {
     pub(crate) partition: Option<&'a PartitionId>,
     /// Whether the partition is served from elsewhere than its account.
     pub(crate) is_overridden: bool,
+    /// Whether the answer depends on who asks. What does not is sent unsigned rather than wait for a token.
+    pub(crate) needs_signature: bool,
+}
+
+/// A try that is over.
+struct Tried {
+    result: TransportResult,
+    /// Over which shard it was sent.
+    shard: Option<u64>,
+    /// With which token it was sent.
+    token: Option<u64>,
 }
 
 impl TransportPipeline {
@@ -70,10 +81,16 @@ impl TransportPipeline {
     ) -> (TransportResult, ThrottleRetryState) {
         let (mut started, mut avoid) = (now, None);
         loop {
-            let (result, shard) = self.try_once(&leg, started, (state.lost_tries, avoid), attempts).await;
+            let how = (state.lost_tries, avoid);
+            let Tried { result, shard, token } = self.try_once(&leg, started, how, attempts).await;
             let result = TransportResult { may_have_applied_before: state.may_have_applied, ..result };
             if result.is_success() {
                 return (result, state);
+            }
+            if self.deserves_new_token(&leg, &result, token, attempts) {
+                conclude(attempts, NextStep::RetryWithNewToken);
+                started = self.platform.now();
+                continue;
             }
             state = state.after_try(&result.outcome);
             match self.next(&leg, &result.outcome, &state) {
@@ -100,30 +117,51 @@ impl TransportPipeline {
         evaluate_transport_retry(&attempted, self.platform.now(), chance(&*self.platform))
     }
 
-    /// Tries once. Also says over which shard.
+    /// Whether the service has revoked the token. Once per operation: a second new token would be refused too.
+    fn deserves_new_token(
+        &self,
+        leg: &Leg<'_>,
+        result: &TransportResult,
+        token: Option<u64>,
+        attempts: &[AttemptDiagnostics],
+    ) -> bool {
+        let Some((status, headers)) = result.answer().filter(|_| leg.needs_signature) else { return false };
+        let is_first = attempts.iter().all(|attempt| attempt.next != NextStep::RetryWithNewToken);
+        is_first && self.signer.challenged(status, headers, token)
+    }
+
+    /// Tries once.
     async fn try_once(
         &self,
         leg: &Leg<'_>,
         started: Moment,
         (lost_tries, avoid): (u32, Option<u64>),
         attempts: &mut Vec<AttemptDiagnostics>,
-    ) -> (TransportResult, Option<u64>) {
+    ) -> Tried {
         let (endpoint, deadline) = (leg.request.endpoint(), leg.request.deadline());
+        if deadline.is_some_and(|deadline| deadline.has_passed(started)) {
+            return Tried {
+                result: TransportResult::new(TOO_LATE, Duration::ZERO),
+                shard: None,
+                token: None,
+            };
+        }
         let most = self.limits.limit(leg.operation(), lost_tries);
-        let Some(limit) = attempt_timeout(deadline, most, started) else {
-            let outcome = TransportOutcome::DeadlineExceeded { request_sent: RequestSentStatus::NotSent };
-            return (TransportResult::new(outcome, Duration::ZERO), None);
-        };
+        let mut token = None;
         let (outcome, sent_over, ended) = match self.http_request(leg).await {
-            Err(error) => {
-                let request_sent = RequestSentStatus::NotSent;
-                let outcome = TransportOutcome::LocalFailure { error: Arc::new(error), request_sent };
-                (outcome, SentOver::default(), self.platform.now())
-            }
-            Ok(request) => {
-                let attempt = Try { endpoint, request, limit, avoid };
-                let Sent { result, over, ended } = self.transport.send(attempt).await;
-                (outcome_of(result, deadline, ended), over, ended)
+            Err(error) => (unsigned(error), SentOver::default(), self.platform.now()),
+            Ok((request, how)) => {
+                token = how.token;
+                // What the wait for a token took is not left for the answer.
+                let signed = if how.waited { self.platform.now() } else { started };
+                match attempt_timeout(deadline, most, signed) {
+                    None => (TOO_LATE, SentOver::default(), signed),
+                    Some(limit) => {
+                        let attempt = Try { endpoint, request, limit, avoid };
+                        let Sent { result, over, ended } = self.transport.send(attempt).await;
+                        (outcome_of(result, deadline, ended), over, ended)
+                    }
+                }
             }
         };
         let latency = ended.since(started);
@@ -142,15 +180,19 @@ impl TransportPipeline {
         };
         note_outcome(&mut record, &outcome);
         attempts.push(record);
-        (TransportResult::new(outcome, latency), sent_over.shard)
+        Tried { result: TransportResult::new(outcome, latency), shard: sent_over.shard, token }
     }
 
-    async fn http_request(&self, leg: &Leg<'_>) -> Result<Request<Bytes>, CredentialError> {
+    async fn http_request(&self, leg: &Leg<'_>) -> Result<(Request<Bytes>, How), CredentialError> {
         let attempt = &leg.request;
         let method = attempt.method();
         let date = self.date.now(&*self.platform);
         let date_text = date.to_str().expect("an HTTP date is printable ASCII");
-        let authorization = self.signer.sign(&method, attempt.signed_parts(), date_text).await?;
+        let parts = attempt.signed_parts();
+        let signature = match leg.needs_signature {
+            true => Some(self.signer.sign(&method, parts, date_text, attempt.deadline()).await?),
+            false => self.signer.sign_at_once(&method, parts, date_text),
+        };
         let mut request = Request::new(attempt.body().clone());
         *request.method_mut() = method;
         *request.uri_mut() = attempt.uri();
@@ -173,17 +215,47 @@ impl TransportPipeline {
         attempt.write_headers(map);
         // Last, so that no header of the user's stands in for them.
         map.insert(headers::DATE, date);
-        map.insert(header::AUTHORIZATION, authorization);
+        let how = match signature {
+            Some(Signature { header, token, waited }) => {
+                map.insert(header::AUTHORIZATION, header);
+                How { token, waited }
+            }
+            None => {
+                map.remove(header::AUTHORIZATION);
+                How { token: None, waited: false }
+            }
+        };
         #[cfg(feature = "fault_injection")]
         crate::fault_injection::tag(&mut request, leg);
-        Ok(request)
+        Ok((request, how))
     }
+}
+
+/// How a request was signed.
+struct How {
+    token: Option<u64>,
+    waited: bool,
 }
 
 impl Leg<'_> {
     /// What the caller wants.
     pub(crate) fn operation(&self) -> &CosmosOperation {
         self.request.operation()
+    }
+}
+
+/// The operation's time was up before anything was sent.
+const TOO_LATE: TransportOutcome =
+    TransportOutcome::DeadlineExceeded { request_sent: RequestSentStatus::NotSent };
+
+/// How a try has ended that could not be signed.
+fn unsigned(error: CredentialError) -> TransportOutcome {
+    match error.kind() {
+        CredentialErrorKind::TimedOut => TOO_LATE,
+        CredentialErrorKind::Failed | CredentialErrorKind::Unusable | CredentialErrorKind::Refused => {
+            let request_sent = RequestSentStatus::NotSent;
+            TransportOutcome::LocalFailure { error: Arc::new(error), request_sent }
+        }
     }
 }
 

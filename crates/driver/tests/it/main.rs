@@ -13,6 +13,7 @@ mod gateway;
 mod harness;
 mod headers;
 mod hedging;
+mod identity;
 mod merges;
 mod operations;
 mod peer;

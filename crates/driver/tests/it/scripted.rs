@@ -144,11 +144,25 @@ impl Network {
         self.runtime().create_driver(endpoint, key, options).unwrap()
     }
 
+    /// A driver on this network that signs with this credential.
+    pub(crate) fn driver_with(
+        self: &Arc<Self>,
+        credential: Credential,
+        platform: Arc<dyn Platform>,
+        options: CosmosClientOptions,
+    ) -> CosmosDriver {
+        self.runtime_on(platform).create_driver("http://global.test", credential, options).unwrap()
+    }
+
     /// What drivers on this network share.
     pub(crate) fn runtime(self: &Arc<Self>) -> CosmosDriverRuntime {
+        self.runtime_on(VirtualPlatform::new())
+    }
+
+    fn runtime_on(self: &Arc<Self>, platform: Arc<dyn Platform>) -> CosmosDriverRuntime {
         CosmosDriverRuntime::builder()
             .environment(&no_environment)
-            .platform(VirtualPlatform::new())
+            .platform(platform)
             .http_client_factory(Arc::new(Factory(Arc::clone(self))))
             .build()
             .unwrap()

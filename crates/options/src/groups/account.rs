@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 
 use crate::CosmosOptions;
+use crate::check::some_text;
 
 /// Options about the account as a whole. Layers: runtime, account.
 #[derive(Clone, Debug, PartialEq, CosmosOptions)]
@@ -20,4 +21,13 @@ pub struct CosmosAccountOptions {
     /// changes nothing on connections to one, which are all that there are today.
     #[option(default = false)]
     pub enable_upgrade_consistency_to_local_quorum: Option<bool>,
+
+    /// The scope that tokens are asked for, instead of the account's own, `https://<account host>/.default`.
+    #[option(env = "AZURE_COSMOS_AAD_SCOPE_OVERRIDE", check = some_text)]
+    pub aad_scope_override: Option<String>,
+
+    /// Whether tokens that can be revoked before they expire are asked for. A request whose token was revoked is
+    /// then repeated once with a new one.
+    #[option(env = "AZURE_COSMOS_AAD_TOKEN_REVOCATION_ENABLED", default = false)]
+    pub enable_token_revocation: Option<bool>,
 }

@@ -22,6 +22,8 @@ fn variables_set_their_options() {
         ("AZURE_COSMOS_HTTP_PROTOCOL", "HTTP1"),
         ("AZURE_COSMOS_SHARD_IDLE_TIMEOUT_SECS", "90"),
         ("AZURE_COSMOS_CIRCUIT_BREAKER_TIMEOUT_COUNTER_RESET_WINDOW_IN_MINUTES", "2"),
+        ("AZURE_COSMOS_AAD_SCOPE_OVERRIDE", "https://cosmos.azure.com/.default"),
+        ("AZURE_COSMOS_AAD_TOKEN_REVOCATION_ENABLED", "true"),
         ("UNRELATED", "value"),
     ]))
     .unwrap();
@@ -29,6 +31,9 @@ fn variables_set_their_options() {
     assert_eq!(request.consistency_level, Some(ConsistencyLevel::Session));
     assert_eq!(request.priority, Some(PriorityLevel::Low));
     assert_eq!(request.end_to_end_timeout, None);
+    let account = options.account.values;
+    assert_eq!(account.aad_scope_override.as_deref(), Some("https://cosmos.azure.com/.default"));
+    assert_eq!(account.enable_token_revocation, Some(true));
     let connection = options.connection.values;
     assert_eq!(connection.http_protocol, Some(HttpProtocol::Http1));
     assert_eq!(connection.sharding.unwrap().idle_client_timeout, Some(Duration::from_secs(90)));

@@ -138,7 +138,7 @@ fn setters_take_what_converts_into_the_option() {
     let options =
         CosmosAccountOptions::default().with_application_name("shop").with_custom_endpoints(["a".to_owned()]);
     let none = CosmosAccountOptions::default();
-    let view = CosmosAccountOptionsView::new(&none, &options);
+    let view = CosmosAccountOptionsView::new(&none, &none, &options);
     assert_eq!(view.application_name().map(String::as_str), Some("shop"));
     let write = ItemWriteOptions::default().with_if_match_etag("\"1\"").with_content_response_on_write(true);
     assert_eq!(write.if_match_etag.unwrap().as_str(), "\"1\"");

@@ -61,12 +61,14 @@ impl CosmosDriver {
     /// Dropping the future cancels whatever is under way.
     ///
     /// # Errors
-    /// Whatever is not the answer that was asked for; see [`ErrorKind`](crate::ErrorKind).
+    /// Whatever is not the answer that was asked for, and options that allow no answer; see
+    /// [`ErrorKind`](crate::ErrorKind).
     pub async fn execute_operation(
         &self,
         operation: &CosmosOperation,
         options: &OperationOptions,
     ) -> Result<CosmosResponse, Error> {
+        options.validate()?;
         let core = &*self.core;
         let now = core.platform.now();
         let timeout = core.options.request(options).end_to_end_timeout();

@@ -12,6 +12,7 @@ mod gateway;
 mod harness;
 mod hedging;
 mod operations;
+mod options;
 mod peer;
 mod proxy;
 mod regions;

@@ -38,4 +38,4 @@ pub use error::{Error, ErrorKind};
 pub use options::OperationOptions;
 pub use response::CosmosResponse;
 pub use runtime::{CosmosDriverRuntime, CosmosDriverRuntimeBuilder};
-pub use tasks::{BackgroundTaskManager, TaskPanic};
+pub use tasks::{BackgroundTaskManager, TaskPanic, TaskPanics};

@@ -20,6 +20,7 @@
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
 //! | is the try repeated on the spot? | [`evaluate_transport_retry`] |
 //! | what does the operation do next? | [`evaluate_transport_result`] |
+//! | when is a background task that panicked restarted? | [`RestartState`] |
 //! | what has been learnt? | [`LocationSnapshot::after`] |
 
 mod account_state;
@@ -34,6 +35,7 @@ mod moment;
 mod operation;
 mod partition_state;
 mod region_order;
+mod restart;
 mod retry_state;
 mod routing;
 mod session;
@@ -72,6 +74,7 @@ pub use partition_state::{
     record_hedge_win, reset_hedge_wins, succeed_probe,
 };
 pub use region_order::{RegionPreferences, order_endpoints};
+pub use restart::RestartState;
 pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, SessionRetryProgress};
 pub use routing::{PartitionOverride, Probe, RoutingDecision, resolve_endpoint, resolve_hedge_endpoint};
 pub use session::{

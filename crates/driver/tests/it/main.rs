@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
 mod account;
+mod background;
 mod broken;
 mod budget;
 mod deadlines;

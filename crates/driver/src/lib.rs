@@ -9,6 +9,7 @@ mod activity_id;
 mod azure;
 mod cache;
 mod clock;
+mod cpu_share;
 mod credential;
 mod diagnostics;
 mod driver;

@@ -10,8 +10,8 @@ use cosmonaut_options::{
     ProcessEnvironment,
 };
 use cosmonaut_policy::{
-    AccountConfig, CosmosEndpoint, PartitionFailoverConfig, RegionPreferences, RetryLimits, ShardingConfig,
-    ThrottleRetryState,
+    AccountConfig, ClearTextRule, CosmosEndpoint, PartitionFailoverConfig, RegionPreferences, RetryLimits,
+    ShardingConfig, ThrottleRetryState,
 };
 use http::HeaderValue;
 
@@ -81,7 +81,7 @@ impl CosmosDriverRuntime {
     /// [`initialize`](CosmosDriver::initialize).
     ///
     /// # Errors
-    /// An endpoint that is none, or options that cannot be used.
+    /// An endpoint that is none or may not be reached in clear text, or options that cannot be used.
     pub fn create_driver(
         &self,
         endpoint: &str,
@@ -108,6 +108,16 @@ impl CosmosDriverRuntime {
         tasks: &Arc<BackgroundTaskManager>,
     ) -> Result<Arc<DriverCore>, Error> {
         let platform = Arc::clone(&self.0.platform);
+        let clear_text = ClearTextRule {
+            allow_public: options.connection().allow_clear_text(),
+            sends_tokens: credential.sends_tokens(),
+        };
+        let custom = options.account().custom_endpoints().into_iter().flatten();
+        let custom_endpoints =
+            custom.map(|url| CosmosEndpoint::global(url)).collect::<Result<Vec<_>, _>>()?;
+        for endpoint in std::iter::once(&endpoint).chain(&custom_endpoints) {
+            endpoint.check_clear_text(clear_text)?;
+        }
         let transport = TransportPipeline {
             transport: self.transport(&options)?,
             signer: Signer::new(credential, endpoint.authority().host(), Arc::clone(&platform)),
@@ -120,11 +130,10 @@ impl CosmosDriverRuntime {
         let account = AccountConfig {
             regions: RegionPreferences::from_options(&options.regions()),
             use_thin_client: options.connection().use_thin_client(),
+            clear_text,
             ..AccountConfig::default()
         };
         let partitions = PartitionFailoverConfig::from_options(&options.retry());
-        let custom = options.account().custom_endpoints().into_iter().flatten();
-        let custom_endpoints = custom.map(|url| CosmosEndpoint::global(url)).collect::<Result<_, _>>()?;
         let limits = RetryLimits::from_options(&options.retry());
         Ok(Arc::new_cyclic(|this| DriverCore {
             options,

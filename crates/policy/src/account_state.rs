@@ -14,7 +14,7 @@ use cosmonaut_wire::ConsistencyLevel;
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
 
 use crate::region_order::{RegionPreferences, order_endpoints};
-use crate::{CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId};
+use crate::{ClearTextRule, CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId};
 
 /// How long a failed endpoint is passed over unless a probe brings it back sooner.
 pub const DEFAULT_ENDPOINT_UNAVAILABILITY: Duration = Duration::from_secs(60);
@@ -107,6 +107,8 @@ pub struct AccountConfig {
     pub regions: RegionPreferences,
     /// Whether requests for items go to the thin-client endpoints, where the account has them.
     pub use_thin_client: bool,
+    /// What may be sent without encryption.
+    pub clear_text: ClearTextRule,
     /// How long a failed endpoint is passed over.
     pub endpoint_unavailability: Duration,
 }
@@ -116,6 +118,7 @@ impl Default for AccountConfig {
         Self {
             regions: RegionPreferences::default(),
             use_thin_client: false,
+            clear_text: ClearTextRule::default(),
             endpoint_unavailability: DEFAULT_ENDPOINT_UNAVAILABILITY,
         }
     }
@@ -152,20 +155,24 @@ pub struct AccountEndpointState {
 ///
 /// Thin-client endpoints are used if the configuration says so and the account lists them for both reads and
 /// writes. An account without regions is reached through its own endpoint.
+///
+/// # Errors
+/// An address that is no endpoint, or that requests would reach in clear text against the configuration.
 pub fn build_account_endpoint_state(
     properties: &AccountProperties,
     config: &AccountConfig,
     default_endpoint: CosmosEndpoint,
 ) -> Result<AccountEndpointState, EndpointError> {
     let lists = |read: &[AccountLocation], write: &[AccountLocation]| -> Result<_, EndpointError> {
-        let or_default = |mut endpoints: Vec<CosmosEndpoint>| {
+        let ordered = |locations: &[AccountLocation]| -> Result<Arc<[CosmosEndpoint]>, EndpointError> {
+            let mut endpoints = order_endpoints(locations, &config.regions)?;
+            endpoints.iter().try_for_each(|endpoint| endpoint.check_clear_text(config.clear_text))?;
             if endpoints.is_empty() {
                 endpoints.push(default_endpoint.clone());
             }
-            Arc::from(endpoints)
+            Ok(Arc::from(endpoints))
         };
-        let read = or_default(order_endpoints(read, &config.regions)?);
-        Ok(EndpointLists { read, write: or_default(order_endpoints(write, &config.regions)?) })
+        Ok(EndpointLists { read: ordered(read)?, write: ordered(write)? })
     };
     let metadata = lists(&properties.readable_locations, &properties.writable_locations)?;
     let thin = (&properties.thin_client_readable_locations, &properties.thin_client_writable_locations);

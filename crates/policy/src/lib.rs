@@ -52,7 +52,7 @@ pub use account_state::{
     mark_endpoint_unavailable, refresh_account_endpoint_state,
 };
 pub use deadline::{Deadline, MIN_ATTEMPT_TIMEOUT, attempt_timeout};
-pub use endpoint::{CosmosEndpoint, EndpointError, EndpointKind};
+pub use endpoint::{ClearTextRule, CosmosEndpoint, EndpointError, EndpointKind, is_local_host};
 pub use evaluate::{
     AbortKind, Attempt, OperationAction, RetryLimits, StaleCache, StatusClass, evaluate_transport_result,
 };

@@ -6,6 +6,7 @@ mod account;
 mod background;
 mod broken;
 mod budget;
+mod clear_text;
 mod deadlines;
 mod failover;
 mod faults;

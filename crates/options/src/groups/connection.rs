@@ -39,6 +39,11 @@ pub struct ConnectionOptions {
     #[option(default = false)]
     pub accept_invalid_certs: Option<bool>,
 
+    /// Whether `http://` may lead to a public host. Loopback and private addresses and local names need no
+    /// permission. For a protected network only, so no variable turns it on; tokens are never sent that way.
+    #[option(default = false)]
+    pub allow_clear_text: Option<bool>,
+
     /// Whether data-plane requests go to the account's thin-client endpoints, where it has them.
     #[option(env = "AZURE_COSMOS_USE_THIN_CLIENT", default = false)]
     pub use_thin_client: Option<bool>,

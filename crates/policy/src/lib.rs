@@ -17,6 +17,7 @@
 //! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`SessionContainer`] |
 //! | what is sent? | [`build_transport_request`] |
 //! | is a second region asked? | [`plan_hedge`], [`LatencyWindow`] |
+//! | through a proxy? | [`ProxyExceptions`], [`read_tunnel_answer`] |
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
 //! | is the try repeated on the spot? | [`evaluate_transport_retry`] |
 //! | what does the operation do next? | [`evaluate_transport_result`] |
@@ -34,6 +35,7 @@ mod location;
 mod moment;
 mod operation;
 mod partition_state;
+mod proxy;
 mod region_order;
 mod restart;
 mod retry_state;
@@ -73,6 +75,7 @@ pub use partition_state::{
     fail_probe, is_eligible_for_ppaf, is_eligible_for_ppcb, mark_partition_unavailable, mechanism_for,
     record_hedge_win, reset_hedge_wins, succeed_probe,
 };
+pub use proxy::{ProxyExceptions, TunnelAnswer, read_tunnel_answer};
 pub use region_order::{RegionPreferences, order_endpoints};
 pub use restart::RestartState;
 pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, SessionRetryProgress};

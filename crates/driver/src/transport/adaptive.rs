@@ -223,6 +223,7 @@ impl EndpointTransport {
             | TransportErrorKind::Certificate
             | TransportErrorKind::WrongScheme
             | TransportErrorKind::Proxy
+            | TransportErrorKind::ProxyAuthentication
             | TransportErrorKind::Disconnected
             | TransportErrorKind::Timeout
             | TransportErrorKind::TooLarge => {}

@@ -32,6 +32,11 @@ pub struct ConnectionOptions {
     #[option(env = "AZURE_COSMOS_PROXY")]
     pub proxy: Option<ProxyUri>,
 
+    /// Whether a proxy is taken from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, unless `proxy` names
+    /// one. A user name and password in these variables are used, and never shown.
+    #[option(env = "AZURE_COSMOS_PROXY_FROM_ENVIRONMENT", default = false)]
+    pub proxy_from_environment: Option<bool>,
+
     /// The local address to connect from.
     pub local_address: Option<IpAddr>,
 

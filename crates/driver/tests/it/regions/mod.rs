@@ -4,8 +4,8 @@
 //! each region was asked. Nothing is asserted on time: terms and intervals pass because a test moves the driver's
 //! clock, see [`clock`].
 
-mod account;
-mod clock;
+pub(crate) mod account;
+pub(crate) mod clock;
 mod consistency;
 mod forced_failover;
 mod hedging;

@@ -220,4 +220,6 @@ configuration_errors!(
     cosmonaut_wire::MasterKeyError,
     cosmonaut_wire::PathError,
     crate::transport::InvalidEndpoint,
+    crate::transport::InvalidProxyUser,
+    crate::transport::InvalidProxyVariable,
 );

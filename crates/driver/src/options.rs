@@ -24,6 +24,14 @@ pub struct OperationOptions {
     pub session_token: Option<SessionToken>,
 }
 
+impl OperationOptions {
+    /// Checks what is set. Costs nothing for what is not.
+    pub(crate) fn validate(&self) -> Result<(), OptionErrors> {
+        self.request.validate()?;
+        self.hedging.validate()
+    }
+}
+
 /// What was set at the layers below the operation.
 pub(crate) struct LayeredOptions {
     pub(crate) environment: Arc<EnvironmentOptions>,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cosmonaut_policy::Moment;
 
+use crate::cpu_share::ProcessorTime;
 use crate::transport::BoxFuture;
 
 /// Time, chance and tasks.
@@ -34,8 +35,8 @@ pub trait Platform: Send + Sync + 'static {
     /// A random number, evenly spread over all 64 bits.
     fn random(&self) -> u64;
 
-    /// How busy the processors have been since this was last asked, from 0 to 1; `None` if that cannot be
-    /// known.
+    /// How busy the processors that this process may use have been since this was last asked, from 0 to 1; `None` if
+    /// that cannot be known.
     fn cpu_load(&self) -> Option<f64> {
         None
     }
@@ -88,7 +89,7 @@ pub struct TokioPlatform {
 impl TokioPlatform {
     /// Reads the machine's clocks from here on.
     pub fn new() -> Self {
-        Self { started: Instant::now(), processors: Mutex::new(ProcessorTime::read()) }
+        Self { started: Instant::now(), processors: Mutex::new(processor_time(Duration::ZERO)) }
     }
 }
 
@@ -131,64 +132,20 @@ impl Platform for TokioPlatform {
     }
 
     fn cpu_load(&self) -> Option<f64> {
-        let now = ProcessorTime::read()?;
-        let before = self.processors.lock().unwrap_or_else(PoisonError::into_inner).replace(now)?;
-        now.load_since(before)
+        let now = processor_time(self.started.elapsed())?;
+        let before = self.processors.lock().unwrap_or_else(PoisonError::into_inner).replace(now.clone())?;
+        now.load_since(&before)
     }
 }
 
-/// How long the processors have worked and idled since the machine was started, in the kernel's ticks.
-#[derive(Clone, Copy)]
-struct ProcessorTime {
-    idle: u64,
-    total: u64,
-}
-
-impl ProcessorTime {
-    /// Known on Linux only; elsewhere the guard that asks for it is off.
-    fn read() -> Option<Self> {
-        Self::parse(&std::fs::read_to_string("/proc/stat").ok()?)
-    }
-
-    fn parse(stat: &str) -> Option<Self> {
-        let ticks: Vec<u64> = stat
-            .lines()
-            .next()?
-            .strip_prefix("cpu ")?
-            .split_whitespace()
-            .map_while(|tick| tick.parse().ok())
-            .collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal; guest time is in user time already.
-        let ticks = ticks.get(..8)?;
-        Some(Self { idle: ticks[3] + ticks[4], total: ticks.iter().sum() })
-    }
-
-    fn load_since(self, before: Self) -> Option<f64> {
-        let total = self.total.checked_sub(before.total).filter(|total| *total > 0)?;
-        let idle = self.idle.saturating_sub(before.idle).min(total);
-        Some(1.0 - idle as f64 / total as f64)
-    }
+/// Known on Linux only; elsewhere the guard that asks for it is off.
+fn processor_time(at: Duration) -> Option<ProcessorTime> {
+    ProcessorTime::read(&|name: &str| std::fs::read_to_string(name).ok(), at)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn load_is_the_share_of_ticks_that_were_not_idle() {
-        let at = |line: &str| ProcessorTime::parse(line).unwrap();
-        let before = at("cpu  100 0 100 800 0 0 0 0 0 0\ncpu0 1 1");
-        for (line, expected) in [
-            ("cpu  190 0 100 810 0 0 0 0", Some(0.9)),
-            ("cpu  100 0 100 850 50 0 0 0", Some(0.0)),
-            ("cpu  100 0 100 800 0 0 0 0", None),
-            ("cpu  1 0 0 0 0 0 0 0", None),
-        ] {
-            assert_eq!(at(line).load_since(before), expected, "{line}");
-        }
-        assert!(ProcessorTime::parse("intr 1 2 3").is_none());
-        assert!(ProcessorTime::parse("cpu  1 2").is_none());
-    }
 
     #[test]
     fn chance_stays_below_one() {

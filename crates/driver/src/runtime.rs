@@ -12,8 +12,8 @@ use cosmonaut_options::{
     ProcessEnvironment,
 };
 use cosmonaut_policy::{
-    AccountConfig, AttemptLimits, CosmosEndpoint, HedgeBudget, PartitionFailoverConfig, RegionPreferences,
-    RetryLimits, ShardingConfig, ThrottleRetryState,
+    AccountConfig, AttemptLimits, ClearTextRule, CosmosEndpoint, HedgeBudget, PartitionFailoverConfig,
+    RegionPreferences, RetryLimits, ShardingConfig, ThrottleRetryState,
 };
 use http::HeaderValue;
 
@@ -31,7 +31,10 @@ use crate::pipeline::{LeftWrites, TransportPipeline};
 use crate::platform::{Platform, TokioPlatform};
 use crate::session::SessionStore;
 use crate::tasks::BackgroundTaskManager;
-use crate::transport::{AdaptiveTransport, HttpClientConfig, HttpClientFactory, HyperClientFactory, Trust};
+use crate::transport::{
+    AdaptiveTransport, HttpClientConfig, HttpClientFactory, HyperClientFactory, InvalidProxyUser,
+    ProxyCredentials, ProxySources, ProxyVariables, Trust,
+};
 
 /// How the driver names itself to the service.
 const USER_AGENT: &str = concat!("cosmonaut/", env!("CARGO_PKG_VERSION"));
@@ -61,6 +64,7 @@ struct Inner {
     environment: Arc<EnvironmentOptions>,
     options: Arc<CosmosRuntimeOptions>,
     trust: Trust,
+    proxies: ProxySources,
     factory: Option<Arc<dyn HttpClientFactory>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
@@ -84,7 +88,7 @@ impl CosmosDriverRuntime {
     /// [`initialize`](CosmosDriver::initialize).
     ///
     /// # Errors
-    /// An endpoint that is none, or options that cannot be used.
+    /// An endpoint that is none or may not be reached in clear text, or options that cannot be used.
     pub fn create_driver(
         &self,
         endpoint: &str,
@@ -120,6 +124,16 @@ impl CosmosDriverRuntime {
             scope_override: options.account().aad_scope_override().cloned(),
             continuous_access: options.account().enable_token_revocation(),
         };
+        let clear_text = ClearTextRule {
+            allow_public: options.connection().allow_clear_text(),
+            sends_tokens: credential.sends_tokens(),
+        };
+        let custom = options.account().custom_endpoints().into_iter().flatten();
+        let custom_endpoints =
+            custom.map(|url| CosmosEndpoint::global(url)).collect::<Result<Vec<_>, _>>()?;
+        for endpoint in std::iter::once(&endpoint).chain(&custom_endpoints) {
+            endpoint.check_clear_text(clear_text)?;
+        }
         let transport = TransportPipeline {
             transport: self.transport(&options)?,
             signer: Signer::new(credential, endpoint.authority().host(), settings, Arc::clone(&platform)),
@@ -131,11 +145,10 @@ impl CosmosDriverRuntime {
         };
         let account = AccountConfig {
             regions: RegionPreferences::from_options(&options.regions()),
+            clear_text,
             ..AccountConfig::default()
         };
         let partitions = PartitionFailoverConfig::from_options(&options.retry());
-        let custom = options.account().custom_endpoints().into_iter().flatten();
-        let custom_endpoints = custom.map(|url| CosmosEndpoint::global(url)).collect::<Result<_, _>>()?;
         let none = OperationOptions::default();
         let limits = RetryLimits::from_options(&options.retry(), &options.retry_limits(&none));
         let throttling =
@@ -167,14 +180,9 @@ impl CosmosDriverRuntime {
     fn transport(&self, options: &LayeredOptions) -> Result<Arc<AdaptiveTransport>, Error> {
         let connection = options.connection();
         let key = TransportKey {
-            client: HttpClientConfig::from_options(&connection, self.0.trust.clone())?,
+            client: HttpClientConfig::from_options(&connection, self.0.trust.clone(), &self.0.proxies)?,
             sharding: ShardingConfig::from_options(&connection.sharding()),
         };
-        if let Some(proxy) = key.client.proxy.as_ref().filter(|proxy| proxy.is_tls()) {
-            let message =
-                format!("the proxy {proxy} is reached over TLS, which is not supported (use http://)");
-            return Err(Error::new(ErrorKind::Configuration, message));
-        }
         let mut transports = self.0.transports.lock().unwrap_or_else(PoisonError::into_inner);
         transports.retain(|(_, transport)| transport.strong_count() > 0);
         let shared = transports.iter().find(|(known, _)| *known == key);
@@ -255,9 +263,10 @@ fn user_agent(application: Option<&str>) -> Result<HeaderValue, Error> {
 #[derive(Default)]
 pub struct CosmosDriverRuntimeBuilder {
     platform: Option<Arc<dyn Platform>>,
-    environment: Option<Result<EnvironmentOptions, OptionErrors>>,
+    environment: Option<(Result<EnvironmentOptions, OptionErrors>, ProxyVariables)>,
     options: CosmosRuntimeOptions,
     trust: Trust,
+    proxy_credentials: Option<Result<ProxyCredentials, InvalidProxyUser>>,
     factory: Option<Arc<dyn HttpClientFactory>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
@@ -278,13 +287,20 @@ impl CosmosDriverRuntimeBuilder {
 
     /// Where environment variables are read from, instead of the process. They are read here, once.
     pub fn environment(mut self, environment: &impl Environment) -> Self {
-        self.environment = Some(EnvironmentOptions::read(environment));
+        self.environment = Some((EnvironmentOptions::read(environment), ProxyVariables::read(environment)));
         self
     }
 
     /// Certificates to trust besides those of the operating system.
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = trust;
+        self
+    }
+
+    /// A user name and password for the proxy, if it wants them. They are sent to no one else, and never shown. A
+    /// proxy that the environment names with others keeps those.
+    pub fn proxy_credentials(mut self, user: &str, password: &str) -> Self {
+        self.proxy_credentials = Some(ProxyCredentials::basic(user, password));
         self
     }
 
@@ -306,16 +322,18 @@ impl CosmosDriverRuntimeBuilder {
     /// # Errors
     /// Every environment variable and option that cannot be used.
     pub fn build(self) -> Result<CosmosDriverRuntime, Error> {
-        let environment = match self.environment {
-            Some(environment) => environment?,
-            None => EnvironmentOptions::read(&ProcessEnvironment)?,
-        };
+        let (environment, variables) = self.environment.unwrap_or_else(|| {
+            let process = &ProcessEnvironment;
+            (EnvironmentOptions::read(process), ProxyVariables::read(process))
+        });
+        let credentials = self.proxy_credentials.transpose()?;
         self.options.validate()?;
         Ok(CosmosDriverRuntime(Arc::new(Inner {
             platform: self.platform.unwrap_or_else(|| Arc::new(TokioPlatform::new())),
-            environment: Arc::new(environment),
+            environment: Arc::new(environment?),
             options: Arc::new(self.options),
             trust: self.trust,
+            proxies: ProxySources { credentials, variables },
             factory: self.factory,
             #[cfg(feature = "fault_injection")]
             faults: self.faults,

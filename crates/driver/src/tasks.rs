@@ -1,6 +1,9 @@
 //! Background tasks: started by name, stopped with their owner, their panics caught and kept.
+//!
+//! A recurring task that panics is started again. When, is decided by the policy.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -8,10 +11,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
+use cosmonaut_policy::RestartState;
 use tokio::sync::Notify;
 
-use crate::platform::{Platform, Task};
+use crate::platform::{Platform, Task, chance};
 use crate::transport::BoxFuture;
+
+/// How many panics are remembered word for word.
+const REMEMBERED_PANICS: usize = 16;
 
 /// The tasks of one owner. Dropping it stops them.
 pub struct BackgroundTaskManager {
@@ -30,17 +37,38 @@ struct Shared {
 #[derive(Default)]
 struct Tasks {
     running: Vec<(u64, Task)>,
-    panics: Vec<TaskPanic>,
+    panic_count: u64,
+    /// The latest, oldest first.
+    panics: VecDeque<TaskPanic>,
     is_shut_down: bool,
 }
 
-/// A background task that panicked. The others go on.
+/// A background task that panicked. The others go on, and a recurring task is started again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskPanic {
     /// The task.
     pub task: &'static str,
     /// What it said.
     pub message: String,
+}
+
+/// The panics of background tasks. Each of them is a bug worth reporting.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskPanics {
+    /// How many there were.
+    pub count: u64,
+    /// The latest of them, of each owner oldest first.
+    pub latest: Vec<TaskPanic>,
+}
+
+impl TaskPanics {
+    /// These and others together.
+    #[must_use]
+    pub(crate) fn and(mut self, others: Self) -> Self {
+        self.count += others.count;
+        self.latest.extend(others.latest);
+        self
+    }
 }
 
 impl BackgroundTaskManager {
@@ -57,7 +85,8 @@ impl BackgroundTaskManager {
             return;
         }
         self.shared.running.fetch_add(1, Ordering::AcqRel);
-        let watched = Watched { id, name, task: Box::pin(task), shared: Arc::clone(&self.shared) };
+        let watched =
+            Watched { id, name, task: CatchPanic(Box::pin(task)), shared: Arc::clone(&self.shared) };
         let task = self.platform.spawn(Box::pin(watched));
         tasks.running.push((id, task));
     }
@@ -75,14 +104,34 @@ impl BackgroundTaskManager {
         None
     }
 
+    /// Runs what `start` makes until it ends or its owner does. If it panics, it is made anew after a while.
+    pub fn spawn_recurring<F>(&self, name: &'static str, mut start: impl FnMut() -> F + Send + 'static)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (platform, shared) = (Arc::clone(&self.platform), Arc::clone(&self.shared));
+        self.spawn(name, async move {
+            let mut restart = RestartState::default();
+            loop {
+                let began = platform.now();
+                let run: BoxFuture<'_, ()> = Box::pin(async { start().await });
+                let Err(message) = CatchPanic(run).await else { return };
+                shared.note_panic(name, message);
+                restart = restart.after_panic(platform.now().since(began));
+                platform.sleep(restart.delay(chance(&*platform))).await;
+            }
+        });
+    }
+
     /// How many tasks are running.
     pub fn running(&self) -> usize {
         self.shared.running.load(Ordering::Acquire)
     }
 
-    /// The panics so far.
-    pub fn panics(&self) -> Vec<TaskPanic> {
-        self.shared.lock().panics.clone()
+    /// The panics so far. All are counted, and the latest are kept.
+    pub fn panics(&self) -> TaskPanics {
+        let tasks = self.shared.lock();
+        TaskPanics { count: tasks.panic_count, latest: tasks.panics.iter().cloned().collect() }
     }
 
     /// Stops all tasks, and returns when the last has been dropped.
@@ -119,13 +168,39 @@ impl Shared {
     fn lock(&self) -> std::sync::MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn note_panic(&self, task: &'static str, message: String) {
+        #[cfg(feature = "tracing")]
+        tracing::error!(task, panic = message, "a background task panicked");
+        let mut tasks = self.lock();
+        tasks.panic_count += 1;
+        if tasks.panics.len() == REMEMBERED_PANICS {
+            tasks.panics.pop_front();
+        }
+        tasks.panics.push_back(TaskPanic { task, message });
+    }
+}
+
+/// A future whose panic is its outcome.
+struct CatchPanic<'a>(BoxFuture<'a, ()>);
+
+impl Future for CatchPanic<'_> {
+    type Output = Result<(), String>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // After a panic the future is never polled again, so no broken state is seen.
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(payload) => Poll::Ready(Err(message_of(&*payload))),
+        }
+    }
 }
 
 /// A task whose end is noticed, whichever way it comes.
 struct Watched {
     id: u64,
     name: &'static str,
-    task: BoxFuture<'static, ()>,
+    task: CatchPanic<'static>,
     shared: Arc<Shared>,
 }
 
@@ -133,15 +208,11 @@ impl Future for Watched {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        // After a panic the future is never polled again, so no broken state is seen.
-        match catch_unwind(AssertUnwindSafe(|| self.task.as_mut().poll(context))) {
-            Ok(poll) => poll,
-            Err(payload) => {
-                let panic = TaskPanic { task: self.name, message: message_of(&*payload) };
-                self.shared.lock().panics.push(panic);
-                Poll::Ready(())
+        Pin::new(&mut self.task).poll(context).map(|outcome| {
+            if let Err(message) = outcome {
+                self.shared.note_panic(self.name, message);
             }
-        }
+        })
     }
 }
 
@@ -184,7 +255,8 @@ mod tests {
         ended.await.unwrap();
         manager.shutdown().await;
         assert_eq!(manager.running(), 0);
-        assert!(manager.panics().is_empty() || manager.panics()[0].message == "no luck");
+        let panics = manager.panics().latest;
+        assert!(panics.is_empty() || panics[0].message == "no luck");
     }
 
     #[tokio::test]
@@ -202,7 +274,52 @@ mod tests {
         ended.await.unwrap();
         let expected = TaskPanic { task: "bad", message: "no luck".to_owned() };
         manager.shutdown().await;
-        assert_eq!(manager.panics(), [expected]);
+        assert_eq!(manager.panics(), TaskPanics { count: 1, latest: vec![expected] });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_recurring_task_is_started_again_after_each_panic_until_it_ends() {
+        let manager = manager();
+        let (done, ended) = tokio::sync::oneshot::channel();
+        let (mut runs, mut done) = (0, Some(done));
+        manager.spawn_recurring("sweep", move || {
+            runs += 1;
+            let done = if runs > 20 { done.take() } else { None };
+            // One panics before it is a future at all.
+            assert!(runs != 3, "run {runs}");
+            async move {
+                tokio::task::yield_now().await;
+                match done {
+                    Some(done) => done.send(()).unwrap(),
+                    None => panic!("run {runs}"),
+                }
+            }
+        });
+        ended.await.unwrap();
+        let panics = manager.panics();
+        assert_eq!((panics.count, panics.latest.len()), (20, REMEMBERED_PANICS));
+        let last = TaskPanic { task: "sweep", message: "run 20".to_owned() };
+        assert_eq!(panics.latest.last(), Some(&last), "the oldest are forgotten");
+        assert_eq!(panics.latest[0].message, "run 5");
+        manager.shutdown().await;
+        assert_eq!(manager.running(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_recurring_task_that_waits_for_its_restart_can_be_stopped() {
+        let manager = manager();
+        let (panicking, panicked) = tokio::sync::oneshot::channel::<()>();
+        let mut panicking = Some(panicking);
+        manager.spawn_recurring("sweep", move || {
+            let armed = panicking.take();
+            async move {
+                let _armed = armed;
+                panic!("no luck");
+            }
+        });
+        assert!(panicked.await.is_err());
+        manager.shutdown().await;
+        assert_eq!(manager.running(), 0);
     }
 
     #[tokio::test]

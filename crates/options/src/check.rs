@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use crate::{Expected, OptionError, OptionErrors, OptionGroup, OptionInfo, OptionValue, Origin};
 
-/// Applies checks for generated code and keeps what fails.
+/// Applies checks for generated code and keeps what fails. Allocates nothing for options that are not set, as the
+/// options of each operation are checked.
 pub struct Checker {
-    prefix: String,
+    group: &'static str,
+    /// The way to a nested group, such as `.sharding`.
+    path: String,
     errors: Vec<OptionError>,
 }
 
@@ -18,7 +21,7 @@ impl Checker {
     /// # Errors
     /// Every option that is set to something that it does not allow.
     pub fn validate<G: OptionGroup>(group: &G) -> Result<(), OptionErrors> {
-        let mut checker = Self { prefix: G::NAME.to_owned(), errors: Vec::new() };
+        let mut checker = Self { group: G::NAME, path: String::new(), errors: Vec::new() };
         group.check(&mut checker);
         OptionErrors::check(checker.errors, ())
     }
@@ -32,7 +35,7 @@ impl Checker {
     ) {
         let Some(value) = value else { return };
         if let Err(expected) = check(value) {
-            let origin = Origin::Option(format!("{}.{}", self.prefix, info.name));
+            let origin = Origin::Option(format!("{}{}.{}", self.group, self.path, info.name));
             self.errors.push(OptionError::new(origin, value.render(), expected));
         }
     }
@@ -40,11 +43,11 @@ impl Checker {
     /// Checks the options of a nested group.
     pub fn nested<G: OptionGroup>(&mut self, info: &OptionInfo, group: Option<&G>) {
         let Some(group) = group else { return };
-        let parent = self.prefix.len();
-        self.prefix.push('.');
-        self.prefix.push_str(info.name);
+        let parent = self.path.len();
+        self.path.push('.');
+        self.path.push_str(info.name);
         group.check(self);
-        self.prefix.truncate(parent);
+        self.path.truncate(parent);
     }
 }
 

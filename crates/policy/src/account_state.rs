@@ -14,7 +14,7 @@ use cosmonaut_wire::ConsistencyLevel;
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
 
 use crate::region_order::{RegionPreferences, order_endpoints};
-use crate::{CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId};
+use crate::{ClearTextRule, CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId};
 
 /// How long a failed endpoint is passed over unless a probe brings it back sooner.
 pub const DEFAULT_ENDPOINT_UNAVAILABILITY: Duration = Duration::from_secs(60);
@@ -110,6 +110,8 @@ pub struct Unavailability {
 pub struct AccountConfig {
     /// Which regions the user would rather use.
     pub regions: RegionPreferences,
+    /// What may be sent without encryption.
+    pub clear_text: ClearTextRule,
     /// How long a failed endpoint is passed over.
     pub endpoint_unavailability: Duration,
 }
@@ -118,6 +120,7 @@ impl Default for AccountConfig {
     fn default() -> Self {
         Self {
             regions: RegionPreferences::default(),
+            clear_text: ClearTextRule::default(),
             endpoint_unavailability: DEFAULT_ENDPOINT_UNAVAILABILITY,
         }
     }
@@ -145,6 +148,9 @@ pub struct AccountEndpointState {
 /// The state of an account as it describes itself, with every endpoint in service.
 ///
 /// An account without regions is reached through its own endpoint.
+///
+/// # Errors
+/// An address that is no endpoint, or that requests would reach in clear text against the configuration.
 pub fn build_account_endpoint_state(
     properties: &AccountProperties,
     config: &AccountConfig,
@@ -152,6 +158,7 @@ pub fn build_account_endpoint_state(
 ) -> Result<AccountEndpointState, EndpointError> {
     let endpoints = |locations: &[AccountLocation]| -> Result<Arc<[CosmosEndpoint]>, EndpointError> {
         let mut endpoints = order_endpoints(locations, &config.regions)?;
+        endpoints.iter().try_for_each(|endpoint| endpoint.check_clear_text(config.clear_text))?;
         if endpoints.is_empty() {
             endpoints.push(default_endpoint.clone());
         }

@@ -91,7 +91,7 @@ impl CosmosEndpoint {
     }
 
     fn new(region: Option<RegionName>, kind: EndpointKind, url: &str) -> Result<Self, EndpointError> {
-        let error = || EndpointError { url: url.to_owned() };
+        let error = || EndpointError { url: url.to_owned(), problem: Problem::Malformed };
         let uri: Uri = url.trim().parse().map_err(|_| error())?;
         let is_base = matches!(uri.path(), "" | "/") && uri.query().is_none();
         let (Some(scheme), Some(authority), true) = (uri.scheme(), uri.authority(), is_base) else {
@@ -103,6 +103,9 @@ impl CosmosEndpoint {
             _ => return Err(error()),
         };
         if authority.as_str().contains('@') || authority.host().is_empty() {
+            return Err(error());
+        }
+        if authority.port_u16().is_none() && authority.as_str() != authority.host() {
             return Err(error());
         }
         let host = authority.host().to_ascii_lowercase();
@@ -148,6 +151,23 @@ impl CosmosEndpoint {
         parts.authority = Some(self.0.authority.clone());
         parts.path_and_query = Some(path);
         Uri::from_parts(parts).expect("scheme, authority and path make a URI")
+    }
+
+    /// Refuses an endpoint that requests would reach without encryption, unless that is harmless or allowed.
+    ///
+    /// # Errors
+    /// An `http://` endpoint that is not [local](is_local_host), unless the rule allows it. Tokens are never sent
+    /// there: whoever reads a token on the way can use it.
+    pub fn check_clear_text(&self, rule: ClearTextRule) -> Result<(), EndpointError> {
+        if self.0.scheme == Scheme::HTTPS || is_local_host(self.0.authority.host()) {
+            return Ok(());
+        }
+        let problem = match (rule.sends_tokens, rule.allow_public) {
+            (true, _) => Problem::TokenInClearText,
+            (false, false) => Problem::ClearText,
+            (false, true) => return Ok(()),
+        };
+        Err(EndpointError { url: self.to_string(), problem })
     }
 
     /// What makes it this endpoint.
@@ -204,21 +224,75 @@ impl fmt::Debug for CosmosEndpoint {
     }
 }
 
-/// An address that is no Cosmos DB endpoint.
+/// What may be sent without encryption to a host that is not local.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClearTextRule {
+    /// Whether the user allows it.
+    pub allow_public: bool,
+    /// Whether requests carry tokens, which are good for whoever reads them, rather than signatures.
+    pub sends_tokens: bool,
+}
+
+/// Whether a host is this machine or in a private network, by its address or its name.
+///
+/// Names that resolvers read as an address, such as `134744072`, are not local: they can lead anywhere.
+pub fn is_local_host(host: &str) -> bool {
+    const LOCAL_DOMAINS: [&str; 4] = ["localhost", "local", "internal", "test"];
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return is_local_address(address);
+    }
+    let name = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    match name.rsplit_once('.') {
+        Some((_, domain)) => LOCAL_DOMAINS.contains(&domain),
+        None => name.starts_with(|first: char| first.is_ascii_alphabetic()),
+    }
+}
+
+fn is_local_address(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
+            Some(v4) => is_local_address(v4.into()),
+            None => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+        },
+    }
+}
+
+/// An address that is no Cosmos DB endpoint, or one that may not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointError {
     url: String,
+    problem: Problem,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Problem {
+    Malformed,
+    ClearText,
+    TokenInClearText,
 }
 
 impl fmt::Display for EndpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A password in the address must not reach a log.
         let shown = self.url.rsplit_once('@').map_or(self.url.as_str(), |(_, rest)| rest);
-        write!(
-            f,
-            "{shown:?} is not an endpoint: it takes http or https, a host and perhaps a port, and nothing else (try \
-             \"https://account.documents.azure.com:443/\")"
-        )
+        match self.problem {
+            Problem::Malformed => write!(
+                f,
+                "{shown:?} is not an endpoint: it takes http or https, a host and perhaps a port, and nothing else (try \
+                 \"https://account.documents.azure.com:443/\")"
+            ),
+            Problem::ClearText => write!(
+                f,
+                "{shown} is a public host, and http:// would let others read and change what is sent there (use \
+                 https://, or set `allow_clear_text` if the network is protected)"
+            ),
+            Problem::TokenInClearText => write!(
+                f,
+                "{shown} is a public host, and a token is never sent there over http:// (use https://)"
+            ),
+        }
     }
 }
 
@@ -274,13 +348,83 @@ mod tests {
 
     #[test]
     fn what_is_no_endpoint_is_named_without_its_password() {
-        for url in
-            ["", "a.example", "ftp://a.example", "https://a.example/path", "https://a.example/?q", "https://"]
-        {
+        for url in [
+            "",
+            "a.example",
+            "ftp://a.example",
+            "https://a.example/path",
+            "https://a.example/?q",
+            "https://",
+            "https://a:99999",
+        ] {
             assert!(CosmosEndpoint::global(url).is_err(), "{url:?}");
         }
         let error = CosmosEndpoint::global("https://user:secret@a.example").unwrap_err().to_string();
         assert!(error.contains("a.example") && !error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn hosts_are_local_by_address_or_name() {
+        for (host, expected) in [
+            ("127.0.0.1", true),
+            ("127.8.8.8", true),
+            ("10.1.2.3", true),
+            ("172.31.0.1", true),
+            ("192.168.0.1", true),
+            ("169.254.1.1", true),
+            ("[::1]", true),
+            ("[fd00::1]", true),
+            ("[fe80::1]", true),
+            ("[::ffff:10.0.0.1]", true),
+            ("8.8.8.8", false),
+            ("172.32.0.1", false),
+            ("0.0.0.0", false),
+            ("[2001:db8::1]", false),
+            ("[::ffff:8.8.8.8]", false),
+            ("localhost", true),
+            ("LOCALHOST.", true),
+            ("emulator", true),
+            ("west.localhost", true),
+            ("nas.local", true),
+            ("metadata.google.internal", true),
+            ("east.test", true),
+            ("shop.documents.azure.com", false),
+            ("localhost.example.com", false),
+            ("notlocal", true),
+            ("example.notlocal", false),
+            // A resolver reads these as 8.8.8.8.
+            ("134744072", false),
+            ("0x08080808", false),
+            ("8.526344", false),
+        ] {
+            assert_eq!(is_local_host(host), expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn clear_text_needs_a_local_host_or_permission_and_tokens_always_a_local_host() {
+        let rule = |allow_public, sends_tokens| ClearTextRule { allow_public, sends_tokens };
+        for (url, rule, refusal) in [
+            ("https://shop.example", rule(false, true), None),
+            ("http://127.0.0.1:8081", rule(false, true), None),
+            ("http://west.test", rule(false, true), None),
+            ("http://shop.example", rule(false, false), Some("allow_clear_text")),
+            ("http://shop.example", rule(true, false), None),
+            ("http://shop.example", rule(false, true), Some("a token is never sent there")),
+            ("http://shop.example", rule(true, true), Some("a token is never sent there")),
+        ] {
+            let found = CosmosEndpoint::regional("West US", url).unwrap().check_clear_text(rule);
+            match (found.map_err(|error| error.to_string()), refusal) {
+                (Ok(()), None) => {}
+                (Err(error), Some(part)) => {
+                    assert!(
+                        error.contains(part) && error.contains("West US (http://shop.example)"),
+                        "{error}"
+                    );
+                }
+                (found, _) => panic!("{url} {rule:?}: {found:?}"),
+            }
+        }
     }
 
     #[test]

@@ -18,10 +18,12 @@
 //! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`Seen`] |
 //! | what is sent? | [`build_transport_request`] |
 //! | is a second region asked? | [`plan_hedge`], [`HedgeBudget`], [`LatencyWindow`] |
+//! | through a proxy? | [`ProxyExceptions`], [`read_tunnel_answer`] |
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
 //! | is there a token to sign with? | [`token_use`], [`next_token_fetch`] |
 //! | is the try repeated on the spot? | [`evaluate_transport_retry`] |
 //! | what does the operation do next? | [`evaluate_transport_result`] |
+//! | when is a background task that panicked restarted? | [`RestartState`] |
 //! | what has been learnt? | [`LocationSnapshot::after`] |
 //! | is the account read anew? | [`AccountReads`] |
 
@@ -39,8 +41,10 @@ mod moment;
 mod operation;
 mod partition_state;
 mod proximity;
+mod proxy;
 mod refresh;
 mod region_order;
+mod restart;
 mod retry_state;
 mod routing;
 mod session;
@@ -60,7 +64,7 @@ pub use account_state::{
     refresh_account_endpoint_state,
 };
 pub use deadline::{AttemptLimits, Deadline, MIN_ATTEMPT_TIMEOUT, attempt_timeout};
-pub use endpoint::{CosmosEndpoint, EndpointError, EndpointKind};
+pub use endpoint::{ClearTextRule, CosmosEndpoint, EndpointError, EndpointKind, is_local_host};
 pub use evaluate::{
     AbortKind, Attempt, OperationAction, RetryLimits, StaleCache, StatusClass, evaluate_transport_result,
 };
@@ -84,11 +88,13 @@ pub use partition_state::{
     mark_partition_unavailable, mechanism_for, move_partition, record_hedge_win, reset_hedge_wins,
     succeed_probe,
 };
+pub use proxy::{ProxyExceptions, TunnelAnswer, read_tunnel_answer};
 pub use refresh::{
     ACCOUNT_READ_STEP, ACCOUNT_READ_TIMEOUT, ACCOUNT_REFRESH_INTERVAL, AccountReads, AccountRefresh,
     LONGEST_ACCOUNT_WAIT,
 };
 pub use region_order::{RegionPreferences, order_endpoints};
+pub use restart::RestartState;
 pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, SessionRetryProgress};
 pub use routing::{PartitionOverride, Probe, RoutingDecision, resolve_endpoint, resolve_hedge_endpoint};
 pub use session::{

@@ -96,6 +96,11 @@ impl Credential {
         Self(Kind::Token(provider))
     }
 
+    /// Whether requests carry tokens, which are good for whoever reads them.
+    pub(crate) fn sends_tokens(&self) -> bool {
+        matches!(&self.0, Kind::Token(_))
+    }
+
     /// Replaces the account key. Requests that are signed from here on use it; connections stay.
     ///
     /// # Errors

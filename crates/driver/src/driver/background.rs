@@ -11,12 +11,13 @@ use cosmonaut_policy::{
 
 use super::DriverCore;
 use crate::tasks::BackgroundTaskManager;
+use crate::transport::BoxFuture;
 
 impl DriverCore {
     /// Starts what looks after the account and its partitions.
     pub(crate) fn start(self: &Arc<Self>, tasks: &BackgroundTaskManager) {
         let sweep = self.location.partition_config().failback_sweep_interval;
-        tasks.spawn(
+        tasks.spawn_recurring(
             "account refresh",
             self.every(ACCOUNT_REFRESH_INTERVAL, |core| async move {
                 if core.location.load().is_some() {
@@ -25,30 +26,34 @@ impl DriverCore {
                 }
             }),
         );
-        tasks.spawn(
+        tasks.spawn_recurring(
             "partition failback sweep",
             self.every(sweep, |core| async move { core.location.sweep(core.platform.now()) }),
         );
-        tasks.spawn(
+        tasks.spawn_recurring(
             "endpoint probe",
             self.every(ENDPOINT_PROBE_INTERVAL, |core| async move { core.check_lost_endpoints() }),
         );
     }
 
+    /// What starts doing this work at intervals.
     fn every<F>(
         self: &Arc<Self>,
         interval: Duration,
-        work: impl Fn(Arc<Self>) -> F + Send + 'static,
-    ) -> impl Future<Output = ()> + Send + 'static
+        work: impl Fn(Arc<Self>) -> F + Copy + Send + 'static,
+    ) -> impl FnMut() -> BoxFuture<'static, ()> + Send + 'static
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let core = Arc::clone(self);
-        async move {
-            loop {
-                core.platform.sleep(interval).await;
-                work(Arc::clone(&core)).await;
-            }
+        move || {
+            let core = Arc::clone(&core);
+            Box::pin(async move {
+                loop {
+                    core.platform.sleep(interval).await;
+                    work(Arc::clone(&core)).await;
+                }
+            })
         }
     }
 
@@ -66,12 +71,13 @@ impl DriverCore {
             return;
         }
         tasks.spawn("endpoint check", async move {
+            let tried = Tried { core: &core, endpoint: &endpoint };
             let deadline = Deadline::after(core.platform.now(), ENDPOINT_PROBE_TIMEOUT);
             // Any answer will do: what is asked is whether there is a way there.
             let (result, _) = core.ask(&endpoint, Some(deadline), false).await;
             let reachable = result.answer().is_some();
             core.location.probed(&endpoint, reachable, core.platform.now());
-            core.lock_probing().remove(&endpoint);
+            drop(tried);
             if !reachable {
                 // The service may have moved on without it.
                 core.read_account_for(core.platform.now());
@@ -81,5 +87,17 @@ impl DriverCore {
 
     fn lock_probing(&self) -> std::sync::MutexGuard<'_, HashSet<CosmosEndpoint>> {
         self.probing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An endpoint that is being tried. However the try ends, by a panic too, the endpoint can be tried again.
+struct Tried<'a> {
+    core: &'a DriverCore,
+    endpoint: &'a CosmosEndpoint,
+}
+
+impl Drop for Tried<'_> {
+    fn drop(&mut self) {
+        self.core.lock_probing().remove(self.endpoint);
     }
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind};
 use crate::options::OperationOptions;
 use crate::pipeline::OperationPipeline;
 use crate::response::CosmosResponse;
-use crate::tasks::BackgroundTaskManager;
+use crate::tasks::{BackgroundTaskManager, TaskPanics};
 
 pub(crate) use account::{AccountRead, AccountReader};
 pub(crate) use core::DriverCore;
@@ -62,12 +62,14 @@ impl CosmosDriver {
     /// Dropping the future cancels whatever is under way.
     ///
     /// # Errors
-    /// Whatever is not the answer that was asked for; see [`ErrorKind`](crate::ErrorKind).
+    /// Whatever is not the answer that was asked for, and options that allow no answer; see
+    /// [`ErrorKind`](crate::ErrorKind).
     pub async fn execute_operation(
         &self,
         operation: &CosmosOperation,
         options: &OperationOptions,
     ) -> Result<CosmosResponse, Error> {
+        options.validate()?;
         let core = &*self.core;
         let now = core.platform.now();
         let deadline = core.deadline(options, now);
@@ -149,6 +151,12 @@ impl CosmosDriver {
     /// Looks over endpoints and partitions now, as is done at intervals anyway.
     pub fn sweep_partitions(&self) {
         self.core.location.sweep(self.core.platform.now());
+    }
+
+    /// The panics of what runs in the background, for this driver and for the connections that it shares with
+    /// others. What panicked was started again.
+    pub fn background_panics(&self) -> TaskPanics {
+        self.tasks.panics().and(self.core.transport.transport.panics())
     }
 
     /// Stops what runs in the background, and returns when it has. Operations still work, but nothing is

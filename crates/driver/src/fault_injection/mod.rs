@@ -14,7 +14,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use cosmonaut_policy::{CosmosEndpoint, Moment, OperationType};
-use cosmonaut_wire::{PartitionKeyRangeId, RegionName};
+use cosmonaut_wire::{PartitionKeyRangeId, RegionName, ResourceType};
 use http::Request;
 
 use crate::cache::container_path;
@@ -29,6 +29,7 @@ pub use rule::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule
 #[derive(Clone, Debug)]
 pub(crate) struct RequestTags {
     operation: OperationType,
+    resource: ResourceType,
     region: Option<RegionName>,
     endpoint: CosmosEndpoint,
     container: Option<Box<str>>,
@@ -41,6 +42,7 @@ pub(crate) fn tag(request: &mut Request<Bytes>, leg: &Leg<'_>) {
     let (operation, endpoint) = (leg.operation(), leg.request.endpoint());
     let tags = RequestTags {
         operation: operation.operation_type(),
+        resource: operation.resource_type(),
         region: endpoint.region().cloned(),
         endpoint: endpoint.clone(),
         container: container_path(operation.path()).map(Into::into),

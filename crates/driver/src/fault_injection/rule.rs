@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cosmonaut_policy::{Moment, OperationType};
-use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, RegionName};
+use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, RegionName, ResourceType};
 
 use super::RequestTags;
 
@@ -13,6 +13,9 @@ use super::RequestTags;
 pub struct FaultInjectionCondition {
     /// Operations of this type.
     pub operation: Option<OperationType>,
+    /// Operations on resources of this type: the account, containers and partition ranges can be singled out, which
+    /// the driver reads for its own sake.
+    pub resource: Option<ResourceType>,
     /// Requests to this region.
     pub region: Option<RegionName>,
     /// Requests to this host, with the port unless it is the scheme's own.
@@ -36,6 +39,7 @@ impl Default for FaultInjectionCondition {
     fn default() -> Self {
         Self {
             operation: None,
+            resource: None,
             region: None,
             endpoint: None,
             container: None,
@@ -50,8 +54,9 @@ impl Default for FaultInjectionCondition {
 
 impl FaultInjectionCondition {
     fn matches(&self, tags: &RequestTags) -> bool {
-        let Self { operation, region, endpoint, container, partition, shard, .. } = self;
+        let Self { operation, resource, region, endpoint, container, partition, shard, .. } = self;
         operation.is_none_or(|operation| operation == tags.operation)
+            && resource.is_none_or(|resource| resource == tags.resource)
             && region.as_ref().is_none_or(|region| tags.region.as_ref() == Some(region))
             && endpoint
                 .as_ref()

@@ -8,6 +8,7 @@ fn tags() -> RequestTags {
     let endpoint = CosmosEndpoint::regional("West US", "http://west.example:8081").unwrap();
     RequestTags {
         operation: OperationType::Read,
+        resource: ResourceType::Container,
         region: endpoint.region().cloned(),
         endpoint,
         container: Some("/dbs/d/colls/c".into()),
@@ -25,6 +26,12 @@ fn a_rule_hits_what_all_its_conditions_match() {
         (
             "other operation",
             FaultInjectionCondition { operation: Some(OperationType::Create), ..any() },
+            false,
+        ),
+        ("resource", FaultInjectionCondition { resource: Some(ResourceType::Container), ..any() }, true),
+        (
+            "other resource",
+            FaultInjectionCondition { resource: Some(ResourceType::DatabaseAccount), ..any() },
             false,
         ),
         ("region", FaultInjectionCondition { region: Some(RegionName::from("westus")), ..any() }, true),

@@ -16,11 +16,11 @@ use super::LocationStateStore;
 const THREADS: usize = 4;
 
 fn store() -> LocationStateStore {
-    let location = |name: &str| AccountLocation::new(name, format!("http://{name}.example"));
+    let location = |name: &str| AccountLocation::new(name, format!("http://{name}.test"));
     let regions = vec![location("east"), location("west"), location("north")];
     let mut properties = AccountProperties::new("a", ConsistencyLevel::Session, regions.clone(), regions);
     properties.enable_multiple_write_locations = Some(true);
-    let endpoint = CosmosEndpoint::global("http://global.example").unwrap();
+    let endpoint = CosmosEndpoint::global("http://global.test").unwrap();
     let store =
         LocationStateStore::new(endpoint, AccountConfig::default(), PartitionFailoverConfig::default());
     store.set_account(&properties, Moment::START).unwrap();
@@ -28,7 +28,7 @@ fn store() -> LocationStateStore {
 }
 
 fn failure(partition: &PartitionId) -> LocationEffect {
-    let endpoint = CosmosEndpoint::regional("east", "http://east.example").unwrap();
+    let endpoint = CosmosEndpoint::regional("east", "http://east.test").unwrap();
     let partition = partition.clone();
     LocationEffect::MarkPartitionUnavailable(UnavailablePartition {
         partition,

@@ -78,3 +78,26 @@ async fn an_operation_that_fails_is_described_without_its_key() {
     }
     assert!(seen.values().all(|value| !value.contains("s3cret")), "{seen:?}");
 }
+
+#[tokio::test]
+async fn a_background_task_that_panics_is_logged() {
+    let recorder = Recorder::default();
+    {
+        let _here = tracing::subscriber::set_default(recorder.clone());
+        let platform = Arc::new(crate::platform::TokioPlatform::new());
+        let tasks = crate::tasks::BackgroundTaskManager::new(platform);
+        let (armed, panicked) = tokio::sync::oneshot::channel::<()>();
+        tasks.spawn("sweep", async move {
+            let _armed = armed;
+            panic!("no luck");
+        });
+        assert!(panicked.await.is_err());
+        tasks.shutdown().await;
+    }
+    let seen = recorder.0.lock().unwrap().clone();
+    for (name, expected) in
+        [("task", "sweep"), ("panic", "no luck"), ("message", "a background task panicked")]
+    {
+        assert_eq!(seen.get(name).map(String::as_str), Some(expected), "{name} in {seen:?}");
+    }
+}

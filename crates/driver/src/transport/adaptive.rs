@@ -19,7 +19,7 @@ use super::http_client::{HttpClient, HttpClientFactory, SendProgress};
 use super::sharded_transport::ShardedHttpTransport;
 use super::time_limit::TimeLimit;
 use crate::platform::Platform;
-use crate::tasks::BackgroundTaskManager;
+use crate::tasks::{BackgroundTaskManager, TaskPanics};
 
 /// What came of sending.
 pub(crate) struct Sent {
@@ -84,7 +84,9 @@ impl AdaptiveTransport {
             endpoints: ArcSwap::default(),
         });
         let weak = Arc::downgrade(&transport);
-        transport.tasks.spawn("shard health sweep", sweep_for_ever(weak, platform, interval));
+        transport.tasks.spawn_recurring("shard health sweep", move || {
+            sweep_for_ever(Weak::clone(&weak), Arc::clone(&platform), interval)
+        });
         transport
     }
 
@@ -193,6 +195,11 @@ impl AdaptiveTransport {
         }
     }
 
+    /// The panics of what runs in the background.
+    pub(crate) fn panics(&self) -> TaskPanics {
+        self.tasks.panics()
+    }
+
     /// Stops what runs in the background, and returns when it has.
     pub(crate) async fn shutdown(&self) {
         self.tasks.shutdown().await;
@@ -216,6 +223,7 @@ impl EndpointTransport {
             | TransportErrorKind::Certificate
             | TransportErrorKind::WrongScheme
             | TransportErrorKind::Proxy
+            | TransportErrorKind::ProxyAuthentication
             | TransportErrorKind::Disconnected
             | TransportErrorKind::Timeout
             | TransportErrorKind::TooLarge => {}

@@ -7,12 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustls::pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::client::TlsStream;
 
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
+use super::proxy::Tunnels;
 use super::tls::LazyTls;
 
 /// The version of HTTP that a connection speaks.
@@ -29,14 +30,14 @@ pub(super) struct Connector {
     pub(super) timeout: Duration,
     pub(super) keepalive: Duration,
     pub(super) local_address: Option<IpAddr>,
-    pub(super) proxy: Option<Authority>,
+    pub(super) tunnels: Tunnels,
     pub(super) tls: LazyTls,
 }
 
-/// A connection, clear or encrypted.
+/// A connection, clear or encrypted. Through a proxy over TLS, one encrypted connection is inside another.
 pub(super) enum Stream {
     Clear(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<Stream>>),
 }
 
 impl Connector {
@@ -52,19 +53,14 @@ impl Connector {
     }
 
     async fn connect_untimed(&self, to: &Authority) -> Result<(Stream, Option<HttpVersion>), TransportError> {
-        let stream = match &self.proxy {
-            None => self.dial(to).await?,
-            Some(proxy) => tunnel(self.dial(proxy).await?, to).await?,
+        let stream = match self.tunnels.proxy_to(to) {
+            None => Stream::Clear(self.dial(to).await?),
+            Some(proxy) => self.tunnels.open(self.dial(&proxy.server).await?, proxy, to).await?,
         };
         if !to.is_tls() {
-            return Ok((Stream::Clear(stream), None));
+            return Ok((stream, None));
         }
-        let name = ServerName::try_from(to.host().to_owned())
-            .map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
-        let tls =
-            self.tls.get().map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
-        let stream = tls.connect(name, stream).await;
-        let stream = stream.map_err(|error| not_sent(kind_of_tls(&error), to).caused_by(error))?;
+        let stream = encrypt(&self.tls, stream, to).await?;
         let version = match stream.get_ref().1.alpn_protocol() {
             Some(b"h2") => HttpVersion::Http2,
             _ => HttpVersion::Http1,
@@ -100,6 +96,19 @@ impl Connector {
     }
 }
 
+/// Encrypts a connection to a server or proxy.
+pub(super) async fn encrypt(
+    tls: &LazyTls,
+    stream: Stream,
+    to: &Authority,
+) -> Result<TlsStream<Stream>, TransportError> {
+    let name = ServerName::try_from(to.host().to_owned())
+        .map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
+    let tls = tls.get().map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
+    let stream = tls.connect(name, stream).await;
+    stream.map_err(|error| not_sent(kind_of_tls(&error), to).caused_by(error))
+}
+
 /// A certificate that fails is one thing; a peer that does not speak TLS at all is another.
 fn kind_of_tls(error: &std::io::Error) -> TransportErrorKind {
     match error.get_ref().and_then(|source| source.downcast_ref::<rustls::Error>()) {
@@ -112,31 +121,8 @@ fn kind_of_tls(error: &std::io::Error) -> TransportErrorKind {
     }
 }
 
-fn not_sent(kind: TransportErrorKind, to: &Authority) -> TransportError {
+pub(super) fn not_sent(kind: TransportErrorKind, to: &Authority) -> TransportError {
     TransportError::new(kind, RequestSentStatus::NotSent, Arc::clone(to.shown()))
-}
-
-/// Asks a proxy for a way through.
-async fn tunnel(mut stream: TcpStream, to: &Authority) -> Result<TcpStream, TransportError> {
-    const MOST: usize = 8 * 1024;
-    let refused = |detail: String| not_sent(TransportErrorKind::Proxy, to).caused_by(detail);
-    let target = format!("{}:{}", to.host(), to.port());
-    let request = format!("CONNECT {target} HTTP/1.1\r\nhost: {target}\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.map_err(|error| refused(error.to_string()))?;
-    let mut answer = Vec::new();
-    // A byte at a time: whatever follows the blank line belongs to the tunnel.
-    while !answer.ends_with(b"\r\n\r\n") {
-        match stream.read_u8().await {
-            Ok(byte) if answer.len() < MOST => answer.push(byte),
-            Ok(_) => return Err(refused("its answer is too long".to_owned())),
-            Err(error) => return Err(refused(error.to_string())),
-        }
-    }
-    let status = String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned();
-    match status.split_whitespace().nth(1) {
-        Some("200") => Ok(stream),
-        _ => Err(refused(status)),
-    }
 }
 
 impl AsyncRead for Stream {

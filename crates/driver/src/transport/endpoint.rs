@@ -49,6 +49,9 @@ impl Authority {
             Some("http") => false,
             _ => return Err(invalid("is neither http:// nor https://")),
         };
+        if authority.port_u16().is_none() && authority.as_str() != authority.host() {
+            return Err(invalid("has a port that is none"));
+        }
         let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
         Ok(Self::new(is_tls, authority.host(), port))
     }
@@ -117,6 +120,7 @@ mod tests {
             ("https://[::1]:9", Ok(("::1", 9, true))),
             ("localhost:8081", Err("is neither")),
             ("ftp://a", Err("is neither")),
+            ("http://a:99999", Err("has a port that is none")),
             ("/dbs", Err("has no host")),
         ] {
             let found = Authority::of(&url.parse().unwrap());

@@ -18,8 +18,11 @@ pub enum TransportErrorKind {
     Certificate,
     /// The peer does not speak TLS, or only speaks TLS. Never retried.
     WrongScheme,
-    /// The proxy refused. Never retried.
+    /// The proxy does not lead to the server: it refused, failed, or does not speak HTTP. Retried in another region,
+    /// as the proxy may lead there.
     Proxy,
+    /// The proxy wants a user name and password, or others than it was given. Never retried.
+    ProxyAuthentication,
     /// The connection was closed or reset. Retried on another connection where that is safe.
     Disconnected,
     /// The peer speaks another version of HTTP than it did. Asked anew, and retried where that is safe.
@@ -39,11 +42,12 @@ impl TransportErrorKind {
             Self::Unresolved
             | Self::Unreachable
             | Self::ConnectTimeout
+            | Self::Proxy
             | Self::Disconnected
             | Self::OtherVersion
             | Self::Protocol
             | Self::Timeout => true,
-            Self::Certificate | Self::WrongScheme | Self::Proxy | Self::TooLarge => false,
+            Self::Certificate | Self::WrongScheme | Self::ProxyAuthentication | Self::TooLarge => false,
         }
     }
 
@@ -57,6 +61,7 @@ impl TransportErrorKind {
             | Self::Certificate
             | Self::WrongScheme
             | Self::Proxy
+            | Self::ProxyAuthentication
             | Self::Disconnected
             | Self::OtherVersion
             | Self::Protocol
@@ -73,6 +78,7 @@ impl TransportErrorKind {
             Self::Certificate => "certificate",
             Self::WrongScheme => "wrong_scheme",
             Self::Proxy => "proxy",
+            Self::ProxyAuthentication => "proxy_authentication",
             Self::Disconnected => "disconnected",
             Self::OtherVersion => "other_version",
             Self::Protocol => "protocol",
@@ -92,7 +98,14 @@ impl TransportErrorKind {
                 "add its issuer to the trusted roots, or renew the certificate",
             ),
             Self::WrongScheme => ("answered in the other scheme", "swap http:// and https://"),
-            Self::Proxy => ("was refused by the proxy", "check the proxy's address and rules"),
+            Self::Proxy => (
+                "cannot be reached through the proxy",
+                "check the proxy's address and rules; other regions are tried",
+            ),
+            Self::ProxyAuthentication => (
+                "is behind a proxy that wants another user name and password",
+                "set them by `proxy_credentials` of the runtime's builder, or in the variable that names the proxy",
+            ),
             Self::Disconnected => ("closed the connection", "try again"),
             Self::OtherVersion => ("no longer speaks the version of HTTP that it did", "try again"),
             Self::Protocol => ("broke the HTTP protocol", "check that it is a Cosmos DB endpoint"),

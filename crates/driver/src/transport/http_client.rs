@@ -15,9 +15,12 @@ use cosmonaut_policy::RequestSentStatus;
 use http::{Request, Response};
 
 use super::connector::HttpVersion;
-use super::endpoint::{Authority, InvalidEndpoint};
+use super::endpoint::Authority;
 use super::error::TransportError;
+use super::proxy::ProxyRoute;
+use super::proxy_variables::ProxySources;
 use super::tls::Trust;
+use crate::error::Error;
 
 /// A future on the heap.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -86,8 +89,8 @@ pub struct HttpClientConfig {
     pub pool_max_idle_per_host: usize,
     /// How many HTTP/1.1 connections there may be per server.
     pub pool_max_connections: usize,
-    /// The proxy, for `CONNECT`.
-    pub proxy: Option<Authority>,
+    /// Which proxy leads to a server.
+    pub proxy: ProxyRoute,
     /// The address that connections are made from.
     pub local_address: Option<IpAddr>,
     /// What is trusted.
@@ -108,7 +111,7 @@ impl Default for HttpClientConfig {
             pool_idle_timeout: Duration::from_secs(60),
             pool_max_idle_per_host: 100,
             pool_max_connections: 1000,
-            proxy: None,
+            proxy: ProxyRoute::Direct,
             local_address: None,
             trust: Trust::default(),
             protocol: HttpProtocol::Negotiated,
@@ -123,10 +126,11 @@ impl HttpClientConfig {
     ///
     /// # Errors
     /// A proxy that is no server.
-    pub fn from_options(
+    pub(crate) fn from_options(
         options: &ConnectionOptionsView<'_>,
         mut trust: Trust,
-    ) -> Result<Self, InvalidEndpoint> {
+        proxies: &ProxySources,
+    ) -> Result<Self, Error> {
         let pool = options.connection_pool();
         trust.accept_invalid |= options.accept_invalid_certs();
         Ok(Self {
@@ -135,7 +139,7 @@ impl HttpClientConfig {
             pool_idle_timeout: pool.idle_timeout(),
             pool_max_idle_per_host: pool.max_idle_per_host(),
             pool_max_connections: pool.max_connections(),
-            proxy: options.proxy().map(|proxy| Authority::of(proxy.as_uri())).transpose()?,
+            proxy: proxies.route(options)?,
             local_address: options.local_address(),
             trust,
             protocol: options.http_protocol(),

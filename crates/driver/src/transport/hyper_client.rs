@@ -20,6 +20,7 @@ use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory, SendProgress};
 use super::hyper_error::{failed, not_answered, not_sent};
 use super::negotiate;
+use super::proxy::Tunnels;
 use super::tls::LazyTls;
 use crate::platform::{Platform, Task};
 
@@ -47,7 +48,7 @@ impl HyperClientFactory {
             timeout: config.connect_timeout,
             keepalive: config.tcp_keepalive,
             local_address: config.local_address,
-            proxy: config.proxy.clone(),
+            tunnels: Tunnels::new(config.proxy.clone(), config.trust.clone())?,
             tls: LazyTls::new(config.trust.clone(), config.protocol != HttpProtocol::Http1)?,
         };
         Ok(Self { shared: Arc::new(Shared { connector, config, platform }) })

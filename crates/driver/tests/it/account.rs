@@ -55,7 +55,7 @@ async fn a_host_that_is_not_there_is_named() {
     emulator.shutdown().await;
     let error = failure_at(&url).await;
     assert_eq!(error.kind(), ErrorKind::Transport(TransportErrorKind::Unreachable), "{error}");
-    let error = failure_at("http://no-such-host.invalid:8081").await;
+    let error = failure_at("https://no-such-host.invalid:8081").await;
     assert_eq!(error.kind(), ErrorKind::Transport(TransportErrorKind::Unresolved), "{error}");
 }
 

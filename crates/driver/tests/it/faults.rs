@@ -5,8 +5,9 @@ use std::time::Duration;
 use cosmonaut_driver::fault_injection::{
     FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
 };
-use cosmonaut_driver::{CosmosDriverRuntime, Credential, ErrorKind, OperationType};
-use cosmonaut_wire::CosmosStatus;
+use cosmonaut_driver::{CosmosDriver, CosmosDriverRuntime, Credential, ErrorKind, OperationType};
+use cosmonaut_emulator::Emulator;
+use cosmonaut_wire::{CosmosStatus, ResourcePath, ResourceType};
 use http::StatusCode;
 use serde_json::json;
 
@@ -14,16 +15,21 @@ use crate::harness::{Bench, emulator, no_environment};
 
 async fn bench(faults: &FaultInjector) -> Bench {
     let emulator = emulator(false).await;
+    let driver = driver_of(&emulator, faults);
+    let bench = Bench { emulator, driver };
+    bench.make_container().await;
+    bench
+}
+
+/// A driver that knows nothing yet, and meets these faults.
+fn driver_of(emulator: &Emulator, faults: &FaultInjector) -> CosmosDriver {
     let runtime = CosmosDriverRuntime::builder()
         .environment(&no_environment)
         .fault_injection(faults.clone())
         .build()
         .unwrap();
     let key = Credential::master_key(emulator.key()).unwrap();
-    let driver = runtime.create_driver(emulator.url(), key, Default::default()).unwrap();
-    let bench = Bench { emulator, driver };
-    bench.make_container().await;
-    bench
+    runtime.create_driver(emulator.url(), key, Default::default()).unwrap()
 }
 
 fn once(operation: OperationType, result: FaultInjectionResult) -> FaultInjectionRule {
@@ -94,4 +100,36 @@ async fn a_fault_on_one_connection_is_answered_over_another() {
     let attempts = response.diagnostics().attempts();
     assert_eq!(attempts.iter().map(|attempt| attempt.shard).collect::<Vec<_>>(), [Some(1), Some(2)]);
     assert_eq!(faults.hits("bad shard"), Some(1));
+}
+
+#[tokio::test]
+async fn what_the_driver_reads_for_its_own_sake_can_be_singled_out() {
+    let bench = bench(&FaultInjector::new()).await;
+    bench.create_item("1", "a").await;
+    let container = ResourcePath::parse("/dbs/d/colls/c").unwrap();
+    // Whether the account, the container, its partitions and the database can be read.
+    for (resource, expected) in [
+        (ResourceType::DatabaseAccount, [false, false, false, false]),
+        (ResourceType::Container, [true, false, false, true]),
+        (ResourceType::PartitionKeyRange, [true, true, false, true]),
+        (ResourceType::Database, [true, true, true, false]),
+        (ResourceType::Document, [true, true, true, true]),
+    ] {
+        let faults = FaultInjector::new();
+        let condition = FaultInjectionCondition { resource: Some(resource), ..Default::default() };
+        let status = CosmosStatus::new(StatusCode::FORBIDDEN, 5300);
+        let refuse = FaultInjectionResult::Status { status, retry_after: None };
+        faults.set(FaultInjectionRule::new("refused", refuse).when(condition));
+        let driver = driver_of(&bench.emulator, &faults);
+        let database = crate::harness::operation(OperationType::Read, "/dbs/d");
+        let read = [
+            driver.account().await.is_ok(),
+            driver.container(&container).await.is_ok(),
+            driver.partitions(&container, false).await.is_ok(),
+            driver.execute_operation(&database, &Default::default()).await.is_ok(),
+        ];
+        assert_eq!(read, expected, "{resource:?}");
+        faults.clear();
+        driver.partitions(&container, false).await.unwrap();
+    }
 }

@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
 mod account;
+mod background;
 mod broken;
 mod budget;
+mod clear_text;
 mod cold_start;
 mod deadlines;
 mod failover;
@@ -16,6 +18,7 @@ mod hedging;
 mod identity;
 mod merges;
 mod operations;
+mod options;
 mod peer;
 mod proxy;
 mod regions;

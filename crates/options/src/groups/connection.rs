@@ -33,12 +33,22 @@ pub struct ConnectionOptions {
     #[option(env = "AZURE_COSMOS_PROXY")]
     pub proxy: Option<ProxyUri>,
 
+    /// Whether a proxy is taken from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, unless `proxy` names
+    /// one. A user name and password in these variables are used, and never shown.
+    #[option(env = "AZURE_COSMOS_PROXY_FROM_ENVIRONMENT", default = false)]
+    pub proxy_from_environment: Option<bool>,
+
     /// The local address to connect from.
     pub local_address: Option<IpAddr>,
 
     /// Whether a server's certificate may be invalid. For local emulators only, so no variable turns it on.
     #[option(default = false)]
     pub accept_invalid_certs: Option<bool>,
+
+    /// Whether `http://` may lead to a public host. Loopback and private addresses and local names need no
+    /// permission. For a protected network only, so no variable turns it on; tokens are never sent that way.
+    #[option(default = false)]
+    pub allow_clear_text: Option<bool>,
 
     /// Whether data-plane requests go to the account's thin-client endpoints. The driver does not speak their
     /// protocol yet, and refuses to start if this is set.

@@ -5,6 +5,7 @@ mod derive_errors;
 mod environment;
 mod explain;
 mod layering;
+mod variables;
 
 use std::collections::HashMap;
 use std::ffi::OsString;

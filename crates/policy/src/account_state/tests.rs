@@ -107,3 +107,24 @@ fn a_single_write_account_writes_in_one_region() {
     assert_eq!(testing::account(3, false).preferred_write_endpoints(), [endpoint(0)]);
     assert_eq!(testing::account(3, true).preferred_write_endpoints().len(), 3);
 }
+
+#[test]
+fn an_account_that_names_a_public_endpoint_in_clear_text_is_refused() {
+    let own = || CosmosEndpoint::global("https://shop.example").unwrap();
+    let open = ClearTextRule { allow_public: true, sends_tokens: false };
+    for (read, write, rule, expected) in [
+        ("https://west.example", "https://west.example", ClearTextRule::default(), true),
+        ("http://west.test", "http://west.test", ClearTextRule::default(), true),
+        ("http://west.example", "https://west.example", ClearTextRule::default(), false),
+        ("https://west.example", "http://west.example", ClearTextRule::default(), false),
+        ("http://west.example", "http://west.example", open, true),
+        ("http://west.example", "http://west.example", ClearTextRule { sends_tokens: true, ..open }, false),
+    ] {
+        let mut properties = testing::properties(1, false);
+        properties.readable_locations = vec![AccountLocation::new("West US", read)];
+        properties.writable_locations = vec![AccountLocation::new("West US", write)];
+        let config = AccountConfig { clear_text: rule, ..AccountConfig::default() };
+        let found = build_account_endpoint_state(&properties, &config, own());
+        assert_eq!(found.is_ok(), expected, "{read}, {write}, {rule:?}");
+    }
+}

@@ -21,10 +21,12 @@
 //! | is the try repeated on the spot? | [`evaluate_transport_retry`] |
 //! | what does the operation do next? | [`evaluate_transport_result`] |
 //! | what has been learnt? | [`LocationSnapshot::after`] |
+//! | is it worth a report? | [`diagnostics_reason`], [`DiagnosticsRate::admit`] |
 
 mod account_state;
 mod backoff;
 mod deadline;
+mod diagnostics;
 mod endpoint;
 mod evaluate;
 mod hedging;
@@ -50,6 +52,10 @@ pub use account_state::{
     mark_endpoint_unavailable, refresh_account_endpoint_state,
 };
 pub use deadline::{Deadline, MIN_ATTEMPT_TIMEOUT, attempt_timeout};
+pub use diagnostics::{
+    DiagnosticsAdmission, DiagnosticsRate, DiagnosticsReason, DiagnosticsThresholds, OperationEnding,
+    OperationSummary, diagnostics_reason,
+};
 pub use endpoint::{CosmosEndpoint, EndpointError, EndpointKind};
 pub use evaluate::{
     AbortKind, Attempt, OperationAction, RetryLimits, StaleCache, StatusClass, evaluate_transport_result,
@@ -62,7 +68,7 @@ pub use latency::{LATENCY_BUCKETS, LatencyWindow, ObservedLatency, latency_bucke
 pub use location::{Effects, LocationEffect, LocationSnapshot};
 pub use moment::Moment;
 pub use operation::{
-    CosmosOperation, LatencyKind, OperationType, PartitionId, PartitionTarget, Precondition,
+    CosmosOperation, LatencyKind, OperationType, PartitionId, PartitionTarget, Precondition, operation_name,
 };
 pub use partition_state::{
     FailoverMechanism, MAX_TRACKED_PARTITIONS, PROBE_LIFETIME, PartitionEndpointState,

@@ -29,6 +29,8 @@ pub struct AttemptDiagnostics {
     pub outcome: AttemptOutcome,
     /// What it cost, in request units.
     pub request_charge: f64,
+    /// How many bytes the body of the answer had.
+    pub response_bytes: usize,
     /// How long the service says it took.
     pub service_latency: Option<HeaderValue>,
     /// What the driver did next, and so why.

@@ -117,6 +117,7 @@ fn cancelled(leg: &Leg<'_>, started: Moment, latency: Duration) -> AttemptDiagno
         latency,
         outcome: AttemptOutcome::Cancelled,
         request_charge: 0.0,
+        response_bytes: 0,
         service_latency: None,
         next: NextStep::Done,
     }

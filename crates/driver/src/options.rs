@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use cosmonaut_options::{
     ConnectionOptionsView, CosmosAccountOptionsView, CosmosClientOptions, CosmosRuntimeOptions,
-    EnvironmentOptions, HedgingOptions, HedgingOptionsView, OptionErrors, RegionOptionsView, RequestOptions,
-    RequestOptionsView, RetryOptionsView,
+    DiagnosticsOptions, DiagnosticsOptionsView, EnvironmentOptions, HedgingOptions, HedgingOptionsView,
+    OptionErrors, RegionOptionsView, RequestOptions, RequestOptionsView, RetryOptionsView,
 };
 use cosmonaut_wire::SessionToken;
 
@@ -18,8 +18,13 @@ pub struct OperationOptions {
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
+    /// When a diagnostics handler hears of the operation.
+    pub diagnostics: DiagnosticsOptions,
     /// The session to continue, instead of the driver's own.
     pub session_token: Option<SessionToken>,
+    /// What the operation is called in spans, metrics and reports, where the caller knows better than its type
+    /// and resource say: `read_many_items` and not `query_items`.
+    pub operation_name: Option<&'static str>,
 }
 
 /// What was set at the layers below the operation.
@@ -59,6 +64,11 @@ impl LayeredOptions {
     pub(crate) fn request<'a>(&'a self, operation: &'a OperationOptions) -> RequestOptionsView<'a> {
         let Self { environment, runtime, account } = self;
         RequestOptionsView::new(&environment.request, &runtime.request, &account.request, &operation.request)
+    }
+
+    pub(crate) fn diagnostics<'a>(&'a self, operation: &'a OperationOptions) -> DiagnosticsOptionsView<'a> {
+        let Self { runtime, account, .. } = self;
+        DiagnosticsOptionsView::new(&runtime.diagnostics, &account.diagnostics, &operation.diagnostics)
     }
 
     pub(crate) fn hedging<'a>(&'a self, operation: &'a OperationOptions) -> HedgingOptionsView<'a> {

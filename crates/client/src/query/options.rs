@@ -1,7 +1,7 @@
 //! Options of a query.
 
 use cosmonaut_driver::OperationOptions;
-use cosmonaut_options::{HedgingOptions, RequestOptions};
+use cosmonaut_options::{DiagnosticsOptions, HedgingOptions, RequestOptions};
 use cosmonaut_wire::SessionToken;
 
 use crate::{Error, ErrorKind, Result};
@@ -23,6 +23,8 @@ pub struct QueryOptions {
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
+    /// When a diagnostics handler hears of a page.
+    pub diagnostics: DiagnosticsOptions,
     /// The session to continue, instead of the client's own.
     pub session_token: Option<SessionToken>,
     /// How many rows a page has at most; 1000 if nothing is said. It may have fewer although there are more.
@@ -77,7 +79,9 @@ impl QueryOptions {
         OperationOptions {
             request: self.request.clone(),
             hedging: self.hedging.clone(),
+            diagnostics: self.diagnostics.clone(),
             session_token: self.session_token.clone(),
+            operation_name: None,
         }
     }
 }

@@ -19,6 +19,9 @@ use crate::race::{Either, race};
 use crate::response::CosmosResponse;
 use crate::session::SessionStore;
 use crate::tasks::BackgroundTaskManager;
+use crate::telemetry::DiagnosticsReporter;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::OperationTelemetry;
 use crate::transport::BoxFuture;
 
 /// What all operations on one account share.
@@ -37,6 +40,10 @@ pub(crate) struct DriverCore {
     pub(crate) sessions: SessionStore,
     pub(crate) latencies: LatencyBook,
     pub(crate) limits: RetryLimits,
+    /// Shared by the drivers of a runtime; `None` if nobody wants to hear of operations.
+    pub(crate) reporter: Option<Arc<DiagnosticsReporter>>,
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) telemetry: Option<OperationTelemetry>,
     /// Held by the driver alone, so that tasks which hold this do not keep themselves alive.
     pub(crate) tasks: Weak<BackgroundTaskManager>,
     /// Endpoints that are being tried.

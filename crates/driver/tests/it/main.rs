@@ -15,8 +15,13 @@ mod operations;
 mod peer;
 mod proxy;
 mod regions;
+mod reports;
 mod scripted;
 mod sessions;
 mod shards;
+#[cfg(feature = "tracing")]
+mod spans;
 mod splits;
+#[cfg(feature = "opentelemetry")]
+mod telemetry;
 mod throttling;

@@ -12,7 +12,8 @@ use cosmonaut_driver::transport::{
     TransportError, TransportErrorKind,
 };
 use cosmonaut_driver::{
-    CosmosDriver, CosmosDriverRuntime, CosmosOperation, CosmosResponse, Credential, Error, OperationOptions,
+    CosmosDriver, CosmosDriverRuntime, CosmosDriverRuntimeBuilder, CosmosOperation, CosmosResponse,
+    Credential, Error, OperationOptions,
 };
 use cosmonaut_options::CosmosClientOptions;
 use cosmonaut_policy::Moment;
@@ -129,14 +130,25 @@ impl Network {
         std::mem::take(&mut self.calls.lock().unwrap())
     }
 
-    /// A driver on this network.
-    pub(crate) fn driver(self: &Arc<Self>, options: CosmosClientOptions) -> CosmosDriver {
-        let runtime = CosmosDriverRuntime::builder()
+    /// What a runtime on this network is built from.
+    pub(crate) fn runtime(self: &Arc<Self>) -> CosmosDriverRuntimeBuilder {
+        CosmosDriverRuntime::builder()
             .environment(&no_environment)
             .platform(VirtualPlatform::new())
             .http_client_factory(Arc::new(Factory(Arc::clone(self))))
-            .build()
-            .unwrap();
+    }
+
+    /// A driver on this network.
+    pub(crate) fn driver(self: &Arc<Self>, options: CosmosClientOptions) -> CosmosDriver {
+        Self::driver_of(self.runtime(), options)
+    }
+
+    /// A driver of a runtime on a network.
+    pub(crate) fn driver_of(
+        runtime: CosmosDriverRuntimeBuilder,
+        options: CosmosClientOptions,
+    ) -> CosmosDriver {
+        let runtime = runtime.build().unwrap();
         let key = Credential::master_key(EMULATOR_KEY).unwrap();
         runtime.create_driver("http://global.test", key, options).unwrap()
     }

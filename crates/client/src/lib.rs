@@ -50,10 +50,8 @@
 //! let client = CosmosClient::new(endpoint, key, None)?;
 //! ```
 //!
-//! Samplers see an operation's first attributes and meters see every operation, so an operation makes a few
-//! short strings for them even if no provider is set; `OpenTelemetry::off()` spares that too. The feature
-//! `tracing` has the operations' spans alone, for applications that collect those of `tracing`; an application
-//! that bridges `tracing` to OpenTelemetry uses one of both.
+//! The feature `tracing` has the operations' spans alone, for applications that collect those of `tracing`; an
+//! application that bridges `tracing` to OpenTelemetry takes one of the two.
 //!
 //! Without any feature, a [`DiagnosticsHandler`] hears of operations that failed, were slow, expensive or large:
 //!

@@ -8,7 +8,7 @@ use cosmonaut_wire::{ConsistencyLevel, CosmosStatus, ResourceType, headers};
 use http::StatusCode;
 
 use super::Observed;
-use crate::diagnostics::DiagnosticsContext;
+use crate::diagnostics::{AttemptDiagnostics, DiagnosticsContext};
 use crate::error::{Error, ErrorKind};
 use crate::response::CosmosResponse;
 
@@ -115,11 +115,15 @@ impl<'a> Ending<'a> {
         }
     }
 
+    /// Every attempt, in the order in which they were begun.
+    pub(super) fn attempts(&self) -> &'a [AttemptDiagnostics] {
+        self.diagnostics.map_or(&[], DiagnosticsContext::attempts)
+    }
+
     /// Each region once, in the order in which they were first asked.
     pub(super) fn regions(&self) -> Vec<&'a str> {
-        let attempts = self.diagnostics.map_or(&[][..], DiagnosticsContext::attempts);
         let mut regions: Vec<&str> = Vec::new();
-        for region in attempts.iter().filter_map(|attempt| attempt.endpoint.region()) {
+        for region in self.attempts().iter().filter_map(|attempt| attempt.endpoint.region()) {
             if !regions.contains(&region.as_str()) {
                 regions.push(region.as_str());
             }

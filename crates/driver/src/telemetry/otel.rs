@@ -9,7 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::global::{self, BoxedTracer, ObjectSafeTracerProvider};
 use opentelemetry::metrics::MeterProvider;
-use opentelemetry::trace::{Span as _, SpanBuilder, SpanKind, Status, TraceContextExt as _, Tracer as _};
+use opentelemetry::trace::{
+    Span as _, SpanBuilder, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId,
+    TraceState, Tracer as _,
+};
 use opentelemetry::{Context, InstrumentationScope, KeyValue};
 
 use super::Observed;
@@ -24,7 +27,7 @@ use crate::transport::BoxFuture;
 /// Where spans and metrics go, and which there are.
 ///
 /// By default they go to the global providers as these are when a client is made. A provider that is set
-/// later is not seen by that client.
+/// later is not seen by that client. Where no provider is set, nothing is computed.
 ///
 /// ```
 /// use cosmonaut_driver::{CosmosDriverRuntime, OpenTelemetry};
@@ -70,19 +73,22 @@ impl OpenTelemetry {
         self
     }
 
-    fn tracer(&self) -> BoxedTracer {
+    /// `None` if there is no provider.
+    fn tracer(&self) -> Option<BoxedTracer> {
         match &self.tracers {
-            Some(provider) => BoxedTracer::new(provider.boxed_tracer(scope())),
-            None => global::tracer_with_scope(scope()),
+            Some(provider) => Some(BoxedTracer::new(provider.boxed_tracer(scope()))),
+            None => Some(global::tracer_with_scope(scope())).filter(makes_spans),
         }
     }
 
-    fn instruments(&self) -> Instruments {
-        let meter = match &self.meters {
-            Some(provider) => provider.meter_with_scope(scope()),
-            None => global::meter_with_scope(scope()),
+    /// `None` if there is no provider.
+    fn instruments(&self) -> Option<Instruments> {
+        let provider = match &self.meters {
+            Some(provider) => Arc::clone(provider),
+            // The provider that stands for none has no state, and so nothing to keep a measurement in.
+            None => Some(global::meter_provider()).filter(|provider| size_of_val(&**provider) > 0)?,
         };
-        Instruments::new(&meter, self.with_request_metrics)
+        Some(Instruments::new(&provider.meter_with_scope(scope()), self.with_request_metrics))
     }
 }
 
@@ -99,20 +105,34 @@ fn scope() -> InstrumentationScope {
     InstrumentationScope::builder("cosmonaut").with_version(env!("CARGO_PKG_VERSION")).build()
 }
 
+/// Whether a tracer is more than the one that stands for none, which hands on the span that it is given as
+/// parent. A real one makes no span of this, as telemetry is suppressed in the context.
+fn makes_spans(tracer: &BoxedTracer) -> bool {
+    let id = SpanId::from(1);
+    let parent = SpanContext::new(TraceId::from(1), id, TraceFlags::NOT_SAMPLED, true, TraceState::NONE);
+    let context = Context::new().with_remote_span_context(parent).with_telemetry_suppressed();
+    let span = tracer.build_with_context(SpanBuilder::from_name("probe"), &context);
+    span.is_recording() || span.span_context().span_id() != id
+}
+
 /// The tracer and the instruments of one driver, made once.
 pub(crate) struct OperationTelemetry {
-    tracer: BoxedTracer,
-    instruments: Instruments,
+    tracer: Option<BoxedTracer>,
+    instruments: Option<Instruments>,
     client_id: Arc<str>,
     user_agent: Arc<str>,
 }
 
 impl OperationTelemetry {
-    /// For a driver that names itself so; `None` if telemetry is off.
+    /// For a driver that names itself so; `None` if telemetry is off, or goes nowhere.
     pub(crate) fn new(settings: &OpenTelemetry, client_id: u64, user_agent: &str) -> Option<Self> {
-        (!settings.is_off).then(|| Self {
-            tracer: settings.tracer(),
-            instruments: settings.instruments(),
+        if settings.is_off {
+            return None;
+        }
+        let (tracer, instruments) = (settings.tracer(), settings.instruments());
+        (tracer.is_some() || instruments.is_some()).then(|| Self {
+            tracer,
+            instruments,
             client_id: format!("{client_id:016x}").into(),
             user_agent: user_agent.into(),
         })
@@ -120,9 +140,7 @@ impl OperationTelemetry {
 
     /// The span of an operation, if there is one.
     fn begin(&self, observed: &Observed<'_>, subject: &Subject<'_>) -> Option<Begun> {
-        if Context::is_current_telemetry_suppressed() {
-            return None;
-        }
+        let tracer = self.tracer.as_ref().filter(|_| !Context::is_current_telemetry_suppressed())?;
         let at = begun_at(observed);
         let mut attributes = keys::subject(subject);
         attributes.extend([
@@ -135,64 +153,60 @@ impl OperationTelemetry {
             .with_start_time(at)
             .with_attributes(attributes);
         let parent = Context::current();
-        let span = self.tracer.build_with_context(builder, &parent);
+        let span = tracer.build_with_context(builder, &parent);
         // A span that is not recorded still tells the spans below it not to be.
         span.span_context().is_valid().then(|| Begun { context: parent.with_span(span), at })
     }
 
-    /// Counts an operation that has ended, and ends its span.
-    fn end(&self, observed: &Observed<'_>, subject: &Subject<'_>, ending: &Ending<'_>, span: Option<&Begun>) {
-        let ended = keys::ending(ending);
-        let mut attributes = keys::subject(subject);
-        if self.instruments.counts_requests() {
-            self.record_requests(observed, ending, &attributes);
-        }
-        if let Some(begun) = span {
-            self.end_span(observed, ending, begun, ended.clone());
-        }
-        attributes.extend(ended);
-        self.instruments.record(ending, &attributes);
-    }
-
-    fn end_span(&self, observed: &Observed<'_>, ending: &Ending<'_>, begun: &Begun, ended: Vec<KeyValue>) {
+    /// Ends the span of an operation.
+    fn end(&self, observed: &Observed<'_>, ending: &Ending<'_>, begun: &Begun) {
         let span = begun.context.span();
         if !span.is_recording() {
             return;
         }
-        span.set_attributes(ended);
+        span.set_attributes(keys::ending(ending));
         span.set_attributes(keys::ending_of_span(observed, ending));
         if let Some(error_type) = &ending.error_type {
             span.set_status(Status::error(error_type.clone()));
         }
-        self.emit_requests(observed, ending, begun);
+        if let Some(tracer) = &self.tracer {
+            emit_requests(tracer, observed, ending, begun);
+        }
         span.end_with_timestamp(begun.at + ending.elapsed);
     }
 
-    /// A span for each attempt, below the operation's. Attempts are over by now, so their times are given.
-    fn emit_requests(&self, observed: &Observed<'_>, ending: &Ending<'_>, parent: &Begun) {
-        for attempt in ending.diagnostics.iter().flat_map(|diagnostics| diagnostics.attempts()) {
-            let started = parent.at + attempt.started.since(observed.started);
-            let mut attributes = keys::attempt(attempt);
-            attributes.extend(keys::attempt_of_span(attempt));
-            let builder = SpanBuilder::from_name("cosmosdb.request")
-                .with_kind(SpanKind::Client)
-                .with_start_time(started)
-                .with_attributes(attributes);
-            let mut span = self.tracer.build_with_context(builder, &parent.context);
-            if let Some(error_type) = keys::attempt_error(attempt) {
-                span.set_status(Status::error(error_type));
+    /// Counts an operation that has ended, and its attempts where those are counted.
+    fn count(&self, observed: &Observed<'_>, subject: &Subject<'_>, ending: &Ending<'_>) {
+        let Some(instruments) = &self.instruments else { return };
+        let mut attributes = keys::subject(subject);
+        if instruments.counts_requests() {
+            let request_bytes = observed.operation.body().len();
+            for attempt in ending.attempts() {
+                let mut attributes = attributes.clone();
+                attributes.extend(keys::attempt(attempt));
+                instruments.record_request(attempt, request_bytes, &attributes);
             }
-            span.end_with_timestamp(started + attempt.latency);
         }
+        attributes.extend(keys::ending(ending));
+        instruments.record(ending, &attributes);
     }
+}
 
-    fn record_requests(&self, observed: &Observed<'_>, ending: &Ending<'_>, attributes: &[KeyValue]) {
-        let request_bytes = observed.operation.body().len();
-        for attempt in ending.diagnostics.iter().flat_map(|diagnostics| diagnostics.attempts()) {
-            let mut attributes = attributes.to_vec();
-            attributes.extend(keys::attempt(attempt));
-            self.instruments.record_request(attempt, request_bytes, &attributes);
+/// A span for each attempt, below the operation's. Attempts are over by now, so their times are given.
+fn emit_requests(tracer: &BoxedTracer, observed: &Observed<'_>, ending: &Ending<'_>, parent: &Begun) {
+    for attempt in ending.attempts() {
+        let started = parent.at + attempt.started.since(observed.started);
+        let mut attributes = keys::attempt(attempt);
+        attributes.extend(keys::attempt_of_span(attempt));
+        let builder = SpanBuilder::from_name("cosmosdb.request")
+            .with_kind(SpanKind::Client)
+            .with_start_time(started)
+            .with_attributes(attributes);
+        let mut span = tracer.build_with_context(builder, &parent.context);
+        if let Some(error_type) = keys::attempt_error(attempt) {
+            span.set_status(Status::error(error_type));
         }
+        span.end_with_timestamp(started + attempt.latency);
     }
 }
 
@@ -226,7 +240,11 @@ pub(super) fn within<'a>(
             Some(begun) => run.with_context(begun.context.clone()).await,
             None => run.await,
         };
-        telemetry.end(&observed, &subject, &Ending::of(&observed, &result), span.as_ref());
+        let ending = Ending::of(&observed, &result);
+        if let Some(begun) = &span {
+            telemetry.end(&observed, &ending, begun);
+        }
+        telemetry.count(&observed, &subject, &ending);
         result
     })
 }
@@ -242,9 +260,9 @@ impl ActiveInstance {
     }
 
     fn count(&self, change: i64) {
-        if let Some(telemetry) = &self.0.telemetry {
-            let endpoint = self.0.location.default_endpoint();
-            telemetry.instruments.count_instance(change, &keys::server(endpoint));
+        let instruments = self.0.telemetry.as_ref().and_then(|telemetry| telemetry.instruments.as_ref());
+        if let Some(instruments) = instruments {
+            instruments.count_instance(change, &keys::server(self.0.location.default_endpoint()));
         }
     }
 }

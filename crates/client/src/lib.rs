@@ -36,6 +36,40 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Watching it
+//!
+//! With the feature `opentelemetry`, each operation is a span with one span per attempt, and durations, request
+//! charges, rows and clients are metrics, all by the OpenTelemetry conventions. They go to the global providers,
+//! which are set before the client is made, or to those of `OpenTelemetry`:
+//!
+//! ```ignore
+//! // cosmonaut = { version = "0.1", features = ["opentelemetry"] }
+//! opentelemetry::global::set_tracer_provider(tracers.clone());
+//! opentelemetry::global::set_meter_provider(meters.clone());
+//! let client = CosmosClient::new(endpoint, key, None)?;
+//! ```
+//!
+//! The feature `tracing` has the operations' spans alone, for applications that collect those of `tracing`; an
+//! application that bridges `tracing` to OpenTelemetry takes one of the two.
+//!
+//! Without any feature, a [`DiagnosticsHandler`] hears of operations that failed, were slow, expensive or large:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use cosmonaut::{CosmosDriverRuntime, DiagnosticsEvent, DiagnosticsHandler};
+//!
+//! struct Print;
+//!
+//! impl DiagnosticsHandler for Print {
+//!     fn handle(&self, event: &DiagnosticsEvent<'_>) {
+//!         println!("{:?} {}: {}", event.reason, event.operation_name, event.diagnostics);
+//!     }
+//! }
+//!
+//! let runtime = CosmosDriverRuntime::builder().diagnostics_handler(Arc::new(Print)).build()?;
+//! # Ok::<(), cosmonaut::Error>(())
+//! ```
 
 // From the account to its items.
 mod client;
@@ -70,12 +104,17 @@ pub use change_feed::{Change, ChangeFeed, ChangeFeedPage, ChangeFeedStart, Chang
 pub use client::CosmosClient;
 pub use connection_string::{ConnectionString, ConnectionStringError};
 pub use container::ContainerClient;
+#[cfg(feature = "tracing")]
+pub use cosmonaut_driver::LogDiagnostics;
+#[cfg(feature = "opentelemetry")]
+pub use cosmonaut_driver::OpenTelemetry;
 #[cfg(feature = "fault_injection")]
 pub use cosmonaut_driver::fault_injection;
 pub use cosmonaut_driver::transport::Trust;
 pub use cosmonaut_driver::{
     AccessToken, AttemptDiagnostics, AttemptOutcome, CosmosDriverRuntime, CosmosDriverRuntimeBuilder,
-    Credential, DiagnosticsContext, NextStep, TokenProvider, TokenRefused, TokenRequest,
+    Credential, DiagnosticsContext, DiagnosticsEvent, DiagnosticsHandler, DiagnosticsReason, NextStep,
+    TokenProvider, TokenRefused, TokenRequest,
 };
 pub use cosmonaut_wire::model;
 pub use cosmonaut_wire::model::{

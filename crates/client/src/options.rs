@@ -16,9 +16,9 @@ pub use crate::change_feed::ChangeFeedOptions;
 pub use crate::query::QueryOptions;
 pub use cosmonaut_options::{
     ConnectionOptions, ConnectionPoolOptions, CosmosAccountOptions, CosmosClientOptions,
-    CosmosRuntimeOptions, HedgingOptions, HedgingThreshold, HttpProtocol, ItemWriteOptions,
-    PartitionFailoverOptions, ProxyUri, RegionOptions, RequestOptions, RetryOptions, SessionRetryOptions,
-    ShardingOptions, ThrottlingRetryOptions,
+    CosmosRuntimeOptions, DiagnosticsOptions, HedgingOptions, HedgingThreshold, HttpProtocol,
+    ItemWriteOptions, PartitionFailoverOptions, ProxyUri, RegionOptions, RequestOptions, RetryLimitOptions,
+    RetryOptions, SessionRetryOptions, ShardingOptions, ThrottlingRetryOptions,
 };
 
 /// Options of a call on one item.
@@ -41,6 +41,10 @@ pub struct ItemOptions {
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
+    /// When a diagnostics handler hears of the call.
+    pub diagnostics: DiagnosticsOptions,
+    /// How often the call is retried, and for how long.
+    pub retry_limits: RetryLimitOptions,
     /// What only item writes carry; a read uses its session token and its `if_match_etag`.
     pub write: ItemWriteOptions,
     /// The version that the item must not have: a read of an item that still has it ends in
@@ -95,6 +99,10 @@ impl ItemOptions {
 pub struct BatchOptions {
     /// What any request may carry.
     pub request: RequestOptions,
+    /// When a diagnostics handler hears of the batch.
+    pub diagnostics: DiagnosticsOptions,
+    /// How often the batch is retried, and for how long.
+    pub retry_limits: RetryLimitOptions,
     /// The session to continue, instead of the client's own.
     pub session_token: Option<SessionToken>,
 }
@@ -111,6 +119,10 @@ pub struct ReadManyOptions {
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
+    /// When a diagnostics handler hears of the call.
+    pub diagnostics: DiagnosticsOptions,
+    /// How often the call is retried, and for how long.
+    pub retry_limits: RetryLimitOptions,
     /// The session to continue, instead of the client's own.
     pub session_token: Option<SessionToken>,
     /// How many requests are under way at once at most; 10 if nothing is said.

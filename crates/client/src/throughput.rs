@@ -62,7 +62,15 @@ impl<'a> Throughput<'a> {
         if let Some(header) = migration {
             operation = operation.with_header(header, HeaderValue::from_static("true"));
         }
-        resource("offer", run(self.driver, &operation, &self.options).await?)
+        let options = self.named("replace_container_throughput", "replace_database_throughput");
+        resource("offer", run(self.driver, &operation, &options).await?)
+    }
+
+    /// The options, with a name for what the caller does: offers are the service's word for it.
+    fn named(&self, of_container: &'static str, of_database: &'static str) -> OperationOptions {
+        let is_container = self.owner.kind() == ResourceType::Container;
+        let name = if is_container { of_container } else { of_database };
+        OperationOptions { operation_name: Some(name), ..self.options.clone() }
     }
 
     /// The offer, which the service finds by the resource id of what it is for.
@@ -73,7 +81,8 @@ impl<'a> Throughput<'a> {
         let operation =
             CosmosOperation::new(OperationType::Query, ResourcePath::top_feed(ResourceType::Offer)?)
                 .with_body(json_body(&query)?);
-        let response = run(self.driver, &operation, &self.options).await?;
+        let options = self.named("read_container_throughput", "read_database_throughput");
+        let response = run(self.driver, &operation, &options).await?;
         let found = FeedEnvelope::parse(ResourceType::Offer, response.body()).and_then(|page| {
             page.items.first().map(|offer| from_json("offer", offer.get().as_bytes())).transpose()
         });

@@ -25,13 +25,14 @@ mod response;
 mod runtime;
 mod session;
 mod tasks;
-#[cfg(feature = "tracing")]
 mod telemetry;
 pub mod transport;
 
 #[cfg(feature = "azure-core")]
 pub use azure::AzureHttpClientFactory;
-pub use cosmonaut_policy::{CosmosOperation, OperationType, PartitionId, PartitionTarget, Precondition};
+pub use cosmonaut_policy::{
+    CosmosOperation, DiagnosticsReason, OperationType, PartitionId, PartitionTarget, Precondition,
+};
 pub use credential::{
     AccessToken, Credential, CredentialError, CredentialErrorKind, TokenProvider, TokenRefused, TokenRequest,
 };
@@ -42,3 +43,8 @@ pub use options::OperationOptions;
 pub use response::CosmosResponse;
 pub use runtime::{CosmosDriverRuntime, CosmosDriverRuntimeBuilder};
 pub use tasks::{BackgroundTaskManager, TaskPanic, TaskPanics};
+#[cfg(feature = "tracing")]
+pub use telemetry::LogDiagnostics;
+#[cfg(feature = "opentelemetry")]
+pub use telemetry::OpenTelemetry;
+pub use telemetry::{DiagnosticsEvent, DiagnosticsHandler};

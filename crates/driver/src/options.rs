@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use cosmonaut_options::{
     ConnectionOptionsView, CosmosAccountOptionsView, CosmosClientOptions, CosmosRuntimeOptions,
-    EnvironmentOptions, HedgingOptions, HedgingOptionsView, OptionErrors, RegionOptionsView, RequestOptions,
-    RequestOptionsView, RetryLimitOptions, RetryLimitOptionsView, RetryOptionsView,
+    DiagnosticsOptions, DiagnosticsOptionsView, EnvironmentOptions, HedgingOptions, HedgingOptionsView,
+    OptionErrors, RegionOptionsView, RequestOptions, RequestOptionsView, RetryLimitOptions,
+    RetryLimitOptionsView, RetryOptionsView,
 };
 use cosmonaut_wire::SessionToken;
 
@@ -20,15 +21,22 @@ pub struct OperationOptions {
     pub hedging: HedgingOptions,
     /// How often it is retried, and for how long.
     pub retry_limits: RetryLimitOptions,
+    /// When a diagnostics handler hears of the operation.
+    pub diagnostics: DiagnosticsOptions,
     /// The session to continue, instead of the driver's own.
     pub session_token: Option<SessionToken>,
+    /// What the operation is called in spans, metrics and reports, where the caller knows better than its type
+    /// and resource say: `read_many_items` and not `query_items`.
+    pub operation_name: Option<&'static str>,
 }
 
 impl OperationOptions {
     /// Checks what is set. Costs nothing for what is not.
     pub(crate) fn validate(&self) -> Result<(), OptionErrors> {
         self.request.validate()?;
-        self.hedging.validate()
+        self.hedging.validate()?;
+        self.retry_limits.validate()?;
+        self.diagnostics.validate()
     }
 }
 
@@ -75,6 +83,11 @@ impl LayeredOptions {
         let Self { environment, runtime, account } = self;
         let layers = (&environment.retry_limits, &runtime.retry_limits, &account.retry_limits);
         RetryLimitOptionsView::new(layers.0, layers.1, layers.2, &operation.retry_limits)
+    }
+
+    pub(crate) fn diagnostics<'a>(&'a self, operation: &'a OperationOptions) -> DiagnosticsOptionsView<'a> {
+        let Self { runtime, account, .. } = self;
+        DiagnosticsOptionsView::new(&runtime.diagnostics, &account.diagnostics, &operation.diagnostics)
     }
 
     pub(crate) fn hedging<'a>(&'a self, operation: &'a OperationOptions) -> HedgingOptionsView<'a> {

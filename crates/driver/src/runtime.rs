@@ -31,6 +31,9 @@ use crate::pipeline::{LeftWrites, TransportPipeline};
 use crate::platform::{Platform, TokioPlatform};
 use crate::session::SessionStore;
 use crate::tasks::BackgroundTaskManager;
+use crate::telemetry::{DiagnosticsHandler, DiagnosticsReporter};
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::{OpenTelemetry, OperationTelemetry};
 use crate::transport::{
     AdaptiveTransport, HttpClientConfig, HttpClientFactory, HyperClientFactory, InvalidProxyUser,
     ProxyCredentials, ProxySources, ProxyVariables, Trust,
@@ -68,6 +71,9 @@ struct Inner {
     factory: Option<Arc<dyn HttpClientFactory>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
+    reporter: Option<Arc<DiagnosticsReporter>>,
+    #[cfg(feature = "opentelemetry")]
+    opentelemetry: OpenTelemetry,
     /// Drivers with the same connection options share connections.
     transports: Mutex<Vec<(TransportKey, Weak<AdaptiveTransport>)>>,
 }
@@ -143,6 +149,11 @@ impl CosmosDriverRuntime {
             user_agent: user_agent(options.account().application_name().map(String::as_str))?,
             limits: AttemptLimits { most: options.connection().request_timeout() },
         };
+        #[cfg(feature = "opentelemetry")]
+        let telemetry = {
+            let user_agent = transport.user_agent.to_str().unwrap_or(USER_AGENT);
+            OperationTelemetry::new(&self.0.opentelemetry, platform.random(), user_agent)
+        };
         let account = AccountConfig {
             regions: RegionPreferences::from_options(&options.regions()),
             clear_text,
@@ -168,6 +179,9 @@ impl CosmosDriverRuntime {
             left_writes: Arc::new(LeftWrites::default()),
             limits,
             throttling,
+            reporter: self.0.reporter.clone(),
+            #[cfg(feature = "opentelemetry")]
+            telemetry,
             tasks: Arc::downgrade(tasks),
             probing: Mutex::new(HashSet::new()),
             this: this.clone(),
@@ -270,6 +284,9 @@ pub struct CosmosDriverRuntimeBuilder {
     factory: Option<Arc<dyn HttpClientFactory>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
+    handler: Option<Arc<dyn DiagnosticsHandler>>,
+    #[cfg(feature = "opentelemetry")]
+    opentelemetry: OpenTelemetry,
 }
 
 impl CosmosDriverRuntimeBuilder {
@@ -317,6 +334,48 @@ impl CosmosDriverRuntimeBuilder {
         self
     }
 
+    /// Who hears of operations that failed, were slow, expensive or large. What counts as such is set by
+    /// [`DiagnosticsOptions`](cosmonaut_options::DiagnosticsOptions), for all accounts, one account or one
+    /// operation.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use cosmonaut_driver::{CosmosDriverRuntime, DiagnosticsEvent, DiagnosticsHandler};
+    ///
+    /// struct Print;
+    ///
+    /// impl DiagnosticsHandler for Print {
+    ///     fn handle(&self, event: &DiagnosticsEvent<'_>) {
+    ///         println!("{:?} {}: {}", event.reason, event.operation_name, event.diagnostics);
+    ///     }
+    /// }
+    ///
+    /// let runtime = CosmosDriverRuntime::builder().diagnostics_handler(Arc::new(Print)).build()?;
+    /// # Ok::<(), cosmonaut_driver::Error>(())
+    /// ```
+    pub fn diagnostics_handler(mut self, handler: Arc<dyn DiagnosticsHandler>) -> Self {
+        self.handler = Some(handler);
+        self
+    }
+
+    /// Where spans and metrics go, instead of to OpenTelemetry's global providers.
+    ///
+    /// ```
+    /// use cosmonaut_driver::{CosmosDriverRuntime, OpenTelemetry};
+    /// use opentelemetry_sdk::metrics::SdkMeterProvider;
+    /// use opentelemetry_sdk::trace::SdkTracerProvider;
+    ///
+    /// let (tracers, meters) = (SdkTracerProvider::default(), SdkMeterProvider::default());
+    /// let telemetry = OpenTelemetry::default().tracer_provider(tracers).meter_provider(meters);
+    /// let runtime = CosmosDriverRuntime::builder().opentelemetry(telemetry).build()?;
+    /// # Ok::<(), cosmonaut_driver::Error>(())
+    /// ```
+    #[cfg(feature = "opentelemetry")]
+    pub fn opentelemetry(mut self, telemetry: OpenTelemetry) -> Self {
+        self.opentelemetry = telemetry;
+        self
+    }
+
     /// Builds the runtime.
     ///
     /// # Errors
@@ -337,6 +396,9 @@ impl CosmosDriverRuntimeBuilder {
             factory: self.factory,
             #[cfg(feature = "fault_injection")]
             faults: self.faults,
+            reporter: self.handler.map(|handler| Arc::new(DiagnosticsReporter::new(handler))),
+            #[cfg(feature = "opentelemetry")]
+            opentelemetry: self.opentelemetry,
             transports: Mutex::new(Vec::new()),
         })))
     }

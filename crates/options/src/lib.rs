@@ -43,6 +43,7 @@ pub use groups::account::{CosmosAccountOptions, CosmosAccountOptionsView};
 pub use groups::connection::{
     ConnectionOptions, ConnectionOptionsView, ConnectionPoolOptions, ConnectionPoolOptionsView,
 };
+pub use groups::diagnostics::{DiagnosticsOptions, DiagnosticsOptionsView};
 pub use groups::hedging::{HedgingOptions, HedgingOptionsView, HedgingThreshold};
 pub use groups::http::{HttpProtocol, ProxyUri, ProxyUriError};
 pub use groups::partition_failover::{PartitionFailoverOptions, PartitionFailoverOptionsView};

@@ -5,9 +5,9 @@
 
 use crate::__private::{EnvReader, Explainer};
 use crate::{
-    ConnectionOptions, CosmosAccountOptions, EnvLayer, EnvRef, Environment, Explanation, HedgingOptions,
-    ItemWriteOptions, Layer, LayeredGroup, Layers, OptionErrors, OptionGroup, RegionOptions, RequestOptions,
-    RetryLimitOptions, RetryOptions, describe,
+    ConnectionOptions, CosmosAccountOptions, DiagnosticsOptions, EnvLayer, EnvRef, Environment, Explanation,
+    HedgingOptions, ItemWriteOptions, Layer, LayeredGroup, Layers, OptionErrors, OptionGroup, RegionOptions,
+    RequestOptions, RetryLimitOptions, RetryOptions, describe,
 };
 
 /// A layer that code sets: the same groups at each, so that a setting can move from one to the other unchanged.
@@ -50,6 +50,8 @@ macro_rules! explicit_layer {
                 hedging: HedgingOptions,
                 /// The account.
                 account: CosmosAccountOptions,
+                /// Which operations a diagnostics handler hears of.
+                diagnostics: DiagnosticsOptions,
             }
         })+
     };
@@ -107,6 +109,7 @@ impl EnvironmentOptions {
             GroupReport::resolved(environment(&self.request)),
             GroupReport::resolved(environment(&self.hedging)),
             GroupReport::resolved(environment(&self.account)),
+            GroupReport::resolved(Layers::<DiagnosticsOptions>::none()),
             GroupReport::declared::<ItemWriteOptions>(),
         ]
     }

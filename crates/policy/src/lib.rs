@@ -26,11 +26,13 @@
 //! | when is a background task that panicked restarted? | [`RestartState`] |
 //! | what has been learnt? | [`LocationSnapshot::after`] |
 //! | is the account read anew? | [`AccountReads`] |
+//! | is it worth a report? | [`diagnostics_reason`], [`DiagnosticsRate::admit`] |
 
 mod account_read;
 mod account_state;
 mod backoff;
 mod deadline;
+mod diagnostics;
 mod endpoint;
 mod evaluate;
 mod hedging;
@@ -64,6 +66,10 @@ pub use account_state::{
     refresh_account_endpoint_state,
 };
 pub use deadline::{AttemptLimits, Deadline, MIN_ATTEMPT_TIMEOUT, attempt_timeout};
+pub use diagnostics::{
+    DiagnosticsAdmission, DiagnosticsRate, DiagnosticsReason, DiagnosticsThresholds, OperationEnding,
+    OperationSummary, diagnostics_reason,
+};
 pub use endpoint::{ClearTextRule, CosmosEndpoint, EndpointError, EndpointKind, is_local_host};
 pub use evaluate::{
     AbortKind, Attempt, OperationAction, RetryLimits, StaleCache, StatusClass, evaluate_transport_result,
@@ -78,7 +84,7 @@ pub use learned_partition::answering_partition;
 pub use location::{Effects, LocationEffect, LocationSnapshot};
 pub use moment::Moment;
 pub use operation::{
-    CosmosOperation, LatencyKind, OperationType, PartitionId, PartitionTarget, Precondition,
+    CosmosOperation, LatencyKind, OperationType, PartitionId, PartitionTarget, Precondition, operation_name,
 };
 pub use partition_state::{
     FailoverMechanism, MAX_TRACKED_PARTITIONS, PROBE_LIFETIME, PartitionEndpointState,

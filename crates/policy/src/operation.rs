@@ -4,6 +4,7 @@
 //! It says nothing about where the operation is sent or how often; see `routing` and `evaluate`.
 
 mod kind;
+mod name;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ use cosmonaut_wire::{EpkRange, PartitionKey, PartitionKeyRangeId, ResourceId, Re
 use http::{HeaderName, HeaderValue};
 
 pub use kind::{LatencyKind, OperationType};
+pub use name::operation_name;
 
 /// A physical partition of a container. Cheap to clone, so a map of partitions can hand them out.
 ///

@@ -141,8 +141,9 @@ impl Batch {
         let operation = CosmosOperation::new(OperationType::Batch, Arc::clone(&handle.items))
             .with_target(self.partition_key)
             .with_body(body);
-        let BatchOptions { request, session_token } = options.unwrap_or_default();
-        let layer = OperationOptions { request, session_token, ..Default::default() };
+        let BatchOptions { request, diagnostics, retry_limits, session_token } = options.unwrap_or_default();
+        let layer =
+            OperationOptions { request, diagnostics, retry_limits, session_token, ..Default::default() };
         BatchResponse::of(self.operations, handle.run(&operation, &layer).await?)
     }
 

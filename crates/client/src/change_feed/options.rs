@@ -1,7 +1,7 @@
 //! Options of a change feed.
 
 use cosmonaut_driver::OperationOptions;
-use cosmonaut_options::{HedgingOptions, RequestOptions};
+use cosmonaut_options::{DiagnosticsOptions, HedgingOptions, RequestOptions, RetryLimitOptions};
 use cosmonaut_wire::SessionToken;
 
 /// How many partitions are asked at once if nothing is said.
@@ -19,6 +19,10 @@ pub struct ChangeFeedOptions {
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
+    /// When a diagnostics handler hears of a page.
+    pub diagnostics: DiagnosticsOptions,
+    /// How often each request is retried, and for how long.
+    pub retry_limits: RetryLimitOptions,
     /// The session to continue, instead of the client's own.
     pub session_token: Option<SessionToken>,
     /// How many changes a page has at most, unless one transaction made more; up to the service if nothing is
@@ -44,7 +48,10 @@ impl ChangeFeedOptions {
         OperationOptions {
             request: self.request.clone(),
             hedging: self.hedging.clone(),
+            diagnostics: self.diagnostics.clone(),
+            retry_limits: self.retry_limits.clone(),
             session_token: self.session_token.clone(),
+            operation_name: None,
         }
     }
 }

@@ -38,8 +38,16 @@ impl ItemCall {
             return Ok(Self { operation, layer: OperationOptions::default() });
         };
         let operation = with_options(operation, &options)?;
-        let ItemOptions { request, hedging, write, .. } = options;
-        let layer = OperationOptions { request, hedging, session_token: write.session_token };
+        let ItemOptions { request, hedging, diagnostics, retry_limits, write, .. } = options;
+        let session_token = write.session_token;
+        let layer = OperationOptions {
+            request,
+            hedging,
+            diagnostics,
+            retry_limits,
+            session_token,
+            operation_name: None,
+        };
         Ok(Self { operation, layer })
     }
 

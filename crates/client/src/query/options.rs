@@ -1,7 +1,7 @@
 //! Options of a query.
 
 use cosmonaut_driver::OperationOptions;
-use cosmonaut_options::{HedgingOptions, RequestOptions};
+use cosmonaut_options::{DiagnosticsOptions, HedgingOptions, RequestOptions, RetryLimitOptions};
 use cosmonaut_wire::SessionToken;
 
 use crate::{Error, ErrorKind, Result};
@@ -23,6 +23,10 @@ pub struct QueryOptions {
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
+    /// When a diagnostics handler hears of a page.
+    pub diagnostics: DiagnosticsOptions,
+    /// How often each request is retried, and for how long.
+    pub retry_limits: RetryLimitOptions,
     /// The session to continue, instead of the client's own.
     pub session_token: Option<SessionToken>,
     /// How many rows a page has at most; 1000 if nothing is said. It may have fewer although there are more.
@@ -77,7 +81,10 @@ impl QueryOptions {
         OperationOptions {
             request: self.request.clone(),
             hedging: self.hedging.clone(),
+            diagnostics: self.diagnostics.clone(),
+            retry_limits: self.retry_limits.clone(),
             session_token: self.session_token.clone(),
+            operation_name: None,
         }
     }
 }

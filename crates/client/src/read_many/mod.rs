@@ -138,8 +138,11 @@ struct Catch {
 }
 
 async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: ReadManyOptions) -> Result<Catch> {
-    let ReadManyOptions { request, hedging, session_token, max_concurrency } = options;
-    let layer = OperationOptions { request, hedging, session_token };
+    let ReadManyOptions { request, hedging, diagnostics, retry_limits, session_token, max_concurrency } =
+        options;
+    let operation_name = Some("read_many_items");
+    let layer =
+        OperationOptions { request, hedging, diagnostics, retry_limits, session_token, operation_name };
     let mut catch = Catch { items: vec![None; wanted.len()], request_charge: 0.0, diagnostics: Vec::new() };
     let mut open: Vec<usize> = (0..wanted.len()).collect();
     let mut last_split: Option<Error> = None;

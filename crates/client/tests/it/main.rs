@@ -17,6 +17,7 @@ mod peer;
 mod queries;
 mod queries_generated;
 mod read_many;
+mod reports;
 mod resources;
 mod sendable;
 mod shared_runtime;

@@ -29,6 +29,8 @@ pub struct AttemptDiagnostics {
     pub outcome: AttemptOutcome,
     /// What it cost, in request units; `None` if that is not known, because no answer came or nobody waited for it.
     pub request_charge: Option<f64>,
+    /// How many bytes the body of the answer had.
+    pub response_bytes: usize,
     /// How long the service says it took.
     pub service_latency: Option<HeaderValue>,
     /// What the driver did next, and so why.
@@ -53,6 +55,7 @@ impl AttemptDiagnostics {
             latency,
             outcome,
             request_charge: None,
+            response_bytes: 0,
             service_latency: None,
             next: NextStep::Done,
         }

@@ -59,6 +59,9 @@ impl DiagnosticsContext {
             AttemptOutcome::LeftRunning => set("error", "left_running".into()),
         }
         set("requestCharge", attempt.request_charge.into());
+        if attempt.response_bytes > 0 {
+            set("responseBytes", attempt.response_bytes.into());
+        }
         let (next, delay) = next_step(attempt.next);
         set("next", next.into());
         if !delay.is_zero() {

@@ -21,6 +21,7 @@ fn context() -> DiagnosticsContext {
         latency: Duration::from_millis(4),
         outcome: AttemptOutcome::Answered(CosmosStatus::new(StatusCode::SERVICE_UNAVAILABLE, 0)),
         request_charge: Some(0.0),
+        response_bytes: 11,
         service_latency: Some(HeaderValue::from_static("3.2")),
         next: NextStep::Failover(Duration::from_millis(100)),
     };
@@ -36,6 +37,7 @@ fn context() -> DiagnosticsContext {
             sent: RequestSentStatus::Unknown,
         },
         request_charge: Some(2.5),
+        response_bytes: 0,
         service_latency: None,
         next: NextStep::Done,
         ..first.clone()
@@ -66,7 +68,7 @@ fn json_says_all_of_it() {
         json!({
             "context": "initial", "region": "West US", "endpoint": "https://west.example", "protocol": "h2", "shard": 3,
             "startedMs": 0.0, "latencyMs": 4.0, "serviceMs": "3.2", "status": 503, "subStatus": 0, "requestCharge": 0.0,
-            "next": "failover", "delayMs": 100.0,
+            "responseBytes": 11, "next": "failover", "delayMs": 100.0,
         })
     );
     assert_eq!(

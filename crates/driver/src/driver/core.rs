@@ -21,6 +21,9 @@ use crate::response::CosmosResponse;
 use crate::runtime::CosmosDriverRuntime;
 use crate::session::SessionStore;
 use crate::tasks::BackgroundTaskManager;
+use crate::telemetry::DiagnosticsReporter;
+#[cfg(feature = "opentelemetry")]
+use crate::telemetry::OperationTelemetry;
 use crate::transport::BoxFuture;
 
 /// What all operations on one account share.
@@ -44,6 +47,10 @@ pub(crate) struct DriverCore {
     pub(crate) limits: RetryLimits,
     /// Of operations that set none of their own: the state before the first try.
     pub(crate) throttling: ThrottleRetryState,
+    /// Shared by the drivers of a runtime; `None` if nobody wants to hear of operations.
+    pub(crate) reporter: Option<Arc<DiagnosticsReporter>>,
+    #[cfg(feature = "opentelemetry")]
+    pub(crate) telemetry: Option<OperationTelemetry>,
     /// Held by the driver alone, so that tasks which hold this do not keep themselves alive.
     pub(crate) tasks: Weak<BackgroundTaskManager>,
     /// Endpoints that are being tried.

@@ -19,6 +19,7 @@ use crate::options::OperationOptions;
 use crate::pipeline::OperationPipeline;
 use crate::response::CosmosResponse;
 use crate::tasks::{BackgroundTaskManager, TaskPanics};
+use crate::telemetry::Observed;
 
 pub(crate) use account::{AccountRead, AccountReader};
 pub(crate) use core::DriverCore;
@@ -28,6 +29,8 @@ pub(crate) use core::DriverCore;
 pub struct CosmosDriver {
     core: Arc<DriverCore>,
     tasks: Arc<BackgroundTaskManager>,
+    #[cfg(feature = "opentelemetry")]
+    _instance: Arc<crate::telemetry::ActiveInstance>,
 }
 
 /// A container as the driver knows it.
@@ -54,7 +57,12 @@ impl CosmosDriver {
     /// A driver whose background tasks run for as long as it is held.
     pub(crate) fn start(core: Arc<DriverCore>, tasks: Arc<BackgroundTaskManager>) -> Self {
         core.start(&tasks);
-        Self { core, tasks }
+        Self {
+            #[cfg(feature = "opentelemetry")]
+            _instance: Arc::new(crate::telemetry::ActiveInstance::new(&core)),
+            core,
+            tasks,
+        }
     }
 
     /// Runs an operation: routes it, sends it, and retries as far as that is safe and the options allow.
@@ -74,14 +82,15 @@ impl CosmosDriver {
         let now = core.platform.now();
         let deadline = core.deadline(options, now);
         let run = OperationPipeline::new(core, operation, options, deadline, now).run();
-        #[cfg(feature = "tracing")]
-        // Boxed, as the span's wrapper would take the room of the whole operation a second time.
-        let run = crate::telemetry::observed(
-            operation,
-            core.location.default_endpoint().authority().host(),
-            Box::pin(run),
-        );
-        run.await
+        let observed = Observed { core, operation, options, started: now };
+        // Boxed, as what wraps it would take the room of the whole operation a second time.
+        #[cfg(any(feature = "opentelemetry", feature = "tracing"))]
+        let run = crate::telemetry::observe(observed, Box::pin(run));
+        let result = run.await;
+        if let Some(reporter) = &core.reporter {
+            reporter.report(&observed, &result);
+        }
+        result
     }
 
     /// Reads the account, so that a wrong endpoint or key shows now and not at the first operation.

@@ -175,6 +175,7 @@ impl TransportPipeline {
             latency,
             outcome: AttemptOutcome::DeadlineExceeded,
             request_charge: None,
+            response_bytes: 0,
             service_latency: None,
             next: NextStep::Done,
         };
@@ -291,9 +292,10 @@ fn conclude(attempts: &mut [AttemptDiagnostics], next: NextStep) {
 
 fn note_outcome(record: &mut AttemptDiagnostics, outcome: &TransportOutcome) {
     record.outcome = match outcome {
-        TransportOutcome::Success { status, headers, .. }
-        | TransportOutcome::HttpError { status, headers, .. } => {
+        TransportOutcome::Success { status, headers, body }
+        | TransportOutcome::HttpError { status, headers, body } => {
             record.request_charge = Some(charge(headers));
+            record.response_bytes = body.len();
             record.service_latency = headers.get(headers::REQUEST_DURATION_MS).cloned();
             AttemptOutcome::Answered(*status)
         }

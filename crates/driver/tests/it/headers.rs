@@ -21,7 +21,7 @@ async fn requests_say_what_the_client_is_and_can() {
         })
     };
     let write = operation(OperationType::Create, "/dbs/d/colls/c/docs").with_target(PartitionKey::from("a"));
-    let runtime = network.runtime();
+    let runtime = network.runtime().build().unwrap();
     for _ in 0..2 {
         let key = Credential::master_key(EMULATOR_KEY).unwrap();
         let driver = runtime.create_driver("http://global.test", key, Default::default()).unwrap();

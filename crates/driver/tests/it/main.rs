@@ -22,8 +22,13 @@ mod options;
 mod peer;
 mod proxy;
 mod regions;
+mod reports;
 mod scripted;
 mod sessions;
 mod shards;
+#[cfg(feature = "tracing")]
+mod spans;
 mod splits;
+#[cfg(feature = "opentelemetry")]
+mod telemetry;
 mod throttling;

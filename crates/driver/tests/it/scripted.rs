@@ -12,7 +12,8 @@ use cosmonaut_driver::transport::{
     TransportError, TransportErrorKind,
 };
 use cosmonaut_driver::{
-    CosmosDriver, CosmosDriverRuntime, CosmosOperation, CosmosResponse, Credential, Error, OperationOptions,
+    CosmosDriver, CosmosDriverRuntime, CosmosDriverRuntimeBuilder, CosmosOperation, CosmosResponse,
+    Credential, Error, OperationOptions,
 };
 use cosmonaut_options::CosmosClientOptions;
 use cosmonaut_policy::Moment;
@@ -141,7 +142,7 @@ impl Network {
     /// A driver that knows the account by this endpoint. The first label of a host names the region.
     pub(crate) fn driver_at(self: &Arc<Self>, endpoint: &str, options: CosmosClientOptions) -> CosmosDriver {
         let key = Credential::master_key(EMULATOR_KEY).unwrap();
-        self.runtime().create_driver(endpoint, key, options).unwrap()
+        self.runtime().build().unwrap().create_driver(endpoint, key, options).unwrap()
     }
 
     /// A driver on this network that signs with this credential.
@@ -151,21 +152,29 @@ impl Network {
         platform: Arc<dyn Platform>,
         options: CosmosClientOptions,
     ) -> CosmosDriver {
-        self.runtime_on(platform).create_driver("http://global.test", credential, options).unwrap()
+        let runtime = self.runtime_on(platform).build().unwrap();
+        runtime.create_driver("http://global.test", credential, options).unwrap()
     }
 
-    /// What drivers on this network share.
-    pub(crate) fn runtime(self: &Arc<Self>) -> CosmosDriverRuntime {
+    /// A driver of a runtime on a network.
+    pub(crate) fn driver_of(
+        runtime: CosmosDriverRuntimeBuilder,
+        options: CosmosClientOptions,
+    ) -> CosmosDriver {
+        let key = Credential::master_key(EMULATOR_KEY).unwrap();
+        runtime.build().unwrap().create_driver("http://global.test", key, options).unwrap()
+    }
+
+    /// What a runtime on this network is built from.
+    pub(crate) fn runtime(self: &Arc<Self>) -> CosmosDriverRuntimeBuilder {
         self.runtime_on(VirtualPlatform::new())
     }
 
-    fn runtime_on(self: &Arc<Self>, platform: Arc<dyn Platform>) -> CosmosDriverRuntime {
+    fn runtime_on(self: &Arc<Self>, platform: Arc<dyn Platform>) -> CosmosDriverRuntimeBuilder {
         CosmosDriverRuntime::builder()
             .environment(&no_environment)
             .platform(platform)
             .http_client_factory(Arc::new(Factory(Arc::clone(self))))
-            .build()
-            .unwrap()
     }
 
     async fn answer(

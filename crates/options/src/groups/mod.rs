@@ -5,6 +5,7 @@
 
 pub(crate) mod account;
 pub(crate) mod connection;
+pub(crate) mod diagnostics;
 pub(crate) mod hedging;
 pub(crate) mod http;
 pub(crate) mod partition_failover;

@@ -110,7 +110,7 @@ impl OperationType {
     }
 
     /// Which latencies its own is compared with, if it is about items.
-    pub(super) const fn item_latency_kind(self) -> LatencyKind {
+    pub(crate) const fn item_latency_kind(self) -> LatencyKind {
         match self {
             Self::Read | Self::Head => LatencyKind::PointRead,
             Self::Query | Self::QueryPlan | Self::ReadFeed | Self::ChangeFeed => LatencyKind::Page,

@@ -21,6 +21,8 @@ fn variables_set_their_options() {
         ("AZURE_COSMOS_PRIORITY", "Low"),
         ("AZURE_COSMOS_HTTP_PROTOCOL", "HTTP1"),
         ("AZURE_COSMOS_SHARD_IDLE_TIMEOUT_SECS", "90"),
+        ("AZURE_COSMOS_HTTP2_KEEPALIVE_PING_DELAY_IN_SECONDS", "3"),
+        ("AZURE_COSMOS_HTTP2_KEEPALIVE_PING_TIMEOUT_IN_SECONDS", "4"),
         ("AZURE_COSMOS_CIRCUIT_BREAKER_TIMEOUT_COUNTER_RESET_WINDOW_IN_MINUTES", "2"),
         ("UNRELATED", "value"),
     ]))
@@ -31,6 +33,8 @@ fn variables_set_their_options() {
     assert_eq!(request.end_to_end_timeout, None);
     let connection = options.connection.values;
     assert_eq!(connection.http_protocol, Some(HttpProtocol::Http1));
+    assert_eq!(connection.http2_keepalive_interval, Some(Duration::from_secs(3)));
+    assert_eq!(connection.http2_keepalive_timeout, Some(Duration::from_secs(4)));
     assert_eq!(connection.sharding.unwrap().idle_client_timeout, Some(Duration::from_secs(90)));
     let failover = options.retry.values.partition_failover.unwrap();
     assert_eq!(failover.counter_reset_window, Some(Duration::from_secs(120)));

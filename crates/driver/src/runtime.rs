@@ -28,7 +28,10 @@ use crate::pipeline::TransportPipeline;
 use crate::platform::{Platform, TokioPlatform};
 use crate::session::SessionStore;
 use crate::tasks::BackgroundTaskManager;
-use crate::transport::{AdaptiveTransport, HttpClientConfig, HttpClientFactory, HyperClientFactory, Trust};
+use crate::transport::{
+    AdaptiveTransport, HttpClientConfig, HttpClientFactory, HyperClientFactory, Resolver, SystemResolver,
+    Trust,
+};
 
 /// How the driver names itself to the service.
 const USER_AGENT: &str = concat!("cosmonaut/", env!("CARGO_PKG_VERSION"));
@@ -59,6 +62,7 @@ struct Inner {
     options: Arc<CosmosRuntimeOptions>,
     trust: Trust,
     factory: Option<Arc<dyn HttpClientFactory>>,
+    resolver: Arc<dyn Resolver>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
     /// Drivers with the same connection options share connections.
@@ -165,7 +169,7 @@ impl CosmosDriverRuntime {
         }
         let factory = match &self.0.factory {
             Some(factory) => Arc::clone(factory),
-            None => hyper_factory(&key.client, &self.0.platform)?,
+            None => hyper_factory(&key.client, &self.0.platform, &self.0.resolver)?,
         };
         #[cfg(feature = "fault_injection")]
         let factory = self.with_faults(factory);
@@ -207,8 +211,10 @@ impl fmt::Debug for CosmosDriverRuntime {
 fn hyper_factory(
     config: &HttpClientConfig,
     platform: &Arc<dyn Platform>,
+    resolver: &Arc<dyn Resolver>,
 ) -> Result<Arc<dyn HttpClientFactory>, Error> {
-    let factory = HyperClientFactory::new(config.clone(), Arc::clone(platform));
+    let factory =
+        HyperClientFactory::with_resolver(config.clone(), Arc::clone(platform), Arc::clone(resolver));
     Ok(Arc::new(factory.map_err(|error| {
         Error::new(
             ErrorKind::Configuration,
@@ -235,6 +241,7 @@ pub struct CosmosDriverRuntimeBuilder {
     options: CosmosRuntimeOptions,
     trust: Trust,
     factory: Option<Arc<dyn HttpClientFactory>>,
+    resolver: Option<Arc<dyn Resolver>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
 }
@@ -270,6 +277,13 @@ impl CosmosDriverRuntimeBuilder {
         self
     }
 
+    /// What finds the addresses of hosts, instead of the operating system. Ignored by connections that are not
+    /// made by hyper.
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = Some(resolver);
+        self
+    }
+
     /// Faults that requests meet.
     #[cfg(feature = "fault_injection")]
     pub fn fault_injection(mut self, faults: FaultInjector) -> Self {
@@ -293,6 +307,7 @@ impl CosmosDriverRuntimeBuilder {
             options: Arc::new(self.options),
             trust: self.trust,
             factory: self.factory,
+            resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
             #[cfg(feature = "fault_injection")]
             faults: self.faults,
             transports: Mutex::new(Vec::new()),

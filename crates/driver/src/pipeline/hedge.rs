@@ -115,6 +115,7 @@ fn cancelled(leg: &Leg<'_>, started: Moment, latency: Duration) -> AttemptDiagno
         shard: None,
         started,
         latency,
+        timeline: Default::default(),
         outcome: AttemptOutcome::Cancelled,
         request_charge: 0.0,
         service_latency: None,

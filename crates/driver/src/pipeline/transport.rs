@@ -18,7 +18,7 @@ use crate::clock::DateCache;
 use crate::credential::{CredentialError, Signer};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
 use crate::platform::{Platform, chance};
-use crate::transport::{AdaptiveTransport, BoxFuture, Sent, SentOver, TransportError, Try};
+use crate::transport::{AdaptiveTransport, BoxFuture, Sent, SentOver, Timeline, TransportError, Try};
 
 /// The protocol version that the driver speaks.
 const VERSION: HeaderValue = HeaderValue::from_static("2020-07-15");
@@ -120,16 +120,16 @@ impl TransportPipeline {
             let outcome = TransportOutcome::DeadlineExceeded { request_sent: RequestSentStatus::NotSent };
             return (TransportResult::new(outcome, Duration::ZERO), None);
         };
-        let (outcome, sent_over, ended) = match self.http_request(leg).await {
+        let (outcome, sent_over, ended, timeline) = match self.http_request(leg).await {
             Err(error) => {
                 let request_sent = RequestSentStatus::NotSent;
                 let outcome = TransportOutcome::TransportError { error: Arc::new(error), request_sent };
-                (outcome, SentOver::default(), self.platform.now())
+                (outcome, SentOver::default(), self.platform.now(), Timeline::default())
             }
             Ok(request) => {
-                let attempt = Try { endpoint, request, limit, avoid };
-                let Sent { result, over, ended } = self.transport.send(attempt).await;
-                (outcome_of(result, deadline, ended), over, ended)
+                let attempt = Try { endpoint, request, limit, avoid, started };
+                let Sent { result, over, ended, timeline } = self.transport.send(attempt).await;
+                (outcome_of(result, deadline, ended), over, ended, timeline)
             }
         };
         let latency = ended.since(started);
@@ -141,6 +141,7 @@ impl TransportPipeline {
             shard: sent_over.shard,
             started,
             latency,
+            timeline,
             outcome: AttemptOutcome::DeadlineExceeded,
             request_charge: 0.0,
             service_latency: None,

@@ -127,24 +127,27 @@ pub(crate) fn body_for(path: &str, url: &str) -> String {
     body.to_string()
 }
 
+/// As a hedge does that lost.
 #[tokio::test]
-async fn over_http1_a_connection_that_nobody_waits_for_any_more_serves_the_next() {
-    // The handshake that takes long is that of TLS, held up on the line.
-    let emulator = emulator(true).await;
-    let mut line = Line::new("https").await;
-    line.lead_to(emulator.url());
-    let clock = StillClock::new();
-    let driver = driver_at(&clock, &line.url, trust_in(&emulator), HttpProtocol::Http1);
-    line.hold();
-    let first = driver.clone();
-    let mut attempt = JoinSet::new();
-    attempt.spawn(async move { first.initialize().await.is_ok() });
-    line.has_opened(1).await;
-    line.hears_more_than(0).await;
-    attempt.shutdown().await;
-    line.release();
-    driver.initialize().await.unwrap();
-    assert_eq!(line.opened(), 1, "the connection was not thrown away");
+async fn a_caller_that_is_dropped_while_it_connects_leaves_a_warm_connection() {
+    for protocol in [HttpProtocol::Http1, HttpProtocol::Http2, HttpProtocol::Negotiated] {
+        // The handshake that takes long is that of TLS, held up on the line.
+        let emulator = emulator(true).await;
+        let mut line = Line::new("https").await;
+        line.lead_to(emulator.url());
+        let clock = StillClock::new();
+        let driver = driver_at(&clock, &line.url, trust_in(&emulator), protocol);
+        line.hold();
+        let first = driver.clone();
+        let mut attempt = JoinSet::new();
+        attempt.spawn(async move { first.initialize().await.is_ok() });
+        line.has_opened(1).await;
+        line.hears_more_than(0).await;
+        attempt.shutdown().await;
+        line.release();
+        driver.initialize().await.unwrap();
+        assert_eq!(line.opened(), 1, "{protocol:?}: the connection was not thrown away");
+    }
 }
 
 #[tokio::test]

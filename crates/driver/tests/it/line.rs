@@ -146,6 +146,7 @@ impl Line {
 
     /// Lets time pass until PINGs have gone unanswered for too long, and so many connections are closed.
     pub(crate) async fn misses_pings(&self, clock: &StillClock, closed: usize) {
+        let began = clock.now();
         let mut closing = std::pin::pin!(self.has_closed(closed));
         let passing = async {
             loop {
@@ -160,6 +161,8 @@ impl Line {
             () = &mut closing => {}
             () = passing => {}
         }
+        let took = clock.now().since(began);
+        assert!(took < Duration::from_secs(10), "after {took:?} it may have been a sweep");
     }
 
     pub(crate) fn heard(&self) -> usize {

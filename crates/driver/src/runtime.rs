@@ -36,7 +36,7 @@ use crate::telemetry::{DiagnosticsHandler, DiagnosticsReporter};
 use crate::telemetry::{OpenTelemetry, OperationTelemetry};
 use crate::transport::{
     AdaptiveTransport, HttpClientConfig, HttpClientFactory, HyperClientFactory, InvalidProxyUser,
-    ProxyCredentials, ProxySources, ProxyVariables, Trust,
+    ProxyCredentials, ProxySources, ProxyVariables, Resolver, SystemResolver, Trust,
 };
 
 /// How the driver names itself to the service.
@@ -69,6 +69,7 @@ struct Inner {
     trust: Trust,
     proxies: ProxySources,
     factory: Option<Arc<dyn HttpClientFactory>>,
+    resolver: Arc<dyn Resolver>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
     reporter: Option<Arc<DiagnosticsReporter>>,
@@ -205,7 +206,7 @@ impl CosmosDriverRuntime {
         }
         let factory = match &self.0.factory {
             Some(factory) => Arc::clone(factory),
-            None => hyper_factory(&key.client, &self.0.platform)?,
+            None => hyper_factory(&key.client, &self.0.platform, &self.0.resolver)?,
         };
         #[cfg(feature = "fault_injection")]
         let factory = self.with_faults(factory);
@@ -247,8 +248,10 @@ impl fmt::Debug for CosmosDriverRuntime {
 fn hyper_factory(
     config: &HttpClientConfig,
     platform: &Arc<dyn Platform>,
+    resolver: &Arc<dyn Resolver>,
 ) -> Result<Arc<dyn HttpClientFactory>, Error> {
-    let factory = HyperClientFactory::new(config.clone(), Arc::clone(platform));
+    let factory =
+        HyperClientFactory::with_resolver(config.clone(), Arc::clone(platform), Arc::clone(resolver));
     Ok(Arc::new(factory.map_err(|error| {
         Error::new(
             ErrorKind::Configuration,
@@ -282,6 +285,7 @@ pub struct CosmosDriverRuntimeBuilder {
     trust: Trust,
     proxy_credentials: Option<Result<ProxyCredentials, InvalidProxyUser>>,
     factory: Option<Arc<dyn HttpClientFactory>>,
+    resolver: Option<Arc<dyn Resolver>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
     handler: Option<Arc<dyn DiagnosticsHandler>>,
@@ -324,6 +328,13 @@ impl CosmosDriverRuntimeBuilder {
     /// What makes connections, instead of hyper.
     pub fn http_client_factory(mut self, factory: Arc<dyn HttpClientFactory>) -> Self {
         self.factory = Some(factory);
+        self
+    }
+
+    /// What finds the addresses of hosts, instead of the operating system. Ignored by connections that are not
+    /// made by hyper.
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = Some(resolver);
         self
     }
 
@@ -394,6 +405,7 @@ impl CosmosDriverRuntimeBuilder {
             trust: self.trust,
             proxies: ProxySources { credentials, variables },
             factory: self.factory,
+            resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
             #[cfg(feature = "fault_injection")]
             faults: self.faults,
             reporter: self.handler.map(|handler| Arc::new(DiagnosticsReporter::new(handler))),

@@ -16,7 +16,9 @@ use cosmonaut_options::ShardingOptionsView;
 
 use crate::Moment;
 
-pub use health::{EvictionReason, ShardHealthStatus, check_shard_health};
+pub use health::{
+    EvictionReason, ShardHealthStatus, check_shard_health, counts_as_silence, endpoint_is_unused,
+};
 pub use select::{ShardSelection, select_shard, should_scale_up};
 pub use spread::LoadSpread;
 pub use sweep::{CPU_GUARD, SweepPlan, plan_sweep};
@@ -46,6 +48,10 @@ pub struct ShardingConfig {
     pub recent_success_window: Duration,
     /// A connection that has requests and has not answered any for this long hangs.
     pub read_hang_threshold: Duration,
+    /// How long the requests of a retired connection may take to end before it is closed under them.
+    pub drain_timeout: Duration,
+    /// How long the connections to an endpoint are kept that nobody asks for anything.
+    pub endpoint_idle_timeout: Duration,
 }
 
 impl Default for ShardingConfig {
@@ -62,6 +68,8 @@ impl Default for ShardingConfig {
             scale_up_threshold_ratio: 0.75,
             recent_success_window: Duration::from_secs(1),
             read_hang_threshold: Duration::from_secs(10),
+            drain_timeout: Duration::from_secs(60),
+            endpoint_idle_timeout: Duration::from_secs(10 * 60),
         }
     }
 }
@@ -79,6 +87,7 @@ impl ShardingConfig {
             idle_client_timeout: options.idle_client_timeout(),
             health_check_interval: options.health_check_interval(),
             scale_up_threshold_ratio: options.scale_up_threshold_ratio(),
+            drain_timeout: options.drain_timeout(),
             ..Self::default()
         }
     }
@@ -91,8 +100,9 @@ pub struct ShardStats {
     pub id: u64,
     /// Requests without an answer.
     pub inflight: u32,
-    /// Since when it has had such requests without a pause; anything while it has none.
-    pub busy_since: Moment,
+    /// When the first of the requests came that it was given since it last answered; `None` if it was given
+    /// none since.
+    pub unanswered_since: Option<Moment>,
     /// When it last answered.
     pub last_success: Option<Moment>,
     /// When it last got a request.
@@ -101,6 +111,6 @@ pub struct ShardStats {
     pub created_at: Moment,
     /// Failures since it last answered.
     pub consecutive_failures: u32,
-    /// Whether it is to be closed and gets no new requests.
-    pub marked_for_eviction: bool,
+    /// Since when it gets no new requests, if it is being given up.
+    pub retired_at: Option<Moment>,
 }

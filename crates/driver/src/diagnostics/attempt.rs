@@ -6,7 +6,7 @@ use cosmonaut_policy::{CosmosEndpoint, ExecutionContext, Moment, RequestSentStat
 use cosmonaut_wire::CosmosStatus;
 use http::HeaderValue;
 
-use crate::transport::{HttpVersion, TransportErrorKind};
+use crate::transport::{HttpVersion, Timeline, TransportErrorKind};
 
 /// One attempt.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct AttemptDiagnostics {
     pub started: Moment,
     /// How long it took.
     pub latency: Duration,
+    /// When its parts were over.
+    pub timeline: Timeline,
     /// What came of it.
     pub outcome: AttemptOutcome,
     /// What it cost, in request units; `None` if that is not known, because no answer came or nobody waited for it.
@@ -53,6 +55,7 @@ impl AttemptDiagnostics {
             shard: None,
             started,
             latency,
+            timeline: Timeline::default(),
             outcome,
             request_charge: None,
             response_bytes: 0,

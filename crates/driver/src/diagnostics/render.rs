@@ -7,7 +7,7 @@ use cosmonaut_policy::{ExecutionContext, RequestSentStatus};
 use serde_json::{Map, Value, json};
 
 use super::{AttemptDiagnostics, AttemptOutcome, DiagnosticsContext, NextStep};
-use crate::transport::HttpVersion;
+use crate::transport::{HttpVersion, Timeline};
 
 impl DiagnosticsContext {
     /// Everything, as JSON.
@@ -42,6 +42,9 @@ impl DiagnosticsContext {
         }
         set("startedMs", millis(attempt.started.since(self.started)).into());
         set("latencyMs", millis(attempt.latency).into());
+        if attempt.timeline != Timeline::default() {
+            set("timeline", timeline(&attempt.timeline));
+        }
         if let Some(service) = attempt.service_latency.as_ref().and_then(|value| value.to_str().ok()) {
             set("serviceMs", service.into());
         }
@@ -69,6 +72,21 @@ impl DiagnosticsContext {
         }
         Value::Object(object)
     }
+}
+
+/// When the parts of an attempt were over, in milliseconds since it began.
+fn timeline(timeline: &Timeline) -> Value {
+    let Timeline { resolved, connected, secured, sent, first_byte, done } = *timeline;
+    let parts = [
+        ("resolved", resolved),
+        ("connected", connected),
+        ("secured", secured),
+        ("sent", sent),
+        ("firstByte", first_byte),
+        ("done", done),
+    ];
+    let known = parts.into_iter().filter_map(|(name, time)| Some((name.to_owned(), millis(time?).into())));
+    Value::Object(known.collect())
 }
 
 /// `Read docs 12.5ms 1.00RU: West US h2#3 503/0 4.1ms -> failover; East US h2#1 200/0 8.2ms`

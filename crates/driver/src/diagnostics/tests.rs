@@ -6,7 +6,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::json;
 
 use super::*;
-use crate::transport::{HttpVersion, TransportErrorKind};
+use crate::transport::{HttpVersion, Timeline, TransportErrorKind};
 
 fn context() -> DiagnosticsContext {
     let at = |millis| Moment::START + Duration::from_millis(millis);
@@ -19,6 +19,12 @@ fn context() -> DiagnosticsContext {
         shard: Some(3),
         started: at(1000),
         latency: Duration::from_millis(4),
+        timeline: Timeline {
+            sent: Some(Duration::from_millis(1)),
+            first_byte: Some(Duration::from_millis(3)),
+            done: Some(Duration::from_millis(4)),
+            ..Default::default()
+        },
         outcome: AttemptOutcome::Answered(CosmosStatus::new(StatusCode::SERVICE_UNAVAILABLE, 0)),
         request_charge: Some(0.0),
         response_bytes: 11,
@@ -32,6 +38,7 @@ fn context() -> DiagnosticsContext {
         protocol: None,
         shard: None,
         started: at(1104),
+        timeline: Timeline::default(),
         outcome: AttemptOutcome::Failed {
             kind: Some(TransportErrorKind::Timeout),
             sent: RequestSentStatus::Unknown,
@@ -67,8 +74,9 @@ fn json_says_all_of_it() {
         json["attempts"][0],
         json!({
             "context": "initial", "region": "West US", "endpoint": "https://west.example", "protocol": "h2", "shard": 3,
-            "startedMs": 0.0, "latencyMs": 4.0, "serviceMs": "3.2", "status": 503, "subStatus": 0, "requestCharge": 0.0,
-            "responseBytes": 11, "next": "failover", "delayMs": 100.0,
+            "startedMs": 0.0, "latencyMs": 4.0, "timeline": {"sent": 1.0, "firstByte": 3.0, "done": 4.0},
+            "serviceMs": "3.2", "status": 503, "subStatus": 0, "requestCharge": 0.0, "responseBytes": 11,
+            "next": "failover", "delayMs": 100.0,
         })
     );
     assert_eq!(

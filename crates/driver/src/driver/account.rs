@@ -19,7 +19,7 @@ use super::DriverCore;
 use crate::diagnostics::DiagnosticsContext;
 use crate::error::{Error, ErrorKind};
 use crate::pipeline::Leg;
-use crate::race::{Either, first_of, race};
+use crate::race::first_success;
 use crate::transport::{Authority, BoxFuture, TransportError, TransportErrorKind};
 
 /// Reads the account for all who have a reason, one read at a time.
@@ -209,30 +209,17 @@ impl DriverCore {
             self.location.regions(),
             self.platform.now(),
         );
-        let mut candidates = candidates.into_iter().peekable();
-        let mut asked: Vec<BoxFuture<'_, Result<AccountProperties, Error>>> = Vec::new();
-        let mut first_failure = None;
-        loop {
-            if let Some(endpoint) = candidates.next() {
-                asked.push(Box::pin(self.read_account_at(endpoint)));
-            }
-            if asked.is_empty() {
-                let none = || Error::new(ErrorKind::Configuration, "the account has no endpoint");
-                return Err(first_failure.unwrap_or_else(none));
-            }
-            let mut step = match candidates.peek() {
-                Some(_) => self.platform.sleep(ACCOUNT_READ_STEP),
-                None => Box::pin(std::future::pending()),
-            };
-            match race(pin!(first_of(&mut asked)), step.as_mut()).await {
-                Either::First((_, Ok(properties))) => return Ok(properties),
+        let attempts = candidates.into_iter().map(|endpoint| async move {
+            match self.read_account_at(endpoint).await {
                 // A key that is wrong here is wrong everywhere.
-                Either::First((_, Err(error))) if error.kind() == ErrorKind::Unauthorized => {
-                    return Err(error);
-                }
-                Either::First((_, Err(error))) => first_failure = first_failure.or(Some(error)),
-                Either::Second(()) => {}
+                Err(error) if error.kind() == ErrorKind::Unauthorized => Ok(Err(error)),
+                result => result.map(Ok),
             }
+        });
+        match first_success(attempts, || self.platform.sleep(ACCOUNT_READ_STEP)).await {
+            Ok(answer) => answer,
+            Err(failure) => Err(failure
+                .unwrap_or_else(|| Error::new(ErrorKind::Configuration, "the account has no endpoint"))),
         }
     }
 

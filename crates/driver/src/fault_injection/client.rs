@@ -68,7 +68,7 @@ impl HttpClient for FaultInjectingHttpClient {
         }
     }
 
-    fn warm_up(&self) -> BoxFuture<'_, ()> {
+    fn warm_up(&self) -> BoxFuture<'_, Result<(), TransportError>> {
         self.inner.warm_up()
     }
 

@@ -18,7 +18,7 @@ use crate::clock::DateCache;
 use crate::credential::{CredentialError, CredentialErrorKind, Signature, Signer};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
 use crate::platform::{Platform, chance};
-use crate::transport::{AdaptiveTransport, Sent, SentOver, TransportError, Try};
+use crate::transport::{AdaptiveTransport, Sent, SentOver, Timeline, TransportError, Try};
 
 /// The protocol version that the driver speaks.
 const VERSION: HeaderValue = HeaderValue::from_static("2020-07-15");
@@ -148,18 +148,19 @@ impl TransportPipeline {
         }
         let most = self.limits.limit(leg.operation(), lost_tries);
         let mut token = None;
-        let (outcome, sent_over, ended) = match self.http_request(leg).await {
-            Err(error) => (unsigned(error), SentOver::default(), self.platform.now()),
+        let unsent = |outcome, ended| (outcome, SentOver::default(), ended, Timeline::default());
+        let (outcome, sent_over, ended, timeline) = match self.http_request(leg).await {
+            Err(error) => unsent(unsigned(error), self.platform.now()),
             Ok((request, how)) => {
                 token = how.token;
                 // What the wait for a token took is not left for the answer.
                 let signed = if how.waited { self.platform.now() } else { started };
                 match attempt_timeout(deadline, most, signed) {
-                    None => (TOO_LATE, SentOver::default(), signed),
+                    None => unsent(TOO_LATE, signed),
                     Some(limit) => {
-                        let attempt = Try { endpoint, request, limit, avoid };
-                        let Sent { result, over, ended } = self.transport.send(attempt).await;
-                        (outcome_of(result, deadline, ended), over, ended)
+                        let attempt = Try { endpoint, request, limit, avoid, started };
+                        let Sent { result, over, ended, timeline } = self.transport.send(attempt).await;
+                        (outcome_of(result, deadline, ended), over, ended, timeline)
                     }
                 }
             }
@@ -173,6 +174,7 @@ impl TransportPipeline {
             shard: sent_over.shard,
             started,
             latency,
+            timeline,
             outcome: AttemptOutcome::DeadlineExceeded,
             request_charge: None,
             response_bytes: 0,

@@ -3,21 +3,29 @@
 //!
 //! Which of the two is asked once per endpoint and remembered until the endpoint turns out to have changed.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
-use cosmonaut_policy::{CosmosEndpoint, Moment, ShardStats, ShardingConfig};
+use cosmonaut_policy::{
+    CosmosEndpoint, Moment, RequestSentStatus, ShardStats, ShardingConfig, endpoint_is_unused,
+};
 use http::{Request, Response};
 
 use super::connector::HttpVersion;
 use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
-use super::http_client::{HttpClient, HttpClientFactory, SendProgress};
+use super::flight::{Flight, Maker};
+use super::http_client::{BoxFuture, HttpClient, HttpClientFactory, SendProgress};
 use super::sharded_transport::ShardedHttpTransport;
 use super::time_limit::TimeLimit;
+use super::timeline::{ConnectMarks, Timeline};
 use crate::platform::Platform;
 use crate::tasks::{BackgroundTaskManager, TaskPanics};
 
@@ -27,6 +35,8 @@ pub(crate) struct Sent {
     pub(crate) over: SentOver,
     /// When it was over.
     pub(crate) ended: Moment,
+    /// When its parts were over.
+    pub(crate) timeline: Timeline,
 }
 
 /// What a request went over; nothing if it came to no connection.
@@ -44,6 +54,8 @@ pub(crate) struct Try<'a> {
     pub(crate) limit: Duration,
     /// The shard that the last try failed on.
     pub(crate) avoid: Option<u64>,
+    /// When it began.
+    pub(crate) started: Moment,
 }
 
 /// Sends to any endpoint.
@@ -59,10 +71,15 @@ pub(crate) struct AdaptiveTransport {
 struct EndpointTransport {
     server: Authority,
     strategy: ArcSwapOption<Strategy>,
-    /// Held by whoever asks for the version, so that one asks at a time.
-    asking: tokio::sync::Mutex<()>,
+    /// Asks for the version, whoever wants to know.
+    asking: Flight<Arc<Strategy>, TransportError>,
+    /// Whether it was used since the last sweep. Rarely written, as all requests read it.
+    is_used: AtomicBool,
+    /// When a sweep last found that it was used, in nanoseconds since the start.
+    last_used: AtomicU64,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one per endpoint, on the heap")]
 enum Strategy {
     Sharded(ShardedHttpTransport),
     Plain(Arc<dyn HttpClient>),
@@ -93,15 +110,26 @@ impl AdaptiveTransport {
     /// Sends once.
     pub(crate) async fn send(&self, attempt: Try<'_>) -> Sent {
         let progress = SendProgress::new();
-        let limit = TimeLimit { platform: &*self.platform, limit: attempt.limit, endpoint: attempt.endpoint };
-        let strategy = match self.known_strategy(attempt.endpoint) {
+        let (endpoint, started) = (attempt.endpoint, attempt.started);
+        let mut limit = TimeLimit { platform: &*self.platform, limit: attempt.limit, endpoint };
+        let strategy = match self.known_strategy(endpoint) {
             Some(strategy) => strategy,
-            None => match Box::pin(limit.apply(self.negotiate(attempt.endpoint), &progress)).await {
-                (Ok(strategy), _) => strategy,
-                (Err(error), ended) => return Sent { result: Err(error), over: SentOver::default(), ended },
-            },
+            None => {
+                let began = self.platform.now();
+                match Box::pin(limit.apply(self.negotiate(endpoint, &progress), &progress)).await {
+                    (Ok(strategy), ended) => {
+                        // The request has what asking has left of its time.
+                        limit.limit = limit.limit.saturating_sub(ended.since(began));
+                        strategy
+                    }
+                    (Err(error), ended) => {
+                        let timeline = progress.timeline(started, None);
+                        return Sent { result: Err(error), over: SentOver::default(), ended, timeline };
+                    }
+                }
+            }
         };
-        let sent = match &*strategy {
+        let (result, over, ended) = match &*strategy {
             Strategy::Sharded(sharded) => {
                 let lease = sharded.lease(attempt.avoid, self.platform.now());
                 #[cfg_attr(
@@ -113,22 +141,26 @@ impl AdaptiveTransport {
                 #[cfg(feature = "fault_injection")]
                 crate::fault_injection::tag_shard(&mut request, lease.shard().id());
                 let (result, ended) = sharded.send(&lease, request, &progress, &limit).await;
-                Sent { result, over: SentOver { version: Some(HttpVersion::Http2), shard }, ended }
+                (result, SentOver { version: Some(HttpVersion::Http2), shard }, ended)
             }
             Strategy::Plain(client) => {
                 let (result, ended) = limit.apply(client.send(attempt.request, &progress), &progress).await;
-                Sent { result, over: SentOver { version: Some(HttpVersion::Http1), shard: None }, ended }
+                (result, SentOver { version: Some(HttpVersion::Http1), shard: None }, ended)
             }
         };
-        if let Err(error) = &sent.result {
-            self.endpoint(attempt.endpoint).learn_from(error, &strategy);
+        if let Err(error) = &result {
+            self.endpoint(endpoint).learn_from(error, &strategy);
         }
-        sent
+        let timeline = progress.timeline(started, result.is_ok().then_some(ended));
+        Sent { result, over, ended, timeline }
     }
 
     /// How to send to an endpoint that has been asked.
     fn known_strategy(&self, endpoint: &CosmosEndpoint) -> Option<Arc<Strategy>> {
-        self.endpoints.load().get(endpoint)?.strategy.load_full()
+        let endpoints = self.endpoints.load();
+        let known = endpoints.get(endpoint)?;
+        known.touch();
+        known.strategy.load_full()
     }
 
     fn endpoint(&self, endpoint: &CosmosEndpoint) -> Arc<EndpointTransport> {
@@ -138,7 +170,9 @@ impl AdaptiveTransport {
         let new = Arc::new(EndpointTransport {
             server: Authority::of_endpoint(endpoint),
             strategy: ArcSwapOption::empty(),
-            asking: tokio::sync::Mutex::new(()),
+            asking: Flight::default(),
+            is_used: AtomicBool::new(true),
+            last_used: AtomicU64::new(self.platform.now().as_nanos()),
         });
         self.endpoints.rcu(|known| {
             let mut next = HashMap::clone(known);
@@ -148,42 +182,57 @@ impl AdaptiveTransport {
         self.endpoints.load().get(endpoint).map_or(new, Arc::clone)
     }
 
-    async fn negotiate(&self, endpoint: &CosmosEndpoint) -> Result<Arc<Strategy>, TransportError> {
+    async fn negotiate(
+        &self,
+        endpoint: &CosmosEndpoint,
+        progress: &SendProgress,
+    ) -> Result<Arc<Strategy>, TransportError> {
         let endpoint = self.endpoint(endpoint);
-        let _one_at_a_time = endpoint.asking.lock().await;
-        if let Some(strategy) = endpoint.strategy.load_full() {
-            return Ok(strategy);
-        }
-        let server = &endpoint.server;
-        let strategy = Arc::new(match self.factory.version(server).await? {
-            HttpVersion::Http1 => Strategy::Plain(self.factory.create(server, HttpVersion::Http1)),
-            HttpVersion::Http2 => {
-                let factory = Arc::clone(&self.factory);
-                let now = self.platform.now();
-                Strategy::Sharded(ShardedHttpTransport::new(
-                    server.clone(),
-                    factory,
-                    self.sharding.clone(),
-                    now,
-                ))
-            }
-        });
-        endpoint.strategy.store(Some(Arc::clone(&strategy)));
-        Ok(strategy)
+        let asking = Asking { transport: self, endpoint: &endpoint };
+        endpoint.asking.join(&asking, &*self.platform, Some(progress)).await
     }
 
-    /// Looks over all shards once.
+    /// Looks over all shards once, and drops what belongs to endpoints that nobody uses.
     pub(crate) fn sweep(&self) {
         let cpu = self.platform.cpu_load();
-        for endpoint in self.endpoints.load().values() {
-            let Some(strategy) = endpoint.strategy.load_full() else { continue };
-            let opened = match &*strategy {
-                Strategy::Sharded(sharded) => sharded.sweep(cpu, self.platform.now()),
-                Strategy::Plain(_) => continue,
-            };
-            for shard in opened {
-                self.tasks.spawn("shard warm-up", async move { shard.client().warm_up().await });
+        let now = self.platform.now();
+        let mut unused = Vec::new();
+        for (name, endpoint) in self.endpoints.load().iter() {
+            if endpoint.is_unused(&self.sharding, now) {
+                unused.push(name.clone());
+            } else if let Some(strategy) = endpoint.strategy.load_full() {
+                self.sweep_endpoint(&strategy, cpu, now);
             }
+        }
+        if !unused.is_empty() {
+            self.endpoints.rcu(|known| {
+                let mut next = HashMap::clone(known);
+                next.retain(|name, _| !unused.contains(name));
+                next
+            });
+        }
+    }
+
+    fn sweep_endpoint(&self, strategy: &Arc<Strategy>, cpu: Option<f64>, now: Moment) {
+        let swept = match &**strategy {
+            Strategy::Sharded(sharded) => sharded.sweep(cpu, now),
+            Strategy::Plain(_) => return,
+        };
+        for shard in swept.opened {
+            self.tasks.spawn("shard warm-up", async move {
+                // The first request will find the same failure, and report it.
+                let _ = shard.client().warm_up().await;
+            });
+        }
+        for replacement in swept.replacements {
+            let (strategy, platform) = (Arc::clone(strategy), Arc::clone(&self.platform));
+            self.tasks.spawn("shard replacement", async move {
+                match (replacement.successor.client().warm_up().await, &*strategy) {
+                    (Ok(()), Strategy::Sharded(sharded)) => sharded.replace(replacement, platform.now()),
+                    // The shard is no worse than its successor.
+                    (Err(_), _) | (Ok(()), Strategy::Plain(_)) => replacement.retired.end_replacement(),
+                }
+            });
         }
     }
 
@@ -206,7 +255,67 @@ impl AdaptiveTransport {
     }
 }
 
+/// Finds out which version an endpoint speaks, and sets up what sends to it.
+struct Asking<'a> {
+    transport: &'a AdaptiveTransport,
+    endpoint: &'a EndpointTransport,
+}
+
+impl Maker for Asking<'_> {
+    type Made = Arc<Strategy>;
+    type Failure = TransportError;
+
+    fn present(&self) -> Option<Arc<Strategy>> {
+        self.endpoint.strategy.load_full()
+    }
+
+    fn keep(&self, strategy: &Arc<Strategy>) {
+        self.endpoint.strategy.store(Some(Arc::clone(strategy)));
+    }
+
+    fn is_good(&self, _: &Arc<Strategy>) -> bool {
+        true
+    }
+
+    fn make(&self, _: Arc<ConnectMarks>) -> BoxFuture<'static, Result<Arc<Strategy>, TransportError>> {
+        let AdaptiveTransport { factory, platform, sharding, .. } = self.transport;
+        let (factory, platform) = (Arc::clone(factory), Arc::clone(platform));
+        let (sharding, server) = (sharding.clone(), self.endpoint.server.clone());
+        Box::pin(async move {
+            Ok(Arc::new(match factory.version(&server).await? {
+                HttpVersion::Http1 => Strategy::Plain(factory.create(&server, HttpVersion::Http1)),
+                HttpVersion::Http2 => {
+                    let now = platform.now();
+                    Strategy::Sharded(ShardedHttpTransport::new(server, factory, sharding, now))
+                }
+            }))
+        })
+    }
+
+    fn interrupted(&self) -> TransportError {
+        let shown = Arc::clone(self.endpoint.server.shown());
+        TransportError::new(TransportErrorKind::Unreachable, RequestSentStatus::NotSent, shown)
+    }
+}
+
 impl EndpointTransport {
+    fn touch(&self) {
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nobody has used it for too long. Only a sweep asks.
+    fn is_unused(&self, config: &ShardingConfig, now: Moment) -> bool {
+        if self.is_used.swap(false, Ordering::Relaxed) {
+            self.last_used.store(now.as_nanos(), Ordering::Relaxed);
+        }
+        // A request that is under way holds the strategy too, besides the endpoint and this function.
+        let is_held = self.strategy.load_full().is_some_and(|strategy| Arc::strong_count(&strategy) > 2);
+        let last_used = Moment::from_nanos(self.last_used.load(Ordering::Relaxed));
+        endpoint_is_unused(last_used, is_held || self.asking.is_under_way(), config, now)
+    }
+
     /// Forgets what the endpoint speaks if it spoke otherwise. Requests under way keep what they were sent
     /// over.
     fn learn_from(&self, error: &TransportError, strategy: &Arc<Strategy>) {

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -41,29 +41,58 @@ impl Body for Whole {
 pub(super) enum Incomplete {
     TooLarge,
     Failed(hyper::Error),
+    /// The task that collected it was stopped.
+    BrokenOff,
 }
 
 /// Collects a response's body. One frame, which is nearly every answer, is passed on without a copy.
-pub(super) async fn collect(mut body: Incoming, most: usize) -> Result<Bytes, Incomplete> {
-    let mut first = Bytes::new();
-    let mut more: Option<BytesMut> = None;
-    while let Some(frame) = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let Ok(data) = frame.map_err(Incomplete::Failed)?.into_data() else { continue };
-        let so_far = more.as_ref().map_or(first.len(), BytesMut::len);
-        if so_far + data.len() > most {
+pub(super) struct Collecting {
+    body: Incoming,
+    most: usize,
+    first: Bytes,
+    more: Option<BytesMut>,
+}
+
+impl Collecting {
+    /// Collects a body of at most so many bytes.
+    pub(super) fn new(body: Incoming, most: usize) -> Self {
+        Self { body, most, first: Bytes::new(), more: None }
+    }
+
+    /// How many bytes are still to come, if the server has said so.
+    pub(super) fn missing(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
+    fn add(&mut self, data: Bytes) -> Result<(), Incomplete> {
+        let so_far = self.more.as_ref().map_or(self.first.len(), BytesMut::len);
+        if so_far + data.len() > self.most {
             return Err(Incomplete::TooLarge);
         }
-        match &mut more {
+        match &mut self.more {
             Some(more) => more.extend_from_slice(&data),
-            None if first.is_empty() => first = data,
+            None if self.first.is_empty() => self.first = data,
             None => {
-                let expected = body.size_hint().lower() as usize;
-                let mut joined = BytesMut::with_capacity((so_far + data.len() + expected).min(most));
-                joined.extend_from_slice(&first);
+                let expected = self.body.size_hint().lower() as usize;
+                let mut joined = BytesMut::with_capacity((so_far + data.len() + expected).min(self.most));
+                joined.extend_from_slice(&self.first);
                 joined.extend_from_slice(&data);
-                more = Some(joined);
+                self.more = Some(joined);
             }
         }
+        Ok(())
     }
-    Ok(more.map_or(first, BytesMut::freeze))
+}
+
+impl Future for Collecting {
+    type Output = Result<Bytes, Incomplete>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        while let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) {
+            let Ok(data) = frame.map_err(Incomplete::Failed)?.into_data() else { continue };
+            self.add(data)?;
+        }
+        let first = std::mem::take(&mut self.first);
+        Poll::Ready(Ok(self.more.take().map_or(first, BytesMut::freeze)))
+    }
 }

@@ -1,20 +1,25 @@
 //! Makes connections: name, socket, proxy, TLS. Which protocol the connection then speaks comes out of it.
 
-use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustls::AlertDescription;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use super::dial::Dialer;
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::proxy::Tunnels;
-use super::tls::LazyTls;
+use super::resolver::Lookups;
+use super::timeline::ConnectMarks;
+use super::tls::{LazyTls, Offer};
+use crate::platform::Platform;
+use crate::race::{Either, race};
 
 /// The version of HTTP that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,10 +33,11 @@ pub enum HttpVersion {
 /// How connections are made.
 pub(super) struct Connector {
     pub(super) timeout: Duration,
-    pub(super) keepalive: Duration,
-    pub(super) local_address: Option<IpAddr>,
     pub(super) tunnels: Tunnels,
     pub(super) tls: LazyTls,
+    pub(super) lookups: Lookups,
+    pub(super) dialer: Dialer,
+    pub(super) platform: Arc<dyn Platform>,
 }
 
 /// A connection, clear or encrypted. Through a proxy over TLS, one encrypted connection is inside another.
@@ -41,26 +47,36 @@ pub(super) enum Stream {
 }
 
 impl Connector {
-    /// Connects within the timeout. The version is known for TLS, where it was negotiated.
+    /// Connects within the timeout. The version is known for TLS, where it was negotiated. `marks` says how
+    /// far it came.
     pub(super) async fn connect(
         &self,
         to: &Authority,
+        offer: Offer,
+        marks: &ConnectMarks,
     ) -> Result<(Stream, Option<HttpVersion>), TransportError> {
-        match tokio::time::timeout(self.timeout, self.connect_untimed(to)).await {
-            Ok(result) => result,
-            Err(_) => Err(not_sent(TransportErrorKind::ConnectTimeout, to)),
+        let connecting = std::pin::pin!(self.connect_untimed(to, offer, marks));
+        match race(connecting, self.platform.sleep(self.timeout).as_mut()).await {
+            Either::First(result) => result,
+            Either::Second(()) => Err(not_sent(TransportErrorKind::ConnectTimeout, to)),
         }
     }
 
-    async fn connect_untimed(&self, to: &Authority) -> Result<(Stream, Option<HttpVersion>), TransportError> {
+    async fn connect_untimed(
+        &self,
+        to: &Authority,
+        offer: Offer,
+        marks: &ConnectMarks,
+    ) -> Result<(Stream, Option<HttpVersion>), TransportError> {
         let stream = match self.tunnels.proxy_to(to) {
-            None => Stream::Clear(self.dial(to).await?),
-            Some(proxy) => self.tunnels.open(self.dial(&proxy.server).await?, proxy, to).await?,
+            None => Stream::Clear(self.dial(to, marks).await?),
+            Some(proxy) => self.tunnels.open(self.dial(&proxy.server, marks).await?, proxy, to).await?,
         };
         if !to.is_tls() {
             return Ok((stream, None));
         }
-        let stream = encrypt(&self.tls, stream, to).await?;
+        let stream = encrypt(&self.tls, offer, stream, to).await?;
+        marks.secured.set(self.platform.now());
         let version = match stream.get_ref().1.alpn_protocol() {
             Some(b"h2") => HttpVersion::Http2,
             _ => HttpVersion::Http1,
@@ -68,30 +84,15 @@ impl Connector {
         Ok((Stream::Tls(Box::new(stream)), Some(version)))
     }
 
-    /// Tries each address of the host in turn.
-    async fn dial(&self, to: &Authority) -> Result<TcpStream, TransportError> {
-        let addresses = tokio::net::lookup_host((to.host(), to.port()))
-            .await
-            .map_err(|error| not_sent(TransportErrorKind::Unresolved, to).caused_by(error))?;
-        let mut failure = not_sent(TransportErrorKind::Unresolved, to);
-        for address in addresses {
-            match self.dial_address(address).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => failure = not_sent(TransportErrorKind::Unreachable, to).caused_by(error),
-            }
-        }
-        Err(failure)
-    }
-
-    async fn dial_address(&self, address: SocketAddr) -> std::io::Result<TcpStream> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        if let Some(local) = self.local_address {
-            socket.bind(SocketAddr::new(local, 0))?;
-        }
-        let keepalive = socket2::TcpKeepalive::new().with_time(self.keepalive).with_interval(self.keepalive);
-        socket2::SockRef::from(&socket).set_tcp_keepalive(&keepalive)?;
-        let stream = socket.connect(address).await?;
-        stream.set_nodelay(true)?;
+    async fn dial(&self, to: &Authority, marks: &ConnectMarks) -> Result<TcpStream, TransportError> {
+        let addresses = self.lookups.addresses(to.host()).await;
+        let addresses =
+            addresses.map_err(|error| not_sent(TransportErrorKind::Unresolved, to).caused_by(error))?;
+        marks.resolved.set(self.platform.now());
+        let stream = self.dialer.dial(&addresses, to.port()).await;
+        let stream =
+            stream.map_err(|error| not_sent(TransportErrorKind::Unreachable, to).caused_by(error))?;
+        marks.connected.set(self.platform.now());
         Ok(stream)
     }
 }
@@ -99,12 +100,14 @@ impl Connector {
 /// Encrypts a connection to a server or proxy.
 pub(super) async fn encrypt(
     tls: &LazyTls,
+    offer: Offer,
     stream: Stream,
     to: &Authority,
 ) -> Result<TlsStream<Stream>, TransportError> {
     let name = ServerName::try_from(to.host().to_owned())
         .map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
-    let tls = tls.get().map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
+    let tls =
+        tls.get(offer).map_err(|error| not_sent(TransportErrorKind::Certificate, to).caused_by(error))?;
     let stream = tls.connect(name, stream).await;
     stream.map_err(|error| not_sent(kind_of_tls(&error), to).caused_by(error))
 }
@@ -116,6 +119,10 @@ fn kind_of_tls(error: &std::io::Error) -> TransportErrorKind {
             TransportErrorKind::Certificate
         }
         Some(rustls::Error::InvalidMessage(_)) => TransportErrorKind::WrongScheme,
+        // The server speaks none of the versions that were offered.
+        Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+            TransportErrorKind::OtherVersion
+        }
         Some(_) => TransportErrorKind::Protocol,
         None => TransportErrorKind::Disconnected,
     }

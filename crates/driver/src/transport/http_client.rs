@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_options::{ConnectionOptionsView, HttpProtocol};
-use cosmonaut_policy::RequestSentStatus;
+use cosmonaut_policy::{Moment, RequestSentStatus};
 use http::{Request, Response};
 
 use super::connector::HttpVersion;
@@ -19,6 +19,7 @@ use super::endpoint::Authority;
 use super::error::TransportError;
 use super::proxy::ProxyRoute;
 use super::proxy_variables::ProxySources;
+use super::timeline::{ConnectMarks, Mark, Timeline};
 use super::tls::Trust;
 use crate::error::Error;
 
@@ -27,23 +28,83 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// How far a request has come, for whoever stops waiting for it.
 #[derive(Debug, Default)]
-pub struct SendProgress(AtomicBool);
+pub struct SendProgress {
+    is_handed_over: AtomicBool,
+    connecting: ConnectMarks,
+    sent: Mark,
+    head: Mark,
+    ended: Mark,
+}
 
 impl SendProgress {
     /// Nothing has been sent.
     pub const fn new() -> Self {
-        Self(AtomicBool::new(false))
+        Self {
+            is_handed_over: AtomicBool::new(false),
+            connecting: ConnectMarks::new(),
+            sent: Mark::new(),
+            head: Mark::new(),
+            ended: Mark::new(),
+        }
     }
 
     /// From here on the server may see the request. A client says so before it hands the request to a
     /// connection.
     pub fn hand_over(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.is_handed_over.store(true, Ordering::Relaxed);
+    }
+
+    /// As [`hand_over`](Self::hand_over), for a client that knows the time.
+    pub fn hand_over_at(&self, now: Moment) {
+        self.sent.set(now);
+        self.hand_over();
+    }
+
+    /// The head of the answer has come.
+    pub fn head_at(&self, now: Moment) {
+        self.head.set(now);
+    }
+
+    /// The whole answer had come, which the caller may notice later.
+    pub(super) fn ended_at(&self, moment: Moment) {
+        self.ended.set(moment);
+    }
+
+    pub(super) fn ended(&self) -> Option<Moment> {
+        self.ended.get()
+    }
+
+    pub(super) fn connecting(&self) -> &ConnectMarks {
+        &self.connecting
     }
 
     /// Whether the server may have seen a request that is given up now.
     pub fn sent(&self) -> RequestSentStatus {
-        if self.0.load(Ordering::Relaxed) { RequestSentStatus::Unknown } else { RequestSentStatus::NotSent }
+        if self.is_handed_over.load(Ordering::Relaxed) {
+            RequestSentStatus::Unknown
+        } else {
+            RequestSentStatus::NotSent
+        }
+    }
+
+    /// When the request was sent; `began` if its client did not say when.
+    pub(super) fn sent_at(&self, began: Moment) -> Option<Moment> {
+        match self.sent() {
+            RequestSentStatus::NotSent => None,
+            RequestSentStatus::Sent | RequestSentStatus::Unknown => Some(self.sent.get().unwrap_or(began)),
+        }
+    }
+
+    /// What is known of a try that began at `started`, and was answered at `done` if it was.
+    pub(super) fn timeline(&self, started: Moment, done: Option<Moment>) -> Timeline {
+        Timeline {
+            resolved: self.connecting.resolved.after(started),
+            connected: self.connecting.connected.after(started),
+            secured: self.connecting.secured.after(started),
+            sent: self.sent.after(started),
+            first_byte: self.head.after(started),
+            done: done.map(|done| done.since(started)),
+        }
     }
 }
 
@@ -58,9 +119,9 @@ pub trait HttpClient: Send + Sync + 'static {
         progress: &'a SendProgress,
     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>>;
 
-    /// Connects ahead of the first request. A failure is left for that request to find.
-    fn warm_up(&self) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::ready(()))
+    /// Connects ahead of the first request.
+    fn warm_up(&self) -> BoxFuture<'_, Result<(), TransportError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Closes the connection. What is under way on it fails.
@@ -83,6 +144,10 @@ pub struct HttpClientConfig {
     pub connect_timeout: Duration,
     /// How often an idle connection is checked by TCP.
     pub tcp_keepalive: Duration,
+    /// After how much silence of the peer an HTTP/2 connection sends a PING.
+    pub http2_keepalive_interval: Duration,
+    /// How long the answer to a PING may take.
+    pub http2_keepalive_timeout: Duration,
     /// How long an idle HTTP/1.1 connection is kept.
     pub pool_idle_timeout: Duration,
     /// How many idle HTTP/1.1 connections are kept per server.
@@ -108,6 +173,8 @@ impl Default for HttpClientConfig {
         Self {
             connect_timeout: Duration::from_secs(5),
             tcp_keepalive: Duration::from_secs(30),
+            http2_keepalive_interval: Duration::from_secs(1),
+            http2_keepalive_timeout: Duration::from_secs(2),
             pool_idle_timeout: Duration::from_secs(60),
             pool_max_idle_per_host: 100,
             pool_max_connections: 1000,
@@ -136,6 +203,8 @@ impl HttpClientConfig {
         Ok(Self {
             connect_timeout: options.connect_timeout(),
             tcp_keepalive: options.tcp_keepalive(),
+            http2_keepalive_interval: options.http2_keepalive_interval(),
+            http2_keepalive_timeout: options.http2_keepalive_timeout(),
             pool_idle_timeout: pool.idle_timeout(),
             pool_max_idle_per_host: pool.max_idle_per_host(),
             pool_max_connections: pool.max_connections(),

@@ -1,73 +1,121 @@
-//! [`HttpClient`] on hyper: a client is one HTTP/2 connection, or a pool of HTTP/1.1 connections.
+//! Makes clients on hyper and rustls, and holds what they share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
-use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use cosmonaut_options::HttpProtocol;
 use cosmonaut_policy::Moment;
-use http::{HeaderValue, Request, Response, Uri, header};
+use http::Response;
 use hyper::body::Incoming;
-use hyper::client::conn::{http1, http2};
-use hyper_util::rt::TokioIo;
-use tokio::sync::Semaphore;
+use tokio::sync::oneshot;
 
-use super::body::{Incomplete, Whole, collect};
-use super::connector::{Connector, HttpVersion, Stream};
+use super::body::{Collecting, Incomplete};
+use super::connector::{Connector, HttpVersion};
+use super::dial::Dialer;
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory, SendProgress};
-use super::hyper_error::{failed, not_answered, not_sent};
+use super::http1_client::Http1Client;
+use super::http1_pool::Http1Connection;
+use super::http2_client::{Http2Client, Http2Connection};
+use super::hyper_error::failed;
 use super::negotiate;
 use super::proxy::Tunnels;
+use super::resolver::{Lookups, Resolver, SystemResolver};
+use super::timeline::ConnectMarks;
+use super::timer::PlatformTimer;
 use super::tls::LazyTls;
-use crate::platform::{Platform, Task};
-
-/// Streams that are opened before the server has said how many it allows. The service allows 20.
-const STREAMS_BEFORE_SETTINGS: usize = 20;
+use crate::platform::Platform;
 
 /// Makes clients on hyper and rustls.
 pub struct HyperClientFactory {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    connector: Connector,
-    config: HttpClientConfig,
-    platform: Arc<dyn Platform>,
+/// What all clients of a factory share.
+pub(super) struct Shared {
+    pub(super) connector: Connector,
+    pub(super) config: HttpClientConfig,
+    pub(super) platform: Arc<dyn Platform>,
+    pub(super) timer: PlatformTimer,
+    /// Connections that showed which version their server speaks, for the first client that wants one.
+    negotiated: Mutex<HashMap<Authority, (Negotiated, Moment)>>,
+}
+
+/// A connection that showed which version its server speaks, and how it was made.
+pub(super) enum Negotiated {
+    Http1(Http1Connection, Arc<ConnectMarks>),
+    Http2(Arc<Http2Connection>, Arc<ConnectMarks>),
+}
+
+impl Negotiated {
+    pub(super) fn version(&self) -> HttpVersion {
+        match self {
+            Self::Http1(..) => HttpVersion::Http1,
+            Self::Http2(..) => HttpVersion::Http2,
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        match self {
+            Self::Http1(connection, _) => connection.is_open(),
+            Self::Http2(connection, _) => connection.is_open(),
+        }
+    }
 }
 
 impl HyperClientFactory {
-    /// Makes clients that connect in this way.
+    /// Makes clients that connect in this way, to the addresses that the operating system knows.
     ///
     /// # Errors
     /// A further root that is no certificate.
     pub fn new(config: HttpClientConfig, platform: Arc<dyn Platform>) -> Result<Self, rustls::Error> {
+        Self::with_resolver(config, platform, Arc::new(SystemResolver))
+    }
+
+    /// Makes clients that connect in this way, to the addresses that `resolver` finds.
+    ///
+    /// # Errors
+    /// A further root that is no certificate.
+    pub fn with_resolver(
+        config: HttpClientConfig,
+        platform: Arc<dyn Platform>,
+        resolver: Arc<dyn Resolver>,
+    ) -> Result<Self, rustls::Error> {
         let connector = Connector {
             timeout: config.connect_timeout,
-            keepalive: config.tcp_keepalive,
-            local_address: config.local_address,
             tunnels: Tunnels::new(config.proxy.clone(), config.trust.clone())?,
-            tls: LazyTls::new(config.trust.clone(), config.protocol != HttpProtocol::Http1)?,
+            tls: LazyTls::new(config.trust.clone())?,
+            lookups: Lookups {
+                resolver,
+                platform: Arc::clone(&platform),
+                limit: config.connect_timeout,
+                hosts: Mutex::default(),
+            },
+            dialer: Dialer {
+                keepalive: config.tcp_keepalive,
+                local_address: config.local_address,
+                platform: Arc::clone(&platform),
+            },
+            platform: Arc::clone(&platform),
         };
-        Ok(Self { shared: Arc::new(Shared { connector, config, platform }) })
+        let timer = PlatformTimer::new(Arc::clone(&platform));
+        let negotiated = Mutex::default();
+        Ok(Self { shared: Arc::new(Shared { connector, config, platform, timer, negotiated }) })
     }
 }
 
 impl HttpClientFactory for HyperClientFactory {
     fn version<'a>(&'a self, server: &'a Authority) -> BoxFuture<'a, Result<HttpVersion, TransportError>> {
         Box::pin(async move {
-            match (self.shared.config.protocol, server.is_tls()) {
-                (HttpProtocol::Http1, _) => Ok(HttpVersion::Http1),
-                (HttpProtocol::Http2, _) => Ok(HttpVersion::Http2),
-                (HttpProtocol::Negotiated, false) => {
-                    negotiate::version_of(&self.shared.connector, server).await
-                }
-                (HttpProtocol::Negotiated, true) => {
-                    let (_, version) = self.shared.connector.connect(server).await?;
-                    Ok(version.unwrap_or(HttpVersion::Http1))
-                }
+            match self.shared.config.protocol {
+                HttpProtocol::Http1 => Ok(HttpVersion::Http1),
+                HttpProtocol::Http2 => Ok(HttpVersion::Http2),
+                HttpProtocol::Negotiated => negotiate::version_of(&self.shared, server).await,
             }
         })
     }
@@ -75,191 +123,71 @@ impl HttpClientFactory for HyperClientFactory {
     fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient> {
         let (server, shared) = (server.clone(), Arc::clone(&self.shared));
         match version {
-            HttpVersion::Http2 => Arc::new(Http2Client {
-                server,
-                shared,
-                live: ArcSwapOption::empty(),
-                connecting: tokio::sync::Mutex::new(()),
-            }),
-            HttpVersion::Http1 => {
-                let permits = Semaphore::new(shared.config.pool_max_connections);
-                Arc::new(Http1Client { server, shared, idle: Mutex::new(Vec::new()), permits })
-            }
+            HttpVersion::Http2 => Arc::new(Http2Client::new(server, shared)),
+            HttpVersion::Http1 => Arc::new(Http1Client::new(server, shared)),
         }
     }
 }
 
-/// One HTTP/2 connection, made when first used and again after it has closed.
-struct Http2Client {
-    server: Authority,
-    shared: Arc<Shared>,
-    live: ArcSwapOption<Http2Connection>,
-    connecting: tokio::sync::Mutex<()>,
-}
-
-struct Http2Connection {
-    sender: http2::SendRequest<Whole>,
-    /// Takes requests; ends with the connection.
-    _dispatch: Task,
-    /// Moves the bytes. Stopping it fails what is under way.
-    _pump: Arc<OnceLock<Task>>,
-}
-
-impl Http2Client {
-    async fn connection(&self) -> Result<http2::SendRequest<Whole>, TransportError> {
-        if let Some(sender) = self.open_connection() {
-            return Ok(sender);
-        }
-        let _one_at_a_time = self.connecting.lock().await;
-        if let Some(sender) = self.open_connection() {
-            return Ok(sender);
-        }
-        let (stream, version) = self.shared.connector.connect(&self.server).await?;
-        if version == Some(HttpVersion::Http1) {
-            return Err(not_sent(&self.server, TransportErrorKind::OtherVersion));
-        }
-        let pump = Arc::new(OnceLock::new());
-        let executor = Executor::new(Arc::clone(&self.shared.platform), Arc::downgrade(&pump));
-        let head = u32::try_from(self.shared.config.max_response_head).unwrap_or(u32::MAX);
-        let (sender, connection) = http2::Builder::new(executor)
-            .initial_max_send_streams(STREAMS_BEFORE_SETTINGS)
-            .max_header_list_size(head)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failed(&self.server, RequestSentStatus::NotSent, error))?;
-        let dispatch = self.shared.platform.spawn(Box::pin(async move {
-            // How a connection ended is told to each request that was on it.
-            let _ = connection.await;
-        }));
-        let live = Http2Connection { sender: sender.clone(), _dispatch: dispatch, _pump: pump };
-        self.live.store(Some(Arc::new(live)));
-        Ok(sender)
+impl Shared {
+    /// Keeps a connection for the first client that wants one. Those that nobody wanted for long are closed.
+    pub(super) fn park(&self, server: &Authority, connection: Negotiated) {
+        let now = self.platform.now();
+        let mut parked = self.lock_negotiated();
+        parked.retain(|_, (connection, since)| {
+            connection.is_open() && now.since(*since) < self.config.pool_idle_timeout
+        });
+        parked.insert(server.clone(), (connection, now));
     }
 
-    fn open_connection(&self) -> Option<http2::SendRequest<Whole>> {
-        let live = self.live.load();
-        live.as_ref().filter(|live| !live.sender.is_closed()).map(|live| live.sender.clone())
-    }
-}
-
-impl HttpClient for Http2Client {
-    fn send<'a>(
-        &'a self,
-        request: Request<Bytes>,
-        progress: &'a SendProgress,
-    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
-        Box::pin(async move {
-            let mut sender = self.connection().await?;
-            progress.hand_over();
-            let answer = sender.try_send_request(request.map(Whole::new)).await;
-            let response = answer.map_err(|error| not_answered(&self.server, error))?;
-            whole_response(&self.server, response, self.shared.config.max_response).await
-        })
-    }
-
-    fn warm_up(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            // The first request will find the same failure, and report it.
-            let _ = self.connection().await;
-        })
-    }
-
-    fn close(&self) {
-        self.live.store(None);
-    }
-}
-
-/// HTTP/1.1 connections, each with one request at a time.
-struct Http1Client {
-    server: Authority,
-    shared: Arc<Shared>,
-    idle: Mutex<Vec<Http1Connection>>,
-    permits: Semaphore,
-}
-
-struct Http1Connection {
-    sender: http1::SendRequest<Whole>,
-    idle_since: Moment,
-    _driver: Task,
-}
-
-impl Http1Client {
-    async fn connection(&self) -> Result<Http1Connection, TransportError> {
-        let now = self.shared.platform.now();
-        {
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            let timeout = self.shared.config.pool_idle_timeout;
-            idle.retain(|connection| {
-                !connection.sender.is_closed() && now.since(connection.idle_since) < timeout
-            });
-            if let Some(connection) = idle.pop() {
-                return Ok(connection);
-            }
-        }
-        let (stream, _): (Stream, _) = self.shared.connector.connect(&self.server).await?;
-        let (sender, connection) = http1::Builder::new()
-            .max_buf_size(self.shared.config.max_response_head)
-            .handshake(TokioIo::new(stream))
-            .await
-            .map_err(|error| failed(&self.server, RequestSentStatus::NotSent, error))?;
-        let driver = self.shared.platform.spawn(Box::pin(async move {
-            let _ = connection.await;
-        }));
-        Ok(Http1Connection { sender, idle_since: now, _driver: driver })
-    }
-
-    fn keep(&self, mut connection: Http1Connection) {
-        connection.idle_since = self.shared.platform.now();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < self.shared.config.pool_max_idle_per_host {
-            idle.push(connection);
+    pub(super) fn take_http1(&self, server: &Authority) -> Option<(Http1Connection, Arc<ConnectMarks>)> {
+        match self.take(server)? {
+            Negotiated::Http1(connection, marks) => Some((connection, marks)),
+            Negotiated::Http2(..) => None,
         }
     }
-}
 
-impl HttpClient for Http1Client {
-    fn send<'a>(
-        &'a self,
-        request: Request<Bytes>,
-        progress: &'a SendProgress,
-    ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
-        Box::pin(async move {
-            let _permit = self.permits.acquire().await;
-            let mut connection = self.connection().await?;
-            if let Err(error) = connection.sender.ready().await {
-                return Err(failed(&self.server, RequestSentStatus::NotSent, error));
-            }
-            let request = in_origin_form(request, &self.server)?;
-            progress.hand_over();
-            let answer = connection.sender.try_send_request(request.map(Whole::new)).await;
-            let response = answer.map_err(|error| not_answered(&self.server, error))?;
-            let response = whole_response(&self.server, response, self.shared.config.max_response).await?;
-            self.keep(connection);
-            Ok(response)
-        })
+    pub(super) fn take_http2(&self, server: &Authority) -> Option<(Arc<Http2Connection>, Arc<ConnectMarks>)> {
+        match self.take(server)? {
+            Negotiated::Http2(connection, marks) => Some((connection, marks)),
+            Negotiated::Http1(..) => None,
+        }
     }
-}
 
-/// HTTP/1.1 names the host in a header and the rest in the request line.
-fn in_origin_form(mut request: Request<Bytes>, server: &Authority) -> Result<Request<Bytes>, TransportError> {
-    let malformed = || not_sent(server, TransportErrorKind::Protocol);
-    let uri = std::mem::take(request.uri_mut()).into_parts();
-    if let Some(authority) = &uri.authority {
-        let host = HeaderValue::from_str(authority.as_str()).map_err(|error| malformed().caused_by(error))?;
-        request.headers_mut().insert(header::HOST, host);
+    fn take(&self, server: &Authority) -> Option<Negotiated> {
+        let (connection, since) = self.lock_negotiated().remove(server)?;
+        let is_fresh = self.platform.now().since(since) < self.config.pool_idle_timeout;
+        (is_fresh && connection.is_open()).then_some(connection)
     }
-    *request.uri_mut() = uri.path_and_query.map_or_else(|| Uri::from_static("/"), Uri::from);
-    Ok(request)
+
+    fn lock_negotiated(&self) -> MutexGuard<'_, HashMap<Authority, (Negotiated, Moment)>> {
+        self.negotiated.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An answer whose head is there: whatever fails now, the server has seen the request.
-async fn whole_response(
+///
+/// A body that is not complete yet is drained by a task, unless it is so small (`taken_in_unread`) that the
+/// connection takes it in anyway: a caller that pauses neither stalls the connection nor runs out of time.
+pub(super) async fn whole_response(
+    shared: &Arc<Shared>,
     server: &Authority,
     response: Response<Incoming>,
-    most: usize,
+    taken_in_unread: u64,
+    progress: &SendProgress,
 ) -> Result<Response<Bytes>, TransportError> {
+    progress.head_at(shared.platform.now());
     let (head, body) = response.into_parts();
-    match collect(body, most).await {
+    let mut collecting = Collecting::new(body, shared.config.max_response);
+    let now = poll_fn(|context| Poll::Ready(Pin::new(&mut collecting).poll(context))).await;
+    let collected = match now {
+        Poll::Ready(collected) => collected,
+        Poll::Pending if collecting.missing().is_some_and(|missing| missing <= taken_in_unread) => {
+            collecting.await
+        }
+        Poll::Pending => Box::pin(drained(shared, collecting, progress)).await,
+    };
+    match collected {
         Ok(body) => Ok(Response::from_parts(head, body)),
         Err(Incomplete::Failed(error)) => Err(failed(server, RequestSentStatus::Sent, error)),
         Err(Incomplete::TooLarge) => Err(TransportError::new(
@@ -267,36 +195,32 @@ async fn whole_response(
             RequestSentStatus::Sent,
             Arc::clone(server.shown()),
         )),
+        Err(Incomplete::BrokenOff) => Err(TransportError::new(
+            TransportErrorKind::Disconnected,
+            RequestSentStatus::Sent,
+            Arc::clone(server.shown()),
+        )),
     }
 }
 
-/// Runs what hyper spawns for a connection through the platform. The first of these is what moves the bytes;
-/// all others end when it does.
-#[derive(Clone)]
-struct Executor(Arc<ConnectionTasks>);
-
-struct ConnectionTasks {
-    platform: Arc<dyn Platform>,
-    /// Weak, as hyper keeps a clone of this for each request: those must not keep alive what would end them.
-    pump: Weak<OnceLock<Task>>,
-    is_pump_started: AtomicBool,
-}
-
-impl Executor {
-    fn new(platform: Arc<dyn Platform>, pump: Weak<OnceLock<Task>>) -> Self {
-        Self(Arc::new(ConnectionTasks { platform, pump, is_pump_started: AtomicBool::new(false) }))
-    }
-}
-
-impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
-    fn execute(&self, future: F) {
-        let ConnectionTasks { platform, pump, is_pump_started } = &*self.0;
-        if is_pump_started.load(Ordering::Relaxed) || is_pump_started.swap(true, Ordering::Relaxed) {
-            return platform.spawn_detached(Box::pin(future));
+/// Collects a body in a task of its own, which ends with its caller.
+async fn drained(
+    shared: &Arc<Shared>,
+    collecting: Collecting,
+    progress: &SendProgress,
+) -> Result<Bytes, Incomplete> {
+    let (tell, collected) = oneshot::channel();
+    let platform = Arc::clone(&shared.platform);
+    let _draining = shared.platform.spawn(Box::pin(async move {
+        let collected = collecting.await;
+        // A caller that is gone has stopped this task.
+        let _ = tell.send((collected, platform.now()));
+    }));
+    match collected.await {
+        Ok((collected, ended)) => {
+            progress.ended_at(ended);
+            collected
         }
-        // Whoever has given up connecting wants no pump.
-        if let Some(pump) = pump.upgrade() {
-            pump.set(platform.spawn(Box::pin(future))).unwrap_or_else(Task::detach);
-        }
+        Err(_) => Err(Incomplete::BrokenOff),
     }
 }

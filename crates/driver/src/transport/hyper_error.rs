@@ -46,7 +46,8 @@ fn kind_of(error: &hyper::Error) -> TransportErrorKind {
     }
     match http2_error(error) {
         _ if error.is_parse() => TransportErrorKind::Protocol,
-        _ if error.is_timeout() => TransportErrorKind::Timeout,
+        // hyper keeps one time limit here: that of a PING. The connection was closed for it.
+        _ if error.is_timeout() => TransportErrorKind::Disconnected,
         None => TransportErrorKind::Disconnected,
         // Our own end gives up one stream if its head is too large, and the whole connection if the peer
         // errs.

@@ -3,18 +3,26 @@
 mod adaptive;
 mod body;
 mod connector;
+mod dial;
 mod endpoint;
 mod error;
+mod flight;
+mod http1_client;
+mod http1_pool;
+mod http2_client;
 mod http_client;
 mod hyper_client;
 mod hyper_error;
 mod negotiate;
 mod proxy;
 mod proxy_variables;
+mod resolver;
 mod shard;
 mod shard_pool;
 mod sharded_transport;
 mod time_limit;
+mod timeline;
+mod timer;
 mod tls;
 
 pub(crate) use adaptive::{AdaptiveTransport, Sent, SentOver, Try};
@@ -25,4 +33,6 @@ pub use http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory
 pub use hyper_client::HyperClientFactory;
 pub use proxy::{EnvironmentProxies, InvalidProxyUser, Proxy, ProxyCredentials, ProxyRoute};
 pub(crate) use proxy_variables::{InvalidProxyVariable, ProxySources, ProxyVariables};
+pub use resolver::{Resolver, SystemResolver};
+pub use timeline::Timeline;
 pub use tls::Trust;

@@ -15,7 +15,7 @@ use tokio::net::TcpStream;
 use super::connector::{Stream, encrypt, not_sent};
 use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
-use super::tls::{LazyTls, Trust};
+use super::tls::{LazyTls, Offer, Trust};
 
 /// The longest head that a proxy may answer with, in bytes.
 const LONGEST_ANSWER: usize = 8 * 1024;
@@ -121,7 +121,7 @@ impl Tunnels {
     /// # Errors
     /// A further root that is no certificate.
     pub(super) fn new(route: ProxyRoute, trust: Trust) -> Result<Self, rustls::Error> {
-        Ok(Self { route, tls: LazyTls::new(trust, false)? })
+        Ok(Self { route, tls: LazyTls::new(trust)? })
     }
 
     /// The proxy that leads to a server, if one does.
@@ -138,7 +138,7 @@ impl Tunnels {
     ) -> Result<Stream, TransportError> {
         let mut stream = Stream::Clear(stream);
         if proxy.server.is_tls() {
-            stream = Stream::Tls(Box::new(encrypt(&self.tls, stream, &proxy.server).await?));
+            stream = Stream::Tls(Box::new(encrypt(&self.tls, Offer::Http1, stream, &proxy.server).await?));
         }
         let refused = |kind, detail: &dyn fmt::Display| {
             not_sent(kind, to).caused_by(format!("the proxy {} {detail}", proxy.server))

@@ -5,8 +5,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use cosmonaut_policy::{
@@ -43,6 +43,23 @@ pub(super) struct EndpointShardPool {
     spread_ratio: AtomicU64,
     /// Changed by the sweep alone.
     spread: ArcSwap<LoadSpread>,
+    /// Shards that take no more requests and still carry some. Touched by the sweep alone.
+    draining: Mutex<Vec<Arc<ClientShard>>>,
+}
+
+/// What is to be connected after a sweep.
+pub(super) struct Swept {
+    /// Shards that were added.
+    pub(super) opened: Vec<Arc<ClientShard>>,
+    /// Shards that are to be replaced once their successors are connected.
+    pub(super) replacements: Vec<Replacement>,
+}
+
+/// A shard that fails, and the one that takes its place once it is connected.
+pub(super) struct Replacement {
+    pub(super) retired: Arc<ClientShard>,
+    pub(super) successor: Arc<ClientShard>,
+    reason: EvictionReason,
 }
 
 impl EndpointShardPool {
@@ -60,6 +77,7 @@ impl EndpointShardPool {
             next_id: AtomicU64::new(1),
             spread_ratio: AtomicU64::new(spread.ratio().to_bits()),
             spread: ArcSwap::from_pointee(spread),
+            draining: Mutex::default(),
             config,
         };
         for _ in 0..pool.config.min_clients_per_endpoint {
@@ -141,35 +159,85 @@ impl EndpointShardPool {
         Arc::new(ClientShard::new(self.next_id.fetch_add(1, Ordering::Relaxed), client, now))
     }
 
-    /// Closes what is unhealthy or idle, opens what is missing, and adapts to how steady the load is.
-    /// Returns the shards that were opened, for warming up. One sweep at a time.
-    pub(super) fn sweep(&self, cpu: Option<f64>, now: Moment) -> Vec<Arc<ClientShard>> {
+    /// Closes what is unhealthy or idle, opens what is missing, and adapts to how steady the load is. Returns
+    /// what is to be connected. One sweep at a time.
+    pub(super) fn sweep(&self, cpu: Option<f64>, now: Moment) -> Swept {
         let requests = self.shards.load().iter().map(|shard| shard.take_requests()).sum();
         let spread = self.spread.load().after_interval(requests);
         self.spread_ratio.store(spread.ratio().to_bits(), Ordering::Relaxed);
         self.spread.store(Arc::new(spread));
-        let stats = self.stats();
-        let plan = plan_sweep(&stats, &self.config, cpu, now);
+        let plan = plan_sweep(&self.stats_with_draining(), &self.config, cpu, now);
         for (id, reason) in plan.close {
-            self.close(id, reason);
+            self.close(id, reason, now);
         }
+        let replacements = plan.replace.into_iter().filter_map(|(id, reason)| {
+            let retired = self.shards.load().iter().find(|shard| shard.id() == id).cloned()?;
+            let successor = retired.begin_replacement().then(|| self.new_shard(now))?;
+            Some(Replacement { retired, successor, reason })
+        });
+        let replacements = replacements.collect();
         let opened = (0..plan.open).map(|_| self.new_shard(now));
-        opened.filter(|shard| self.add(Arc::clone(shard), |_| true) == Growth::Added).collect()
+        let opened = opened.filter(|shard| self.add(Arc::clone(shard), |_| true) == Growth::Added).collect();
+        Swept { opened, replacements }
     }
 
-    fn close(&self, id: u64, reason: EvictionReason) {
+    /// Puts a successor in the place of a shard that fails. The shard's requests may finish.
+    pub(super) fn replace(&self, replacement: Replacement, now: Moment) {
+        let Replacement { retired, successor, reason } = replacement;
+        self.shards.rcu(|current| {
+            let mut next = Vec::clone(current);
+            if let Some(place) = next.iter().position(|shard| shard.id() == retired.id()) {
+                next[place] = Arc::clone(&successor);
+            }
+            next
+        });
+        self.retire(retired, reason, now);
+    }
+
+    fn close(&self, id: u64, reason: EvictionReason, now: Moment) {
         let shards = self.shards.load_full();
-        let Some(shard) = shards.iter().find(|shard| shard.id() == id) else { return };
-        shard.retire();
-        self.shards
-            .rcu(|current| current.iter().filter(|shard| shard.id() != id).cloned().collect::<Vec<_>>());
+        match shards.iter().find(|shard| shard.id() == id) {
+            Some(shard) => {
+                self.shards.rcu(|current| {
+                    current.iter().filter(|shard| shard.id() != id).cloned().collect::<Vec<_>>()
+                });
+                self.retire(Arc::clone(shard), reason, now);
+            }
+            None => {
+                let stuck = self.lock_draining().iter().find(|shard| shard.id() == id).cloned();
+                stuck.iter().for_each(|shard| shard.client().close());
+            }
+        }
+    }
+
+    fn retire(&self, shard: Arc<ClientShard>, reason: EvictionReason, now: Moment) {
+        shard.retire(now);
         match reason {
             // What hangs on it would hang until its time is up: it is failed now, and repeated where that is
             // safe.
-            EvictionReason::ReadHang => shard.client().close(),
-            // The connection closes with the last request on it.
-            EvictionReason::ConsecutiveFailuresWithHealthyPeers | EvictionReason::IdleTimeout => {}
+            EvictionReason::ReadHang | EvictionReason::DrainTimeout => shard.client().close(),
+            // The connection closes with the last request on it, or when these take too long.
+            EvictionReason::ConsecutiveFailuresWithHealthyPeers
+            | EvictionReason::ConsecutiveFailuresAlone
+            | EvictionReason::IdleTimeout => {
+                if shard.stats().inflight > 0 {
+                    self.lock_draining().push(shard);
+                }
+            }
         }
+    }
+
+    fn lock_draining(&self) -> MutexGuard<'_, Vec<Arc<ClientShard>>> {
+        self.draining.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those in the list, and those that drain. The latter are let go once they carry nothing.
+    fn stats_with_draining(&self) -> Vec<ShardStats> {
+        let mut stats = self.stats();
+        let mut draining = self.lock_draining();
+        draining.retain(|shard| shard.stats().inflight > 0);
+        stats.extend(draining.iter().map(|shard| shard.stats()));
+        stats
     }
 
     pub(super) fn stats(&self) -> Vec<ShardStats> {

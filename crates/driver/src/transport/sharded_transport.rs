@@ -7,10 +7,10 @@ use cosmonaut_policy::{Moment, ShardStats, ShardingConfig};
 use http::{Request, Response};
 
 use super::endpoint::Authority;
-use super::error::TransportError;
+use super::error::{TransportError, TransportErrorKind};
 use super::http_client::{HttpClientFactory, SendProgress};
-use super::shard::{ClientShard, ShardLease};
-use super::shard_pool::EndpointShardPool;
+use super::shard::ShardLease;
+use super::shard_pool::{EndpointShardPool, Replacement, Swept};
 use super::time_limit::TimeLimit;
 
 /// HTTP/2 to one endpoint.
@@ -34,7 +34,7 @@ impl ShardedHttpTransport {
     }
 
     /// Sends on a place that was taken; also says when that was over. Whoever drops this gives the place
-    /// back, and nothing is counted.
+    /// back; if the request had been sent and the shard was silent since, that counts as a failure.
     pub(super) async fn send(
         &self,
         lease: &ShardLease,
@@ -43,20 +43,45 @@ impl ShardedHttpTransport {
         limit: &TimeLimit<'_>,
     ) -> (Result<Response<Bytes>, TransportError>, Moment) {
         let shard = lease.shard();
+        let mut waiting = Waiting { lease, progress, is_over: false };
         let (result, ended) = limit.apply(shard.client().send(request, progress), progress).await;
+        waiting.is_over = true;
         match &result {
             Ok(_) => shard.record_success(ended),
+            Err(error) if error.kind() == TransportErrorKind::Timeout => {
+                shard.record_given_up(progress.sent_at(lease.began()));
+            }
             Err(error) if error.kind().blames_connection() => shard.record_failure(),
             Err(_) => {}
         }
         (result, ended)
     }
 
-    pub(super) fn sweep(&self, cpu: Option<f64>, now: Moment) -> Vec<Arc<ClientShard>> {
+    pub(super) fn sweep(&self, cpu: Option<f64>, now: Moment) -> Swept {
         self.pool.sweep(cpu, now)
+    }
+
+    /// Puts a connected successor in the place of a shard.
+    pub(super) fn replace(&self, replacement: Replacement, now: Moment) {
+        self.pool.replace(replacement, now);
     }
 
     pub(super) fn stats(&self) -> Vec<ShardStats> {
         self.pool.stats()
+    }
+}
+
+/// A request that waits for its answer. Its caller may go away without a word, as that of a losing hedge leg.
+struct Waiting<'a> {
+    lease: &'a ShardLease,
+    progress: &'a SendProgress,
+    is_over: bool,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.lease.shard().record_given_up(self.progress.sent_at(self.lease.began()));
+        }
     }
 }

@@ -35,6 +35,7 @@ impl TimeLimit<'_> {
                 Err(TransportError::new(TransportErrorKind::Timeout, progress.sent(), endpoint))
             }
         };
-        (result, self.platform.now())
+        // Where a task has taken in the answer, that is when it was over, whenever the caller came to look.
+        (result, progress.ended().unwrap_or_else(|| self.platform.now()))
     }
 }

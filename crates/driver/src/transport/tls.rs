@@ -17,48 +17,68 @@ pub struct Trust {
     pub accept_invalid: bool,
 }
 
+/// Which versions of HTTP a connection offers to speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Offer {
+    /// HTTP/2, or HTTP/1.1 if the server prefers that.
+    Any,
+    /// HTTP/1.1 alone.
+    Http1,
+}
+
 /// A TLS client that is made when it is first needed: reading the operating system's roots takes longer than
 /// many a program against a clear-text emulator.
 pub(super) struct LazyTls {
     trust: Trust,
-    offer_http2: bool,
-    made: OnceLock<TlsConnector>,
+    made: OnceLock<Connectors>,
+}
+
+/// They differ in what they offer, and share all else.
+struct Connectors {
+    any: TlsConnector,
+    http1: TlsConnector,
 }
 
 impl LazyTls {
     /// # Errors
     /// A further root that is no certificate.
-    pub(super) fn new(trust: Trust, offer_http2: bool) -> Result<Self, rustls::Error> {
+    pub(super) fn new(trust: Trust) -> Result<Self, rustls::Error> {
         let mut further = RootCertStore::empty();
         trust.roots.iter().try_for_each(|root| further.add(root.clone()))?;
-        Ok(Self { trust, offer_http2, made: OnceLock::new() })
+        Ok(Self { trust, made: OnceLock::new() })
     }
 
-    pub(super) fn get(&self) -> Result<&TlsConnector, rustls::Error> {
-        if let Some(made) = self.made.get() {
-            return Ok(made);
-        }
-        let connector = connector(&self.trust, self.offer_http2)?;
-        Ok(self.made.get_or_init(|| connector))
+    pub(super) fn get(&self, offer: Offer) -> Result<&TlsConnector, rustls::Error> {
+        let made = match self.made.get() {
+            Some(made) => made,
+            None => {
+                let connectors = connectors(&self.trust)?;
+                self.made.get_or_init(|| connectors)
+            }
+        };
+        Ok(match offer {
+            Offer::Any => &made.any,
+            Offer::Http1 => &made.http1,
+        })
     }
 }
 
-/// A TLS client that offers HTTP/2 and HTTP/1.1, or HTTP/1.1 alone.
-fn connector(trust: &Trust, offer_http2: bool) -> Result<TlsConnector, rustls::Error> {
+fn connectors(trust: &Trust) -> Result<Connectors, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
-    let mut config = if trust.accept_invalid {
+    let config = if trust.accept_invalid {
         let verifier = Arc::new(AcceptAny(provider));
         builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
     } else {
         builder.with_root_certificates(roots(trust)?).with_no_client_auth()
     };
-    config.alpn_protocols = match offer_http2 {
-        true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        false => vec![b"http/1.1".to_vec()],
+    let offering = |protocols: &[&[u8]]| {
+        let mut config = config.clone();
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        TlsConnector::from(Arc::new(config))
     };
-    Ok(TlsConnector::from(Arc::new(config)))
+    Ok(Connectors { any: offering(&[b"h2", b"http/1.1"]), http1: offering(&[b"http/1.1"]) })
 }
 
 /// The operating system's roots, as far as they can be read, and the user's own.

@@ -104,10 +104,15 @@ struct Shared {
 impl Gateway {
     /// A gateway that holds requests for data back until it is opened.
     pub(crate) async fn start() -> Self {
+        Self::start_behind(None).await
+    }
+
+    /// As [`start`](Self::start), for drivers that reach it by another URL.
+    pub(crate) async fn start_behind(public_url: Option<&str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let shared = Arc::new(Shared {
-            url: url.clone(),
+            url: public_url.unwrap_or(&url).to_owned(),
             open: watch::channel(false).0,
             held: watch::channel(0).0,
             connected: watch::channel(0).0,

@@ -8,6 +8,8 @@ mod broken;
 mod budget;
 mod clear_text;
 mod cold_start;
+mod connecting;
+mod dead_connections;
 mod deadlines;
 mod failover;
 mod faults;
@@ -16,7 +18,9 @@ mod harness;
 mod headers;
 mod hedging;
 mod identity;
+mod line;
 mod merges;
+mod names;
 mod operations;
 mod options;
 mod peer;
@@ -29,6 +33,7 @@ mod shards;
 #[cfg(feature = "tracing")]
 mod spans;
 mod splits;
+mod streams;
 #[cfg(feature = "opentelemetry")]
 mod telemetry;
 mod throttling;

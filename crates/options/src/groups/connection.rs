@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::check::{at_least_one, some_time};
+use crate::value::duration;
 use crate::{CosmosOptions, HttpProtocol, ProxyUri, ShardingOptions};
 
 /// How the driver connects. Layers: runtime, account.
@@ -24,6 +25,25 @@ pub struct ConnectionOptions {
     /// How often TCP asks an idle peer whether it is still there, so that dead connections are found early.
     #[option(env = "AZURE_COSMOS_TCP_KEEPALIVE", default = Duration::from_secs(30), check = some_time)]
     pub tcp_keepalive: Option<Duration>,
+
+    /// After how much silence of the peer an HTTP/2 connection asks it with a PING whether it is still there,
+    /// also while no request is under way.
+    #[option(
+        env = "AZURE_COSMOS_HTTP2_KEEPALIVE_PING_DELAY_IN_SECONDS",
+        parse = duration::seconds,
+        default = Duration::from_secs(1),
+        check = some_time
+    )]
+    pub http2_keepalive_interval: Option<Duration>,
+
+    /// How long the answer to such a PING may take. Then the connection is closed.
+    #[option(
+        env = "AZURE_COSMOS_HTTP2_KEEPALIVE_PING_TIMEOUT_IN_SECONDS",
+        parse = duration::seconds,
+        default = Duration::from_secs(2),
+        check = some_time
+    )]
+    pub http2_keepalive_timeout: Option<Duration>,
 
     /// Which HTTP version to speak.
     #[option(env = "AZURE_COSMOS_HTTP_PROTOCOL", default = HttpProtocol::Negotiated, copy)]

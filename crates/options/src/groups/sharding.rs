@@ -19,8 +19,8 @@ pub struct ShardingOptions {
     #[option(env = "AZURE_COSMOS_MAX_STREAMS_PER_CLIENT", default = 16, check = stream_count)]
     pub max_streams_per_client: Option<u32>,
 
-    /// How many connections an endpoint may have; by default two per processor, or 32 where that is not
-    /// known.
+    /// How many connections an endpoint may have; by default two per processor, and at least 32. Their number
+    /// follows the load: this is only the bound.
     #[option(
         env = "AZURE_COSMOS_MAX_CLIENTS_PER_ENDPOINT",
         default = clients_for_this_machine(),
@@ -60,6 +60,10 @@ pub struct ShardingOptions {
     /// How full connections are on average when another one is opened ahead of need.
     #[option(default = 0.75, check = ratio)]
     pub scale_up_threshold_ratio: Option<f64>,
+
+    /// How long the requests of a connection that is being given up may take to end before it is closed.
+    #[option(default = Duration::from_secs(60), check = some_time)]
+    pub drain_timeout: Option<Duration>,
 }
 
 impl ShardingOptionsView<'_> {
@@ -87,9 +91,8 @@ fn stream_count(streams: &u32) -> Result<(), Expected> {
 }
 
 fn clients_for_this_machine() -> u32 {
-    const WHERE_UNKNOWN: u32 = 32;
-    std::thread::available_parallelism()
-        .ok()
-        .and_then(|processors| u32::try_from(processors.get()).ok()?.checked_mul(2))
-        .unwrap_or(WHERE_UNKNOWN)
+    // A request in flight costs the processors little, so their number says little about the demand.
+    const AT_LEAST: u32 = 32;
+    let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get());
+    u32::try_from(processors).unwrap_or(u32::MAX).saturating_mul(2).max(AT_LEAST)
 }

@@ -21,6 +21,8 @@ fn variables_set_their_options() {
         ("AZURE_COSMOS_PRIORITY", "Low"),
         ("AZURE_COSMOS_HTTP_PROTOCOL", "HTTP1"),
         ("AZURE_COSMOS_SHARD_IDLE_TIMEOUT_SECS", "90"),
+        ("AZURE_COSMOS_HTTP2_KEEPALIVE_PING_DELAY_IN_SECONDS", "3"),
+        ("AZURE_COSMOS_HTTP2_KEEPALIVE_PING_TIMEOUT_IN_SECONDS", "4"),
         ("AZURE_COSMOS_CIRCUIT_BREAKER_TIMEOUT_COUNTER_RESET_WINDOW_IN_MINUTES", "2"),
         ("AZURE_COSMOS_AAD_SCOPE_OVERRIDE", "https://cosmos.azure.com/.default"),
         ("AZURE_COSMOS_AAD_TOKEN_REVOCATION_ENABLED", "true"),
@@ -36,6 +38,8 @@ fn variables_set_their_options() {
     assert_eq!(account.enable_token_revocation, Some(true));
     let connection = options.connection.values;
     assert_eq!(connection.http_protocol, Some(HttpProtocol::Http1));
+    assert_eq!(connection.http2_keepalive_interval, Some(Duration::from_secs(3)));
+    assert_eq!(connection.http2_keepalive_timeout, Some(Duration::from_secs(4)));
     assert_eq!(connection.sharding.unwrap().idle_client_timeout, Some(Duration::from_secs(90)));
     let failover = options.retry.values.partition_failover.unwrap();
     assert_eq!(failover.counter_reset_window, Some(Duration::from_secs(120)));

@@ -3,7 +3,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::testing::at;
-use EvictionReason::{ConsecutiveFailuresWithHealthyPeers, IdleTimeout, ReadHang};
+use EvictionReason::{
+    ConsecutiveFailuresAlone, ConsecutiveFailuresWithHealthyPeers, DrainTimeout, IdleTimeout, ReadHang,
+};
 use ShardSelection::{Create, Overloaded, Use};
 
 fn config(max_streams: u32, max_clients: u32) -> ShardingConfig {
@@ -58,12 +60,12 @@ fn shard(id: u64) -> ShardStats {
     ShardStats {
         id,
         inflight: 0,
-        busy_since: at(100),
+        unanswered_since: None,
         last_success: Some(at(100)),
         last_request: Some(at(100)),
         created_at: at(0),
         consecutive_failures: 0,
-        marked_for_eviction: false,
+        retired_at: None,
     }
 }
 
@@ -86,7 +88,7 @@ fn health_is_checked_in_order() {
         ("busy, silent", busy, peer, 111, unhealthy(ReadHang)),
         (
             "busy since a moment ago after a long pause",
-            ShardStats { busy_since: at(150), ..busy },
+            ShardStats { unanswered_since: Some(at(150)), ..busy },
             peer,
             155,
             ShardHealthStatus::Healthy,
@@ -112,14 +114,14 @@ fn health_is_checked_in_order() {
             failing,
             ShardStats { consecutive_failures: 5, ..peer },
             103,
-            ShardHealthStatus::Healthy,
+            unhealthy(ConsecutiveFailuresAlone),
         ),
         (
             "failing, its peer silent for longer",
             failing,
             ShardStats { last_success: Some(at(99)), ..peer },
             103,
-            ShardHealthStatus::Healthy,
+            unhealthy(ConsecutiveFailuresAlone),
         ),
         (
             "failing, never answered",
@@ -133,6 +135,48 @@ fn health_is_checked_in_order() {
             failing,
             ShardStats { last_success: None, ..peer },
             103,
+            unhealthy(ConsecutiveFailuresAlone),
+        ),
+        (
+            "given a request that was given up, not long ago",
+            ShardStats { unanswered_since: Some(at(120)), ..shard(1) },
+            peer,
+            130,
+            ShardHealthStatus::Healthy,
+        ),
+        (
+            "given requests that were given up one after the other, and silent",
+            ShardStats { unanswered_since: Some(at(120)), ..shard(1) },
+            peer,
+            131,
+            unhealthy(ReadHang),
+        ),
+        (
+            "a request from before the last answer still waits",
+            ShardStats { inflight: 1, unanswered_since: None, last_success: Some(at(120)), ..shard(1) },
+            peer,
+            131,
+            unhealthy(ReadHang),
+        ),
+        (
+            "retired, its request may finish",
+            ShardStats { inflight: 1, retired_at: Some(at(110)), ..failing },
+            peer,
+            170,
+            ShardHealthStatus::Healthy,
+        ),
+        (
+            "retired, its request does not end",
+            ShardStats { inflight: 1, retired_at: Some(at(110)), ..failing },
+            peer,
+            171,
+            unhealthy(DrainTimeout),
+        ),
+        (
+            "retired and empty",
+            ShardStats { retired_at: Some(at(110)), ..failing },
+            peer,
+            999,
             ShardHealthStatus::Healthy,
         ),
         ("quiet", shard(1), peer, 160, ShardHealthStatus::Healthy),
@@ -149,8 +193,33 @@ fn a_connection_is_no_peer_of_its_own() {
     let pool = [failing];
     assert_eq!(
         check_shard_health(&failing, &pool, &ShardingConfig::default(), at(130)),
-        ShardHealthStatus::Healthy
+        ShardHealthStatus::Unhealthy { reason: ConsecutiveFailuresAlone }
     );
+}
+
+#[test]
+fn a_request_that_is_given_up_counts_if_nothing_was_heard_since_it_was_sent() {
+    for (sent, last_success, expected) in [
+        (None, None, false),
+        (None, Some(5), false),
+        (Some(5), None, true),
+        (Some(5), Some(4), true),
+        (Some(5), Some(5), false),
+        (Some(5), Some(6), false),
+    ] {
+        let found = counts_as_silence(sent.map(at), last_success.map(at));
+        assert_eq!(found, expected, "sent at {sent:?}, answered at {last_success:?}");
+    }
+}
+
+#[test]
+fn an_endpoint_is_dropped_ten_minutes_after_its_last_use() {
+    for (last_used, is_in_use, seconds, expected) in
+        [(0, false, 600, false), (0, false, 601, true), (0, true, 601, false), (60, false, 601, false)]
+    {
+        let found = endpoint_is_unused(at(last_used), is_in_use, &ShardingConfig::default(), at(seconds));
+        assert_eq!(found, expected, "used at {last_used}, in use: {is_in_use}, at {seconds}");
+    }
 }
 
 #[test]
@@ -159,7 +228,10 @@ fn a_sweep_closes_and_opens() {
     let hanging = ShardStats { inflight: 1, ..shard(3) };
     let full =
         ShardStats { inflight: 16, last_success: Some(at(200)), last_request: Some(at(200)), ..shard(4) };
-    let doomed = ShardStats { marked_for_eviction: true, ..hanging };
+    let doomed = ShardStats { retired_at: Some(at(190)), ..hanging };
+    let stuck = ShardStats { retired_at: Some(at(139)), ..hanging };
+    let failing = ShardStats { consecutive_failures: 5, last_request: Some(at(199)), ..shard(5) };
+    let given_up = ShardStats { unanswered_since: Some(at(189)), ..shard(6) };
     let named = |id, shard: ShardStats| ShardStats { id, ..shard };
     let minimum = |min| ShardingConfig { min_clients_per_endpoint: min, ..ShardingConfig::default() };
     for (case, pool, config, cpu, close, open) in [
@@ -202,8 +274,34 @@ fn a_sweep_closes_and_opens() {
         ("one more when the rest are full", vec![full], minimum(1), None, vec![], 1),
         ("being closed already", vec![doomed, full], minimum(1), None, vec![], 1),
         ("empty pool", vec![], minimum(2), None, vec![], 2),
+        (
+            "a failing one goes where another is in order",
+            vec![failing, full],
+            minimum(1),
+            None,
+            vec![(5, ConsecutiveFailuresWithHealthyPeers)],
+            1,
+        ),
+        (
+            "one that does not drain is closed",
+            vec![stuck, full],
+            minimum(1),
+            None,
+            vec![(3, DrainTimeout)],
+            1,
+        ),
     ] {
-        assert_eq!(plan_sweep(&pool, &config, cpu, at(200)), SweepPlan { close, open }, "{case}");
+        let expected = SweepPlan { close, replace: Vec::new(), open };
+        assert_eq!(plan_sweep(&pool, &config, cpu, at(200)), expected, "{case}");
+    }
+    for (case, pool, cpu, replace) in [
+        ("a lone failing one", vec![failing], None, vec![(5, ConsecutiveFailuresAlone)]),
+        ("a lone silent one that nobody waits on", vec![given_up], None, vec![(6, ReadHang)]),
+        ("all fail alike", vec![failing, given_up], None, vec![(5, ConsecutiveFailuresAlone), (6, ReadHang)]),
+        ("not while the processors are busy", vec![failing], Some(0.91), vec![]),
+    ] {
+        let expected = SweepPlan { close: Vec::new(), replace, open: 0 };
+        assert_eq!(plan_sweep(&pool, &minimum(1), cpu, at(200)), expected, "{case}");
     }
 }
 

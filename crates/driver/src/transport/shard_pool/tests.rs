@@ -109,3 +109,45 @@ fn a_sweep_closes_what_hangs_and_what_is_idle() {
     assert_eq!(pool.stats().len(), 1, "the rest is idle");
     assert_eq!(closed.load(Ordering::Relaxed), 1, "and is let go in peace");
 }
+
+#[test]
+fn a_retired_shard_is_closed_if_its_requests_do_not_end() {
+    let (pool, closed) = pool(8);
+    let held: Vec<ShardLease> = (0..32).map(|_| pool.lease(None, at(1))).collect();
+    let bad = held[0].shard();
+    (0..5).for_each(|_| bad.record_failure());
+    held.iter()
+        .filter(|lease| lease.shard().id() != bad.id())
+        .for_each(|lease| lease.shard().record_success(at(6)));
+    pool.sweep(None, at(6));
+    assert!(pool.stats().iter().all(|shard| shard.id != bad.id()), "it gets no more requests");
+    for (second, expected) in [(6, 0), (66, 0), (67, 1)] {
+        held.iter().filter(|lease| lease.shard().id() != bad.id()).for_each(|lease| {
+            lease.shard().record_success(at(second));
+        });
+        pool.sweep(None, at(second));
+        assert_eq!(closed.load(Ordering::Relaxed), expected, "at {second}");
+    }
+    drop(held);
+    pool.sweep(None, at(80));
+    assert_eq!(closed.load(Ordering::Relaxed), 1, "what has drained is not closed again");
+}
+
+#[test]
+fn a_lone_failing_shard_stays_until_its_successor_is_connected() {
+    let (pool, closed) = pool(8);
+    let lone = pool.lease(None, at(1)).shard().id();
+    (0..5).for_each(|_| pool.lease(None, at(1)).shard().record_failure());
+    let ids = || pool.stats().iter().map(|shard| shard.id).collect::<Vec<_>>();
+    let mut swept = pool.sweep(None, at(5));
+    assert_eq!((ids(), swept.replacements.len(), swept.opened.len()), (vec![lone], 1, 0));
+    assert!(pool.sweep(None, at(5)).replacements.is_empty(), "one successor at a time");
+    let replacement = swept.replacements.pop().unwrap();
+    replacement.retired.end_replacement();
+    drop(replacement);
+    assert_eq!(ids(), [lone], "the successor could not be connected");
+    let replacement = pool.sweep(None, at(6)).replacements.pop().unwrap();
+    let successor = replacement.successor.id();
+    pool.replace(replacement, at(7));
+    assert_eq!((ids(), closed.load(Ordering::Relaxed)), (vec![successor], 0));
+}

@@ -195,7 +195,7 @@ impl HttpClient for WireClient {
         Box::pin(self.wire.send(&*self.inner, request, progress))
     }
 
-    fn warm_up(&self) -> BoxFuture<'_, ()> {
+    fn warm_up(&self) -> BoxFuture<'_, Result<(), TransportError>> {
         self.inner.warm_up()
     }
 

@@ -72,8 +72,10 @@ pub(crate) fn some_time(value: &Duration) -> Result<(), Expected> {
     expect(!value.is_zero(), "a duration longer than zero (try \"30s\")")
 }
 
-pub(crate) fn some_text<T: AsRef<str>>(value: &T) -> Result<(), Expected> {
-    expect(!value.as_ref().trim().is_empty(), "a text that is not empty")
+pub(crate) fn token_scope<T: AsRef<str>>(value: &T) -> Result<(), Expected> {
+    let text = value.as_ref();
+    let is_scope = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
+    expect(is_scope, "a token's scope (try \"https://shop.documents.azure.com/.default\")")
 }
 
 pub(crate) fn expect(holds: bool, otherwise: &'static str) -> Result<(), Expected> {

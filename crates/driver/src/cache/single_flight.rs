@@ -88,7 +88,8 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
                 Some(_) | None => {}
             }
             let Some(fetch) = fetch.take() else {
-                let message = "the driver was shut down while it looked something up (make a new client)";
+                let message = "a look-up was stopped before it ended (the driver was shut down, or it has a defect: \
+                               see `background_panics`)";
                 return Err(Error::new(ErrorKind::Configuration, message));
             };
             let (flight, fetch) = (Arc::clone(inner), fetch());

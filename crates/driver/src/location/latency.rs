@@ -97,7 +97,7 @@ mod tests {
     const KIND: LatencyKind = LatencyKind::PointRead;
 
     fn endpoint(region: &str) -> CosmosEndpoint {
-        CosmosEndpoint::regional(region, &format!("http://{region}.example")).unwrap()
+        CosmosEndpoint::regional(region, &format!("http://{region}.test")).unwrap()
     }
 
     #[test]
@@ -150,9 +150,9 @@ mod tests {
         for region in ["east", "west"] {
             book.record(&endpoint(region), KIND, Duration::from_millis(1), Moment::START);
         }
-        let east = vec![AccountLocation::new("east", "http://east.example")];
+        let east = vec![AccountLocation::new("east", "http://east.test")];
         let properties = AccountProperties::new("a", ConsistencyLevel::Session, east.clone(), east);
-        let own = CosmosEndpoint::global("http://global.example").unwrap();
+        let own = CosmosEndpoint::global("http://global.test").unwrap();
         let account = build_account_endpoint_state(&properties, &AccountConfig::default(), own).unwrap();
         book.retain(&account);
         assert_eq!(book.observed(&endpoint("east"), KIND).count, 1);

@@ -65,7 +65,7 @@ async fn the_account_is_still_refreshed_after_its_refresh_has_panicked() {
     assert_eq!(panics.count, 2, "{panics:?}");
     for (number, panic) in panics.latest.iter().enumerate() {
         let message = format!("no luck at question {}", number + 1);
-        assert_eq!((panic.task, &panic.message), ("account refresh", &message));
+        assert_eq!((panic.task, &panic.message), ("metadata fetch", &message));
     }
     assert!(network.asked.load(Ordering::Relaxed) > 8, "it is refreshed every five minutes again");
 }

@@ -97,7 +97,7 @@ fn driver(server: &Arc<Merging>) -> CosmosDriver {
         .build()
         .unwrap();
     let key = Credential::master_key(EMULATOR_KEY).unwrap();
-    runtime.create_driver("http://account.example", key, Default::default()).unwrap()
+    runtime.create_driver("http://account.test", key, Default::default()).unwrap()
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use crate::CosmosOptions;
-use crate::check::some_text;
+use crate::check::token_scope;
 
 /// Options about the account as a whole. Layers: runtime, account.
 #[derive(Clone, Debug, PartialEq, CosmosOptions)]
@@ -23,7 +23,7 @@ pub struct CosmosAccountOptions {
     pub enable_upgrade_consistency_to_local_quorum: Option<bool>,
 
     /// The scope that tokens are asked for, instead of the account's own, `https://<account host>/.default`.
-    #[option(env = "AZURE_COSMOS_AAD_SCOPE_OVERRIDE", check = some_text)]
+    #[option(env = "AZURE_COSMOS_AAD_SCOPE_OVERRIDE", check = token_scope)]
     pub aad_scope_override: Option<String>,
 
     /// Whether tokens that can be revoked before they expire are asked for. A request whose token was revoked is

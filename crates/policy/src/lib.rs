@@ -110,7 +110,7 @@ pub use session::{
 pub use sharding::{
     CPU_GUARD, EvictionReason, LoadSpread, ShardHealthStatus, ShardSelection, ShardStats, ShardingConfig,
     SweepPlan, check_shard_health, counts_as_silence, endpoint_is_unused, plan_sweep, select_shard,
-    should_scale_up,
+    should_scale_up, silence_since,
 };
 pub use throttle::{
     MAX_SHARD_RETRIES, ThrottleAction, ThrottleRetryState, TransportTry, evaluate_transport_retry,

@@ -18,6 +18,7 @@ use crate::Moment;
 
 pub use health::{
     EvictionReason, ShardHealthStatus, check_shard_health, counts_as_silence, endpoint_is_unused,
+    silence_since,
 };
 pub use select::{ShardSelection, select_shard, should_scale_up};
 pub use spread::LoadSpread;

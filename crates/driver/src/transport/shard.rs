@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use cosmonaut_policy::{Moment, ShardStats, counts_as_silence};
+use cosmonaut_policy::{Moment, ShardStats, counts_as_silence, silence_since};
 
 use super::http_client::HttpClient;
 
@@ -104,8 +104,10 @@ impl ClientShard {
     }
 
     fn begin(self: &Arc<Self>, now: Moment) -> ShardLease {
-        if self.unanswered_since.load(Ordering::Relaxed) == 0 {
-            self.unanswered_since.store(kept(now), Ordering::Relaxed);
+        let known = seen(&self.unanswered_since);
+        let since = silence_since(known, seen(&self.last_request), now);
+        if known != Some(since) {
+            self.unanswered_since.store(kept(since), Ordering::Relaxed);
         }
         self.last_request.store(kept(now), Ordering::Relaxed);
         self.requests.fetch_add(1, Ordering::Relaxed);

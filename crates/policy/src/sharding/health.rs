@@ -1,5 +1,7 @@
 //! Whether a connection is in order.
 
+use std::time::Duration;
+
 use super::{ShardStats, ShardingConfig};
 use crate::Moment;
 
@@ -103,6 +105,16 @@ fn does_better(peer: &ShardStats, shard: &ShardStats) -> bool {
 /// | yes | no | yes |
 pub fn counts_as_silence(sent: Option<Moment>, last_success: Option<Moment>) -> bool {
     sent.is_some_and(|sent| last_success.is_none_or(|last| last < sent))
+}
+
+/// What was asked longer ago than this, with nothing after it, says nothing about a request of now.
+const STALE_SILENCE: Duration = Duration::from_secs(10);
+
+/// Since when a connection that gets a request now owes an answer: from the first request that it has not answered,
+/// unless it has been left alone since. A request is not to be failed for what an outage long over did to others.
+pub fn silence_since(unanswered_since: Option<Moment>, last_request: Option<Moment>, now: Moment) -> Moment {
+    let was_left_alone = last_request.is_none_or(|last| now.since(last) > STALE_SILENCE);
+    unanswered_since.filter(|_| !was_left_alone).unwrap_or(now)
 }
 
 /// Whether the connections to an endpoint are dropped as a whole, as nobody has used them for too long.

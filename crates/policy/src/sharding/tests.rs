@@ -21,6 +21,18 @@ fn select(loads: &[Option<u32>], ratio: f64, config: &ShardingConfig) -> ShardSe
 }
 
 #[test]
+fn silence_of_long_ago_is_not_held_against_a_request_of_now() {
+    for (case, unanswered, last_request, expected) in [
+        ("nothing is owed", None, Some(at(99)), at(100)),
+        ("the first request ever", None, None, at(100)),
+        ("asked again and again", Some(at(50)), Some(at(95)), at(50)),
+        ("left alone since", Some(at(50)), Some(at(60)), at(100)),
+    ] {
+        assert_eq!(silence_since(unanswered, last_request, at(100)), expected, "{case}");
+    }
+}
+
+#[test]
 fn the_least_loaded_of_the_active_connections_is_used() {
     let config = config(16, 4);
     let at_max = |load| [Some(load); 4];

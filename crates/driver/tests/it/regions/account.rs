@@ -52,8 +52,10 @@ impl Account {
         self.client_by(self.emulator.url(), options)
     }
 
-    pub(crate) fn client_by(&self, url: &str, options: CosmosClientOptions) -> Client {
+    pub(crate) fn client_by(&self, url: &str, mut options: CosmosClientOptions) -> Client {
         let clock = Clock::new();
+        // A clock that is moved on would let every PING miss its answer.
+        options.connection.http2_keepalive_interval = Some(Duration::from_secs(24 * 3600));
         let runtime = CosmosDriverRuntime::builder()
             .environment(&no_environment)
             .platform(Arc::clone(&clock) as Arc<_>)

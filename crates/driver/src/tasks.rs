@@ -37,6 +37,8 @@ struct Shared {
 #[derive(Default)]
 struct Tasks {
     running: Vec<(u64, Task)>,
+    /// Tasks that ended before they were noted as running.
+    ended_early: Vec<u64>,
     panic_count: u64,
     /// The latest, oldest first.
     panics: VecDeque<TaskPanic>,
@@ -79,16 +81,7 @@ impl BackgroundTaskManager {
 
     /// Runs a task until it ends or its owner does. After a shutdown nothing is started.
     pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
-        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let mut tasks = self.shared.lock();
-        if tasks.is_shut_down {
-            return;
-        }
-        self.shared.running.fetch_add(1, Ordering::AcqRel);
-        let watched =
-            Watched { id, name, task: CatchPanic(Box::pin(task)), shared: Arc::clone(&self.shared) };
-        let task = self.platform.spawn(Box::pin(watched));
-        tasks.running.push((id, task));
+        self.try_spawn(name, Box::pin(task));
     }
 
     /// Runs a task until it ends or its owner does. After a shutdown the task is handed back.
@@ -97,10 +90,32 @@ impl BackgroundTaskManager {
         name: &'static str,
         task: BoxFuture<'static, ()>,
     ) -> Option<BoxFuture<'static, ()>> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         if self.shared.lock().is_shut_down {
             return Some(task);
         }
-        self.spawn(name, task);
+        self.shared.running.fetch_add(1, Ordering::AcqRel);
+        let watched = Watched { id, name, task: CatchPanic(task), shared: Arc::clone(&self.shared) };
+        // Outside the lock: a runtime that is shutting down drops the task on the spot, and that takes the lock.
+        let task = self.platform.spawn(Box::pin(watched));
+        let stopped = {
+            let mut tasks = self.shared.lock();
+            let has_ended = tasks.ended_early.iter().position(|ended| *ended == id);
+            match has_ended {
+                Some(place) => {
+                    tasks.ended_early.swap_remove(place);
+                    task.detach();
+                    None
+                }
+                // Shut down since: dropped below, which stops it.
+                None if tasks.is_shut_down => Some(task),
+                None => {
+                    tasks.running.push((id, task));
+                    None
+                }
+            }
+        };
+        drop(stopped);
         None
     }
 
@@ -221,6 +236,9 @@ impl Drop for Watched {
         let finished = {
             let mut tasks = self.shared.lock();
             let place = tasks.running.iter().position(|(id, _)| *id == self.id);
+            if place.is_none() && !tasks.is_shut_down {
+                tasks.ended_early.push(self.id);
+            }
             place.map(|place| tasks.running.swap_remove(place))
         };
         if let Some((_, task)) = finished {
@@ -319,6 +337,17 @@ mod tests {
         });
         assert!(panicked.await.is_err());
         manager.shutdown().await;
+        assert_eq!(manager.running(), 0);
+    }
+
+    #[test]
+    fn a_runtime_that_is_gone_blocks_nobody() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let handle = runtime.handle().clone();
+        drop(runtime);
+        let _entered = handle.enter();
+        let manager = manager();
+        manager.spawn("dropped at once", async {});
         assert_eq!(manager.running(), 0);
     }
 

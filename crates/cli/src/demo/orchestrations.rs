@@ -3,7 +3,6 @@
 //! Each is an orchestration of a few activities, a timer and an orchestration below it. Whether it ended, and as it
 //! should, is asked of the store.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -50,13 +49,12 @@ type Starter = JoinHandle<Vec<JoinHandle<()>>>;
 struct Shared {
     client: Client,
     meter: Arc<Meter>,
-    stop: Arc<AtomicBool>,
     courses: Mutex<Vec<Course>>,
 }
 
 impl Orchestrations {
-    /// Starts the runtime, and then one orchestration after the other until told to stop.
-    pub(crate) async fn start(provider: CosmosProvider, meter: Arc<Meter>, stop: Arc<AtomicBool>) -> Self {
+    /// Starts the runtime, and then one orchestration after the other until the run is over.
+    pub(crate) async fn start(provider: CosmosProvider, meter: Arc<Meter>) -> Self {
         // The runtime would log to where the demo draws.
         let _ = tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::default());
         let options = RuntimeOptions {
@@ -68,7 +66,7 @@ impl Orchestrations {
         let store = Arc::new(provider);
         let runtime =
             Runtime::start_with_options(store.clone(), activities(), orchestrations(), options).await;
-        let shared = Arc::new(Shared { client: Client::new(store), meter, stop, courses: Mutex::default() });
+        let shared = Arc::new(Shared { client: Client::new(store), meter, courses: Mutex::default() });
         let starter = Mutex::new(Some(runtime::spawn(start_steadily(Arc::clone(&shared)))));
         Self { runtime, shared, starter }
     }
@@ -110,7 +108,7 @@ async fn start_steadily(shared: Arc<Shared>) -> Vec<JoinHandle<()>> {
     let mut watchers: Vec<JoinHandle<()>> = Vec::new();
     loop {
         due.tick().await;
-        if shared.stop.load(Ordering::Relaxed) {
+        if shared.meter.is_over_at(shared.meter.elapsed()) {
             return watchers;
         }
         let number = watchers.len();

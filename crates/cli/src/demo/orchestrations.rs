@@ -37,6 +37,12 @@ pub(crate) struct Course {
     pub(crate) completed: Option<Duration>,
 }
 
+/// What carries orchestrations out. It takes a while to start, so that it is there before the run begins.
+pub(crate) struct Engine {
+    runtime: Arc<Runtime>,
+    client: Client,
+}
+
 pub(crate) struct Orchestrations {
     runtime: Arc<Runtime>,
     shared: Arc<Shared>,
@@ -52,9 +58,8 @@ struct Shared {
     courses: Mutex<Vec<Course>>,
 }
 
-impl Orchestrations {
-    /// Starts the runtime, and then one orchestration after the other until the run is over.
-    pub(crate) async fn start(provider: CosmosProvider, meter: Arc<Meter>) -> Self {
+impl Engine {
+    pub(crate) async fn start(provider: CosmosProvider) -> Self {
         // The runtime would log to where the demo draws.
         let _ = tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::default());
         let options = RuntimeOptions {
@@ -66,7 +71,14 @@ impl Orchestrations {
         let store = Arc::new(provider);
         let runtime =
             Runtime::start_with_options(store.clone(), activities(), orchestrations(), options).await;
-        let shared = Arc::new(Shared { client: Client::new(store), meter, courses: Mutex::default() });
+        Self { runtime, client: Client::new(store) }
+    }
+}
+
+impl Orchestrations {
+    /// Starts one orchestration after the other until the run is over.
+    pub(crate) fn start(Engine { runtime, client }: Engine, meter: Arc<Meter>) -> Self {
+        let shared = Arc::new(Shared { client, meter, courses: Mutex::default() });
         let starter = Mutex::new(Some(runtime::spawn(start_steadily(Arc::clone(&shared)))));
         Self { runtime, shared, starter }
     }

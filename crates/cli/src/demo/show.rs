@@ -10,7 +10,7 @@ use super::Arguments;
 use super::account::{Account, failed};
 use super::ledger::Ledger;
 use super::meter::Meter;
-use super::orchestrations::Orchestrations;
+use super::orchestrations::{Engine, Orchestrations};
 use super::phase::Plan;
 use super::scenario::Scenario;
 use super::screen::{Event, Screen, Status};
@@ -43,8 +43,9 @@ impl Show {
         self.screen.say(&format!("{}: {}", self.scenario.name(), self.scenario.description()));
         self.screen.say("Starting three regions, and filling a shop in them …");
         let account = until_stopped(signal, Account::start(seconds)).await.ok_or(Failure::Stopped)??;
+        let engine = Engine::start(account.provider()).await;
         let (meter, ledger) = (Arc::new(Meter::start()), Arc::new(Ledger::default()));
-        let orchestrations = Orchestrations::start(account.provider(), Arc::clone(&meter)).await;
+        let orchestrations = Orchestrations::start(engine, Arc::clone(&meter));
         let workload = Workload {
             to_read: account.shop_to_read(),
             to_write: account.shop_to_write(),

@@ -87,7 +87,11 @@ impl Workload {
         let mut under_way = JoinSet::new();
         for number in 0.. {
             let due = load.due(begin, number);
-            tokio::time::sleep(due.saturating_sub(self.meter.elapsed())).await;
+            let early = due.saturating_sub(self.meter.elapsed());
+            // A sleep of no time would still last until the timer's next tick, and nothing late could be caught up.
+            if !early.is_zero() {
+                tokio::time::sleep(early).await;
+            }
             if self.meter.is_over_at(due) {
                 break;
             }

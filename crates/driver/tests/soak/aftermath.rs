@@ -63,7 +63,9 @@ pub(crate) async fn no_connection_is_stuck(world: &World, clients: &Clients) -> 
         return Ok(());
     }
     let by_region = world.open_by_region();
-    Err(format!("{all} connections are open, of at most {most}, and {silent} of them are dead: {by_region:?}"))
+    Err(format!(
+        "{all} connections are open, of at most {most}, and {silent} of them are dead: {by_region:?}"
+    ))
 }
 
 async fn all_read(client: &Client, region: usize) -> Result<(), String> {

@@ -1,17 +1,22 @@
 //! A gateway that answers from constants: what hyper alone can do, and what clients are compared against.
 //!
-//! It describes an account of one region, one database, and one container with a single partition, and answers every
-//! read of an item with the same 1 KB. It checks no signature and stores nothing.
+//! It describes an account of one region, one database, and two containers: one with a single partition, and one with
+//! many. It answers every read of an item with the same 1 KB, and every write with the next LSN of its partition. It
+//! checks no signature and stores nothing.
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use cosmonaut_wire::model::PartitionKeyDefinition;
+use cosmonaut_wire::{PartitionKey, headers};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Every answer has it; only the partitions are asked for what has changed since.
@@ -42,14 +47,68 @@ pub const PAD: usize = 1000;
 /// As many concurrent streams as the service allows on a connection.
 const STREAMS: u32 = 20;
 
+/// The containers: with one partition, and with many.
+pub const NARROW: &str = "bench";
+pub const WIDE: &str = "wide";
+pub const PARTITIONS: u32 = 10_000;
+
+/// Keys are hashed to 30 bits and more; a partition's range begins at the same part of those.
+const KEY_SPACE: u64 = 1 << 30;
+
 /// The bodies of all answers.
 struct Answers {
     account: Bytes,
     database: Bytes,
-    container: Bytes,
-    ranges: Bytes,
+    narrow: Container,
+    wide: Container,
     item: Bytes,
     nothing: Bytes,
+    lsn: AtomicU64,
+}
+
+struct Container {
+    body: Bytes,
+    ranges: Bytes,
+    partitions: u32,
+    definition: PartitionKeyDefinition,
+}
+
+impl Container {
+    fn new(name: &str, rid: &str, partitions: u32) -> Self {
+        let key = json!({"paths": ["/pk"], "kind": "Hash", "version": 2});
+        let body = json!({
+            "id": name, "_rid": rid, "_self": format!("dbs/1AZDAA==/colls/{rid}/"), "_ts": 1,
+            "partitionKey": key,
+        });
+        let bound = |number: u32| match number {
+            0 => String::new(),
+            number if number == partitions => "FF".to_owned(),
+            number => format!("{:08X}", u64::from(number) * KEY_SPACE / u64::from(partitions)),
+        };
+        let range = |number: u32| {
+            json!({
+                "id": number.to_string(), "minInclusive": bound(number), "maxExclusive": bound(number + 1),
+                "status": "online", "parents": [],
+            })
+        };
+        let ranges: Vec<Value> = (0..partitions).map(range).collect();
+        let ranges = json!({"_rid": rid, "PartitionKeyRanges": ranges, "_count": partitions});
+        let definition = serde_json::from_value(key).expect("a partition key as the service has it");
+        let [body, ranges] = [body, ranges].map(|body| Bytes::from(body.to_string()));
+        Self { body, ranges, partitions, definition }
+    }
+
+    /// The partition that holds the key of a request.
+    fn partition_of(&self, headers: &HeaderMap) -> Option<u32> {
+        let key: PartitionKey = headers.get(headers::PARTITION_KEY)?.to_str().ok()?.parse().ok()?;
+        let effective = key.effective(&self.definition).ok()?;
+        let first = u32::from_be_bytes(effective.as_bytes().get(..4)?.try_into().ok()?);
+        // The bounds are rounded down, so that the next one may begin at or before it.
+        let near = (u64::from(first) * u64::from(self.partitions) / KEY_SPACE) as u32;
+        let begins_by =
+            |number: u32| u64::from(number) * KEY_SPACE / u64::from(self.partitions) <= first.into();
+        Some(if near + 1 < self.partitions && begins_by(near + 1) { near + 1 } else { near })
+    }
 }
 
 impl Answers {
@@ -62,31 +121,29 @@ impl Answers {
             "queryEngineConfiguration": "{}",
         });
         let database = json!({"id": "bench", "_rid": "1AZDAA==", "_self": "dbs/1AZDAA==/", "_ts": 1});
-        let container = json!({
-            "id": "bench", "_rid": "1AZDALB1Xbw=", "_self": "dbs/1AZDAA==/colls/1AZDALB1Xbw=/", "_ts": 1,
-            "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
-        });
-        let range =
-            json!({"id": "0", "minInclusive": "", "maxExclusive": "FF", "status": "online", "parents": []});
-        let ranges = json!({"_rid": "1AZDALB1Xbw=", "PartitionKeyRanges": [range], "_count": 1});
         let item = json!({"id": "0", "pk": "0", "pad": "x".repeat(PAD)});
-        let [account, database, container, ranges, item] =
-            [account, database, container, ranges, item].map(|body| Bytes::from(body.to_string()));
-        Self { account, database, container, ranges, item, nothing: Bytes::new() }
+        let [account, database, item] = [account, database, item].map(|body| Bytes::from(body.to_string()));
+        let narrow = Container::new(NARROW, "1AZDALB1Xbw=", 1);
+        let wide = Container::new(WIDE, "1AZDAIKbJ5E=", PARTITIONS);
+        Self { account, database, narrow, wide, item, nothing: Bytes::new(), lsn: AtomicU64::new(100) }
     }
 
-    fn to(&self, path: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
-        let segments = path.split('/').filter(|segment| !segment.is_empty());
-        let (count, last) = segments.fold((0, ""), |(count, _), segment| (count + 1, segment));
+    fn to(&self, method: &Method, path: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
+        let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+        let (count, last) = (segments.len(), segments.last().copied().unwrap_or_default());
+        // By its name, or by its resource id.
+        let is_wide = segments.get(3).is_some_and(|name| [WIDE, "1AZDAIKbJ5E="].contains(name));
+        let container = if is_wide { &self.wide } else { &self.narrow };
         let is_known = |etag: &HeaderValue| etag == ETAG;
         let (status, body) = match (count, last) {
             (0, _) => (StatusCode::OK, &self.account),
             (2, _) => (StatusCode::OK, &self.database),
-            (4, _) => (StatusCode::OK, &self.container),
+            (4, _) => (StatusCode::OK, &container.body),
+            (5, "docs") if method == Method::POST => (StatusCode::CREATED, &self.item),
             (5, "pkranges") if headers.get(header::IF_NONE_MATCH).is_some_and(is_known) => {
                 (StatusCode::NOT_MODIFIED, &self.nothing)
             }
-            (5, "pkranges") => (StatusCode::OK, &self.ranges),
+            (5, "pkranges") => (StatusCode::OK, &container.ranges),
             _ => (StatusCode::OK, &self.item),
         };
         let mut response = Response::new(Full::new(body.clone()));
@@ -94,7 +151,22 @@ impl Answers {
         for (name, value) in HEADERS {
             response.headers_mut().insert(name, HeaderValue::from_static(value));
         }
+        if status == StatusCode::CREATED {
+            self.describe_write(container, headers, response.headers_mut());
+        }
         response
+    }
+
+    /// Where a write went, and what its session has seen by now.
+    fn describe_write(&self, container: &Container, headers: &HeaderMap, into: &mut HeaderMap) {
+        let partition = container.partition_of(headers).unwrap_or(0);
+        let lsn = self.lsn.fetch_add(1, Ordering::Relaxed);
+        for (name, value) in [
+            ("x-ms-documentdb-partitionkeyrangeid", partition.to_string()),
+            ("x-ms-session-token", format!("{partition}:-1#{lsn}")),
+        ] {
+            into.insert(name, HeaderValue::try_from(value).expect("digits fit in a header"));
+        }
     }
 }
 
@@ -112,9 +184,16 @@ pub async fn serve() -> crate::Result<()> {
 }
 
 async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
-    let service = service_fn(move |request: Request<_>| {
-        let response = answers.to(request.uri().path(), request.headers());
-        std::future::ready(Ok::<_, Infallible>(response))
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answers = Arc::clone(&answers);
+        async move {
+            let (parts, body) = request.into_parts();
+            // A body that is not read is refused, and a client with many of those is taken for an attacker.
+            if parts.method == Method::POST {
+                let _ = body.collect().await;
+            }
+            Ok::<_, Infallible>(answers.to(&parts.method, parts.uri.path(), &parts.headers))
+        }
     });
     let mut builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
     builder.http2().max_concurrent_streams(STREAMS);
@@ -134,16 +213,35 @@ mod tests {
         for (path, headers, status, body) in [
             ("/", &none, 200, &answers.account),
             ("/dbs/bench", &none, 200, &answers.database),
-            ("/dbs/1AZDAA==/colls/1AZDALB1Xbw=/", &none, 200, &answers.container),
-            ("/dbs/bench/colls/bench/pkranges", &none, 200, &answers.ranges),
+            ("/dbs/1AZDAA==/colls/1AZDALB1Xbw=/", &none, 200, &answers.narrow.body),
+            ("/dbs/bench/colls/bench/pkranges", &none, 200, &answers.narrow.ranges),
+            ("/dbs/bench/colls/wide", &none, 200, &answers.wide.body),
+            ("/dbs/bench/colls/wide/pkranges", &none, 200, &answers.wide.ranges),
             ("/dbs/bench/colls/bench/pkranges", &known, 304, &answers.nothing),
             ("/dbs/bench/colls/bench/docs/7", &known, 200, &answers.item),
         ] {
-            let response = answers.to(path, headers);
+            let response = answers.to(&Method::GET, path, headers);
             assert_eq!(response.status(), status, "{path}");
             assert_eq!(response.headers().len(), HEADERS.len(), "{path}");
             let body_of = format!("{:?}", response.into_body());
             assert_eq!(body_of, format!("{:?}", Full::new(body.clone())), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_write_is_in_the_partition_that_its_key_belongs_to() {
+        let container = Container::new(WIDE, "1AZDAIKbJ5E=", PARTITIONS);
+        let ranges: Value = serde_json::from_slice(&container.ranges).unwrap();
+        let ranges = ranges["PartitionKeyRanges"].as_array().unwrap();
+        for number in 0..2_000 {
+            let key = PartitionKey::from(number.to_string());
+            let mut request = HeaderMap::new();
+            request.insert(headers::PARTITION_KEY, HeaderValue::try_from(key.to_string()).unwrap());
+            let range = &ranges[container.partition_of(&request).unwrap() as usize];
+            let effective = key.effective(&container.definition).unwrap().to_string();
+            let (least, most) =
+                (range["minInclusive"].as_str().unwrap(), range["maxExclusive"].as_str().unwrap());
+            assert!(least <= &*effective && &*effective < most, "{effective} in {least}..{most}");
         }
     }
 }

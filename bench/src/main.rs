@@ -29,7 +29,8 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
   emulator     start-up, point reads, writes and indexed queries of this emulator, of @vercel/cosmosdb-server
                (needs node and npm) and, for point reads, of a hyper server that answers from constants
   point-read   rate, client CPU and allocations of a point read through bare hyper, this driver, the client on it and
-               azure_data_cosmos_driver (feature `peers`), against one gateway that answers from constants
+               azure_data_cosmos_driver (feature `peers`), against one gateway that answers from constants; and of a
+               write through this driver by the number of partitions and writers
   query        ORDER BY and COUNT over five partitions through this client and azure_data_cosmos (feature `peers`)
   regions      three regions of which one fails: failures, recovery, latency and hedging of this client and of
                azure_data_cosmos (feature `peers`)
@@ -42,7 +43,8 @@ options
   --documents N,N    the container sizes that the query is timed at (1000,100000,1000000)
   --no-peer          leave out what others have made
   --in-flight N,N    how many operations are in flight (point reads 1,16,64,256; regions 64)
-  --scenario NAME    region-down, region-hangs, region-slow, partition-down, write-failover, or all
+  --scenario NAME    region-down, region-hangs, region-slow, partition-down, write-failover, dead-connection,
+                     stalled-identity, or all
   --svg FILE         where to draw latency and serving regions over time
   --dormant N,N      beside how many waiting instances orchestrations are measured (10,1000,100000)
   --only CLIENT      measure one client, by the name that its row has: for profiling

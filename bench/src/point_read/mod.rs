@@ -1,5 +1,6 @@
 //! A point read through bare hyper, this driver, the client on it and the driver of others, against one gateway that
-//! answers from constants: rate, processor time and heap allocations of the client.
+//! answers from constants: rate, processor time and heap allocations of the client. Then a write through this driver,
+//! by partitions and writers.
 //!
 //! The gateway is another process, so that none of its work is counted. The clients take turns in short rounds, so that
 //! whatever else the machine does falls on all of them.
@@ -8,6 +9,7 @@ mod azure;
 mod bare;
 mod driver;
 mod typed;
+mod writes;
 
 use std::ops::Add;
 use std::time::{Duration, Instant};
@@ -83,6 +85,7 @@ fn check(status: u16, body: &[u8]) -> Result<()> {
 /// The sum of a client's rounds.
 #[derive(Clone, Copy, Default)]
 struct Sample {
+    /// Or writes.
     reads: u64,
     time: Duration,
     cpu: Duration,
@@ -135,6 +138,9 @@ pub async fn run(settings: Settings) -> Result<()> {
             round.add(&azure, &mut outcomes[3]).await;
         }
         print(*in_flight, &outcomes);
+    }
+    if settings.only.is_none() {
+        writes::run(&gateway.address, settings.time).await?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use cosmonaut_emulator::{Control, Delay, Effect, Emulator, Fault};
 use cosmonaut_wire::EMULATOR_KEY;
 use serde_json::{Value, json};
 
+use super::relay::{self, Relay};
 use super::{NEAREST, REGIONS, SPARED};
 use crate::Result;
 
@@ -23,8 +24,19 @@ const FAR: Duration = Duration::from_millis(30);
 /// Throughput that makes five partitions.
 const THROUGHPUT: u32 = 30_000;
 
+/// How clients reach the account, and what they show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Whether there is a relay in front of each region.
+    pub relayed: bool,
+    /// Whether requests are not signed by the key: the emulator does not check tokens.
+    pub open: bool,
+}
+
 pub struct Account {
     emulator: Emulator,
+    /// In front of each region, or none.
+    relays: Vec<Relay>,
     /// The partition that may be failed alone.
     partition: String,
     /// Which items it holds.
@@ -32,8 +44,12 @@ pub struct Account {
 }
 
 impl Account {
-    pub async fn start() -> Result<Self> {
-        let emulator = Emulator::builder().regions(REGIONS).start().await?;
+    pub async fn start(access: Access) -> Result<Self> {
+        let builder = || Emulator::builder().regions(REGIONS).auth(!access.open);
+        let (emulator, relays) = match access.relayed {
+            true => relay::start(builder).await?,
+            false => (builder().start().await?, Vec::new()),
+        };
         let client = CosmosClient::new(emulator.url(), Credential::master_key(EMULATOR_KEY)?, None)?;
         client.create_database(DATABASE, None).await?;
         let database = client.database(DATABASE);
@@ -53,7 +69,7 @@ impl Account {
             Ok(first.keys.contains(&PartitionKey::from(number.to_string()).effective(&definition)?))
         };
         let in_partition = (0..ITEMS).map(holds).collect::<Result<_>>()?;
-        let account = Self { partition: first.id.as_str().to_owned(), emulator, in_partition };
+        let account = Self { partition: first.id.as_str().to_owned(), emulator, relays, in_partition };
         account.set_distances().await?;
         Ok(account)
     }
@@ -70,7 +86,16 @@ impl Account {
 
     /// An address that no scenario takes down, as the service keeps up that of an account.
     pub fn url(&self) -> Result<String> {
-        Ok(self.emulator.region_url(REGIONS[SPARED]).ok_or("a region without an address")?)
+        match self.relays.get(SPARED) {
+            Some(relay) => Ok(format!("http://{}/", relay.address)),
+            None => Ok(self.emulator.region_url(REGIONS[SPARED]).ok_or("a region without an address")?),
+        }
+    }
+
+    /// Lets the connections to a region fall silent.
+    pub fn silence(&self, region: usize) -> Result<()> {
+        self.relays.get(region).ok_or("an account without relays")?.silence();
+        Ok(())
     }
 
     pub fn control(&self) -> &Control {

@@ -1,14 +1,17 @@
 //! What is asked of a client under measurement, and what it tells of each operation.
 
+use std::sync::Arc;
+
 use super::REGIONS;
+use super::identity::Identity;
 use crate::Result;
 
 /// A client of the account; clones share its connections.
 pub trait Client: Clone + Send + Sync + Sized + 'static {
     const NAME: &'static str;
 
-    /// Finds the account by an address, as an application in the nearest region.
-    fn connect(url: &str) -> impl Future<Output = Result<Self>> + Send;
+    /// Finds the account by an address, as an application in the nearest region: with its key, or with tokens.
+    fn connect(url: &str, identity: Option<Arc<Identity>>) -> impl Future<Output = Result<Self>> + Send;
 
     fn read(&self, item: usize) -> impl Future<Output = Outcome> + Send;
 

@@ -6,15 +6,18 @@
 
 mod account;
 mod client;
+mod identity;
 mod ours;
 mod peer;
 mod plot;
+mod relay;
 mod report;
 mod scenario;
 mod summary;
 mod workload;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut_plot::{Span, Timeline};
@@ -22,9 +25,10 @@ use cosmonaut_plot::{Span, Timeline};
 use crate::Result;
 use account::Account;
 use client::Client;
+use identity::Identity;
 use scenario::Scenario;
 use summary::Summary;
-use workload::{Run, Workload};
+use workload::{Run, WARM_UP, Workload};
 
 /// The account's regions by priority: the first takes the writes.
 const REGIONS: [&str; 3] = ["East US", "West US", "North Europe"];
@@ -105,11 +109,14 @@ async fn trial<C: Client>(settings: &Settings, scenario: Scenario) -> Trial {
 }
 
 async fn try_trial<C: Client>(settings: &Settings, scenario: Scenario) -> Result<(Summary, Timeline)> {
-    let account = Account::start().await?;
-    let client = C::connect(&account.url()?).await?;
+    let account = Account::start(scenario.access()).await?;
+    // Due for the next one when a fifth of the fault has passed.
+    let identity = Arc::new(Identity::new(WARM_UP + settings.phase + settings.phase / 5));
+    let shown = scenario.access().open.then(|| Arc::clone(&identity));
+    let client = C::connect(&account.url()?, shown).await?;
     let workload =
         Workload { in_flight: settings.in_flight, phase: settings.phase, after: settings.phase * AFTER };
-    let run = workload.run(&client, &account, scenario).await?;
+    let run = workload.run(&client, (&account, &identity), scenario).await?;
     let concerned =
         |record: &workload::Record| scenario.concerns(record.kind, account.is_in_partition(record.item));
     let summary = Summary::new(&run, scenario.region(), concerned);

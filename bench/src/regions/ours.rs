@@ -1,14 +1,17 @@
 //! The callers' operations through this project's client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut::options::{CosmosClientOptions, PartitionFailoverOptions, RegionOptions, RetryOptions};
 use cosmonaut::{ContainerClient, CosmosClient, Credential, DiagnosticsContext, Error, RawItem};
-use cosmonaut_driver::{AttemptDiagnostics, AttemptOutcome, NextStep};
+use cosmonaut_driver::transport::BoxFuture;
+use cosmonaut_driver::{AccessToken, AttemptDiagnostics, AttemptOutcome, NextStep, TokenProvider};
 use cosmonaut_wire::EMULATOR_KEY;
 
 use super::account::{CONTAINER, DATABASE, item};
 use super::client::{Attempt, Client, Outcome};
+use super::identity::Identity;
 use super::{NEAREST, REGIONS};
 use crate::Result;
 
@@ -21,7 +24,7 @@ pub struct Ours(ContainerClient);
 impl Client for Ours {
     const NAME: &'static str = "cosmonaut";
 
-    async fn connect(url: &str) -> Result<Self> {
+    async fn connect(url: &str, identity: Option<Arc<Identity>>) -> Result<Self> {
         let failover =
             PartitionFailoverOptions { failback_sweep_interval: Some(SWEEP), ..Default::default() };
         let options = CosmosClientOptions {
@@ -32,7 +35,11 @@ impl Client for Ours {
             retry: RetryOptions { partition_failover: Some(failover), ..Default::default() },
             ..Default::default()
         };
-        let client = CosmosClient::new(url, Credential::master_key(EMULATOR_KEY)?, Some(options))?;
+        let credential = match identity {
+            Some(identity) => Credential::tokens(Arc::new(Tokens(identity))),
+            None => Credential::master_key(EMULATOR_KEY)?,
+        };
+        let client = CosmosClient::new(url, credential, Some(options))?;
         client.connect().await?;
         Ok(Self(client.database(DATABASE).container(CONTAINER)))
     }
@@ -52,6 +59,17 @@ impl Client for Ours {
         }
     }
 }
+
+/// The driver keeps tokens itself.
+struct Tokens(Arc<Identity>);
+
+impl TokenProvider for Tokens {
+    fn token<'a>(&'a self, _: &'a str) -> BoxFuture<'a, TokenResult> {
+        Box::pin(async { Ok(AccessToken { secret: "bench".to_owned(), expires_on: self.0.token().await }) })
+    }
+}
+
+type TokenResult = std::result::Result<AccessToken, Arc<dyn std::error::Error + Send + Sync>>;
 
 fn failed(error: &Error) -> Outcome {
     let status = error.status().map(|status| format!(" {status}")).unwrap_or_default();

@@ -111,7 +111,7 @@ mod tests {
             ended: Duration::from_secs(2),
             records: Vec::new(),
         };
-        let outcome = || Ok((Summary::new(&run, 0, |_| true), timeline(&run)));
+        let outcome = || Ok((Summary::new(&run, Some(0), |_| true), timeline(&run)));
         let trial = |scenario, client| Trial { scenario, client, outcome: outcome() };
         let failed = Trial { outcome: Err("no <network>".into()), ..trial(Scenario::RegionSlow, "b") };
         let trials = [

@@ -23,7 +23,8 @@ pub fn print_scenario<'a>(scenario: Scenario, trials: impl Iterator<Item = &'a T
 
 pub fn print_recoveries(in_flight: usize, trials: &[Trial]) {
     let title = format!(
-        "From the fault to the first success elsewhere, over the {in_flight} callers, of operations that it concerns"
+        "From the fault to the first success elsewhere, over the {in_flight} callers, and the longest time without any \
+         success, of operations that it concerns"
     );
     table::print(&title, &recoveries(trials));
 }
@@ -90,12 +91,22 @@ fn failures(trial: &Trial) -> Vec<String> {
 }
 
 fn recoveries(trials: &[Trial]) -> Vec<Vec<String>> {
-    let columns = ["scenario", "client", "P50", "P99", "of the first's P50", "P99", "callers without"];
+    let columns = [
+        "scenario",
+        "client",
+        "P50",
+        "P99",
+        "of the first's P50",
+        "P99",
+        "callers without",
+        "longest gap",
+        "of one caller",
+    ];
     let mut rows = vec![columns.map(String::from).to_vec()];
     let mut first: Option<(Scenario, Percentiles)> = None;
     for trial in trials {
         let Ok((summary, _)) = &trial.outcome else { continue };
-        let Recovery { times, never } = summary.recovery;
+        let Recovery { times, never, gap, gap_of_one } = summary.recovery;
         let base = first.filter(|(scenario, _)| *scenario == trial.scenario).map(|(_, times)| times);
         rows.push(vec![
             if base.is_none() { trial.scenario.name().to_owned() } else { String::new() },
@@ -105,6 +116,8 @@ fn recoveries(trials: &[Trial]) -> Vec<Vec<String>> {
             ratio(times.p50, base.and_then(|base| base.p50)),
             ratio(times.p99, base.and_then(|base| base.p99)),
             if never > 0 { never.to_string() } else { String::new() },
+            time(Some(gap)),
+            time(Some(gap_of_one)),
         ]);
         if base.is_none() {
             first = Some((trial.scenario, times));
@@ -148,7 +161,7 @@ mod tests {
         let records = vec![record(0, 100 + after, None), record(1, 150, Some("Unavailable 503"))];
         let run =
             Run { callers: 2, outage: Outage { from: ms(100), to: ms(9_000) }, ended: ms(9_000), records };
-        let outcome = Ok((Summary::new(&run, 1, |_| true), timeline(&run)));
+        let outcome = Ok((Summary::new(&run, Some(1), |_| true), timeline(&run)));
         Trial { scenario: Scenario::RegionDown, client, outcome }
     }
 
@@ -164,8 +177,8 @@ mod tests {
     #[test]
     fn recoveries_are_compared_with_the_first_client_of_the_scenario() {
         let rows = recoveries(&[trial("a", 40), trial("b", 100), trial("c", 1_500)]);
-        assert_eq!(rows[1], ["region-down", "a", "40.0 ms", "40.0 ms", "", "", "1"]);
-        assert_eq!(rows[2], ["", "b", "100 ms", "100 ms", "2.50 ×", "2.50 ×", "1"]);
+        assert_eq!(rows[1], ["region-down", "a", "40.0 ms", "40.0 ms", "", "", "1", "8.86 s", "9.00 s"]);
+        assert_eq!(rows[2], ["", "b", "100 ms", "100 ms", "2.50 ×", "2.50 ×", "1", "8.80 s", "9.00 s"]);
         assert_eq!(rows[3][2], "1.50 s");
     }
 

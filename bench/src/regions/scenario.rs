@@ -5,7 +5,8 @@ use std::time::Duration;
 use cosmonaut_emulator::{Control, Delay, Effect, Failover, Fault, Operations, Outage};
 use cosmonaut_wire::CosmosStatus;
 
-use super::account::{Account, LINK};
+use super::account::{Access, Account, LINK};
+use super::identity::Identity;
 use super::workload::Kind;
 use super::{NEAREST, REGIONS, WRITES};
 use crate::Result;
@@ -18,14 +19,23 @@ pub enum Scenario {
     RegionSlow,
     PartitionDown,
     WriteFailover,
+    DeadConnection,
+    StalledIdentity,
 }
 
 /// How late a slow region's answers are.
 const SLOW: Delay = Delay::Spread { p50: Duration::from_millis(300), p99: Duration::from_secs(3) };
 
 impl Scenario {
-    pub const ALL: [Self; 5] =
-        [Self::RegionDown, Self::RegionHangs, Self::RegionSlow, Self::PartitionDown, Self::WriteFailover];
+    pub const ALL: [Self; 7] = [
+        Self::RegionDown,
+        Self::RegionHangs,
+        Self::RegionSlow,
+        Self::PartitionDown,
+        Self::WriteFailover,
+        Self::DeadConnection,
+        Self::StalledIdentity,
+    ];
 
     /// One by its name, or all.
     pub fn parse(name: &str) -> Result<Vec<Self>> {
@@ -48,6 +58,8 @@ impl Scenario {
             Self::RegionSlow => "region-slow",
             Self::PartitionDown => "partition-down",
             Self::WriteFailover => "write-failover",
+            Self::DeadConnection => "dead-connection",
+            Self::StalledIdentity => "stalled-identity",
         }
     }
 
@@ -58,47 +70,70 @@ impl Scenario {
             Self::RegionSlow => "the nearest region is slow: 300 ms at P50, 3 s at P99",
             Self::PartitionDown => "reads of one partition in five get 503 in the nearest region",
             Self::WriteFailover => "the write region refuses connections, and the nearest takes its place",
+            Self::DeadConnection => "connections to the nearest region fall silent; new ones work",
+            Self::StalledIdentity => {
+                "the identity service hangs while tokens are due for the next, and still good"
+            }
         }
     }
 
-    /// The region that it strikes.
-    pub fn region(self) -> usize {
+    /// What the account must offer for it.
+    pub fn access(self) -> Access {
+        Access { relayed: self == Self::DeadConnection, open: self == Self::StalledIdentity }
+    }
+
+    /// The region that it strikes, if it strikes one.
+    pub fn region(self) -> Option<usize> {
         match self {
-            Self::RegionDown | Self::RegionHangs | Self::RegionSlow | Self::PartitionDown => NEAREST,
-            Self::WriteFailover => WRITES,
+            Self::RegionDown
+            | Self::RegionHangs
+            | Self::RegionSlow
+            | Self::PartitionDown
+            | Self::DeadConnection => Some(NEAREST),
+            Self::WriteFailover => Some(WRITES),
+            Self::StalledIdentity => None,
         }
     }
 
     /// Whether such an operation goes where it strikes.
     pub fn concerns(self, kind: Kind, in_partition: bool) -> bool {
         match self {
-            Self::RegionDown | Self::RegionHangs | Self::RegionSlow => kind == Kind::Read,
+            Self::RegionDown | Self::RegionHangs | Self::RegionSlow | Self::DeadConnection => {
+                kind == Kind::Read
+            }
             Self::PartitionDown => kind == Kind::Read && in_partition,
             Self::WriteFailover => kind == Kind::Write,
+            Self::StalledIdentity => true,
         }
     }
 
-    pub async fn begin(self, account: &Account) -> Result<()> {
-        let (control, region) = (account.control(), REGIONS[self.region()]);
+    pub async fn begin(self, account: &Account, identity: &Identity) -> Result<()> {
+        let (control, nearest) = (account.control(), REGIONS[NEAREST]);
         match self {
-            Self::RegionDown => drop(control.take_down(region, Outage::Refuse).await?),
-            Self::RegionHangs => drop(control.take_down(region, Outage::Hang).await?),
-            Self::RegionSlow => drop(control.slow_down(region, SLOW).await?),
-            Self::PartitionDown => drop(fail_partition(control, region, account.partition()).await?),
+            Self::RegionDown => drop(control.take_down(nearest, Outage::Refuse).await?),
+            Self::RegionHangs => drop(control.take_down(nearest, Outage::Hang).await?),
+            Self::RegionSlow => drop(control.slow_down(nearest, SLOW).await?),
+            Self::PartitionDown => drop(fail_partition(control, nearest, account.partition()).await?),
+            Self::DeadConnection => account.silence(NEAREST)?,
+            Self::StalledIdentity => identity.hang(true),
             Self::WriteFailover => {
-                control.take_down(region, Outage::Refuse).await?;
+                control.take_down(REGIONS[WRITES], Outage::Refuse).await?;
                 control.move_writes(REGIONS[NEAREST], Failover::Forced)?;
             }
         }
         Ok(())
     }
 
-    pub async fn end(self, account: &Account) -> Result<()> {
-        let (control, region) = (account.control(), REGIONS[self.region()]);
+    pub async fn end(self, account: &Account, identity: &Identity) -> Result<()> {
+        let control = account.control();
         match self {
-            Self::RegionDown | Self::RegionHangs | Self::RegionSlow | Self::WriteFailover => {
-                control.bring_back(region).await?;
+            Self::RegionDown | Self::RegionHangs | Self::RegionSlow => {
+                control.bring_back(REGIONS[NEAREST]).await?;
             }
+            Self::WriteFailover => control.bring_back(REGIONS[WRITES]).await?,
+            // What is silent stays so.
+            Self::DeadConnection => {}
+            Self::StalledIdentity => identity.hang(false),
             Self::PartitionDown => {
                 let is_ours = |effect| matches!(effect, Effect::Status { .. });
                 for active in control.faults().into_iter().filter(|active| is_ours(active.fault.effect)) {
@@ -143,6 +178,8 @@ mod tests {
             (Scenario::PartitionDown, Kind::Read, false, false),
             (Scenario::WriteFailover, Kind::Write, false, true),
             (Scenario::WriteFailover, Kind::Read, true, false),
+            (Scenario::DeadConnection, Kind::Write, false, false),
+            (Scenario::StalledIdentity, Kind::Write, false, true),
         ] {
             assert_eq!(
                 scenario.concerns(kind, in_partition),

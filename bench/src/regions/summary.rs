@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmonaut_plot::{Outage, Percentiles};
+use cosmonaut_plot::{Gap, Outage, Percentiles};
 
 use super::workload::{Kind, Record, Run};
 
@@ -74,28 +74,49 @@ impl PhaseSummary {
     }
 }
 
-/// How soon callers were served by a region that was not struck, from the fault on.
+/// How soon callers were served by a region that was not struck, from the fault on; by any region if none was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovery {
     pub times: Percentiles,
+    /// The longest time of the run in which no caller had a success.
+    pub gap: Duration,
+    /// The longest in which one of them had none.
+    pub gap_of_one: Duration,
     /// Callers that were not, as long as the fault lasted.
     pub never: usize,
 }
 
 impl Recovery {
-    fn new(run: &Run, struck: usize, concerned: impl Fn(&Record) -> bool) -> Self {
+    fn new(run: &Run, struck: Option<usize>, concerned: impl Fn(&Record) -> bool) -> Self {
         let outage = run.outage;
         let mut first = vec![None::<Duration>; run.callers];
         for record in run.records.iter().filter(|record| concerned(record)) {
-            let elsewhere = record.outcome.region.is_some_and(|region| region != struck);
-            if elsewhere && (outage.from..=outage.to).contains(&record.ended) {
+            // What began before a fault that is everywhere may not have met it.
+            let met = struck.is_some() || record.started >= outage.from;
+            let elsewhere = record.outcome.region.is_some_and(|region| Some(region) != struck);
+            if met && elsewhere && (outage.from..=outage.to).contains(&record.ended) {
                 let first = &mut first[record.caller];
                 let time = record.ended - outage.from;
                 *first = Some(first.map_or(time, |known| known.min(time)));
             }
         }
         let times: Vec<_> = first.iter().flatten().copied().collect();
-        Self { never: run.callers - times.len(), times: Percentiles::of(times) }
+        let mut successes: Vec<_> = run
+            .records
+            .iter()
+            .filter(|record| record.outcome.failure.is_none() && concerned(record))
+            .collect();
+        successes.sort_by_key(|record| record.ended);
+        let longest = |only: Option<usize>| {
+            let of = successes.iter().filter(|record| only.is_none_or(|caller| record.caller == caller));
+            Gap::longest(of.map(|record| record.ended), Duration::ZERO, run.ended).length()
+        };
+        Self {
+            never: run.callers - times.len(),
+            times: Percentiles::of(times),
+            gap: longest(None),
+            gap_of_one: (0..run.callers).map(|caller| longest(Some(caller))).max().unwrap_or_default(),
+        }
     }
 }
 
@@ -109,8 +130,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// `struck` is the region with the fault; `concerned` says of which operations callers are to be served again.
-    pub fn new(run: &Run, struck: usize, concerned: impl Fn(&Record) -> bool) -> Self {
+    /// `struck` is the region with the fault, if it is in one; `concerned` says of which operations callers are to be served again.
+    pub fn new(run: &Run, struck: Option<usize>, concerned: impl Fn(&Record) -> bool) -> Self {
         let in_phase = |phase| -> Vec<&Record> {
             run.records.iter().filter(|record| Phase::of(record, run.outage) == phase).collect()
         };
@@ -184,16 +205,37 @@ mod tests {
             record(1, 150, 160, Some(2)), // this one
             record(2, 150, 210, Some(0)), // too late
         ];
-        let summary = Summary::new(&run(3, records), 1, |_| true);
+        let summary = Summary::new(&run(3, records), Some(1), |_| true);
         assert_eq!(summary.recovery.never, 1);
         assert_eq!(summary.recovery.times, Percentiles { p50: Some(ms(30)), p99: Some(ms(60)) });
         assert_eq!(summary.failures, BTreeMap::from([("503".to_owned(), 1)]));
     }
 
     #[test]
+    fn a_fault_of_no_region_is_recovered_from_by_what_began_after_it() {
+        let records = vec![record(0, 90, 110, Some(0)), record(0, 110, 125, Some(1))];
+        let recovery = Summary::new(&run(1, records), None, |_| true).recovery;
+        assert_eq!((recovery.times.p50, recovery.never), (Some(ms(25)), 0));
+    }
+
+    #[test]
+    fn the_longest_time_without_a_success_is_of_all_and_of_one_caller() {
+        let records = vec![
+            record(0, 0, 50, Some(1)),
+            record(1, 0, 60, Some(1)),
+            record(1, 60, 140, Some(1)),
+            record(0, 50, 150, None), // a failure ends no gap
+            record(1, 140, 250, Some(1)),
+            record(0, 150, 260, Some(1)),
+        ];
+        let recovery = Summary::new(&run(2, records), Some(1), |_| true).recovery;
+        assert_eq!((recovery.gap, recovery.gap_of_one), (ms(110), ms(210)));
+    }
+
+    #[test]
     fn only_operations_that_the_fault_concerns_show_a_recovery() {
         let records = vec![record(0, 110, 120, Some(0))];
-        assert_eq!(Summary::new(&run(1, records), 1, |_| false).recovery.never, 1);
+        assert_eq!(Summary::new(&run(1, records), Some(1), |_| false).recovery.never, 1);
     }
 
     #[test]
@@ -202,7 +244,7 @@ mod tests {
         hedged.outcome.hedged = true;
         hedged.outcome.extra = 1.0;
         hedged.outcome.unknown = 1;
-        let summary = Summary::new(&run(1, vec![hedged, record(0, 120, 130, Some(0))]), 1, |_| true);
+        let summary = Summary::new(&run(1, vec![hedged, record(0, 120, 130, Some(0))]), Some(1), |_| true);
         let during = &summary.phases[1];
         assert_eq!((during.operations, during.failures, during.hedged), (2, 0, 0.5));
         assert_eq!((during.extra_charge, during.most_extra_charge), (0.25, 0.75));

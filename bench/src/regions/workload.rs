@@ -8,12 +8,14 @@ use cosmonaut_plot::{Outage, Sample};
 
 use super::account::{Account, ITEMS};
 use super::client::{Client, Outcome};
+use super::identity::Identity;
 use super::scenario::Scenario;
 use crate::Result;
 
 /// One operation in five writes.
 const WRITE_EVERY: u64 = 5;
-const WARM_UP: Duration = Duration::from_secs(1);
+/// How long callers call before it counts.
+pub const WARM_UP: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -58,7 +60,12 @@ pub struct Workload {
 }
 
 impl Workload {
-    pub async fn run<C: Client>(&self, client: &C, account: &Account, scenario: Scenario) -> Result<Run> {
+    pub async fn run<C: Client>(
+        &self,
+        client: &C,
+        (account, identity): (&Account, &Identity),
+        scenario: Scenario,
+    ) -> Result<Run> {
         let stop = Arc::new(AtomicBool::new(false));
         let start = Instant::now() + WARM_UP;
         let call =
@@ -66,9 +73,9 @@ impl Workload {
         let callers: Vec<_> = (0..self.in_flight).map(call).collect();
         tokio::time::sleep(WARM_UP + self.phase).await;
         let from = start.elapsed();
-        scenario.begin(account).await?;
+        scenario.begin(account, identity).await?;
         tokio::time::sleep(self.phase).await;
-        scenario.end(account).await?;
+        scenario.end(account, identity).await?;
         let to = start.elapsed();
         tokio::time::sleep(self.after).await;
         stop.store(true, Ordering::Relaxed);

@@ -4,6 +4,7 @@
 //! neither pages nor files.
 
 // From what was measured to what is drawn.
+mod gap;
 mod percentiles;
 mod timeline;
 
@@ -12,6 +13,7 @@ mod panel;
 mod svg;
 
 pub use axis::{Scale, TimeAxis};
+pub use gap::Gap;
 pub use panel::{Palette, Panel};
 pub use percentiles::{Percentiles, in_words};
 pub use svg::{Anchor, Rect, Svg};

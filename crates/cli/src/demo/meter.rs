@@ -1,11 +1,12 @@
 //! Every operation of the run, and what the last second of it was like.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cosmonaut_plot::{Percentiles, Sample};
 
 use super::account::REGIONS;
+use super::gap::Gaps;
 use super::outcome::Outcome;
 use crate::runtime;
 
@@ -18,6 +19,14 @@ pub(crate) enum Kind {
 
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Query];
+
+    pub(crate) fn singular(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Query => "query",
+        }
+    }
 
     pub(crate) fn plural(self) -> &'static str {
         match self {
@@ -32,14 +41,20 @@ impl Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) kind: Kind,
-    pub(crate) started: Duration,
+    /// When it was to begin, whether or not it could.
+    pub(crate) due: Duration,
     pub(crate) ended: Duration,
     pub(crate) outcome: Outcome,
 }
 
 impl Record {
+    /// Counted from when the operation was due: what waits for its turn is late too.
     pub(crate) fn latency(&self) -> Duration {
-        self.ended - self.started
+        self.ended.saturating_sub(self.due)
+    }
+
+    pub(crate) fn succeeded(&self) -> bool {
+        self.outcome.failure.is_none()
     }
 
     /// What is drawn of it.
@@ -47,7 +62,7 @@ impl Record {
         Sample {
             ended: self.ended,
             latency: self.latency(),
-            failed: self.outcome.failure.is_some(),
+            failed: !self.succeeded(),
             region: self.outcome.region,
         }
     }
@@ -86,11 +101,15 @@ pub(crate) struct Glance {
     pub(crate) reads: Answers,
     /// Who took writes in it.
     pub(crate) writes: Answers,
+    /// The longest time without a success so far, in the order of [`Kind::ALL`].
+    pub(crate) gaps: [Duration; Kind::ALL.len()],
     pub(crate) totals: Totals,
 }
 
 pub(crate) struct Meter {
     start: Instant,
+    /// When the run was over: nothing is due from then on.
+    over: OnceLock<Duration>,
     kept: Mutex<Kept>,
 }
 
@@ -99,12 +118,13 @@ struct Kept {
     /// In the order in which they ended.
     records: Vec<Record>,
     totals: Totals,
+    gaps: Gaps,
 }
 
 impl Meter {
     /// Begins now.
     pub(crate) fn start() -> Self {
-        Self { start: runtime::now(), kept: Mutex::default() }
+        Self { start: runtime::now(), over: OnceLock::new(), kept: Mutex::default() }
     }
 
     /// How long ago that was.
@@ -112,18 +132,32 @@ impl Meter {
         runtime::now() - self.start
     }
 
+    /// Ends the run now, and tells how long it was. What is under way is still noted.
+    pub(crate) fn stop(&self) -> Duration {
+        *self.over.get_or_init(|| self.elapsed())
+    }
+
+    /// Whether the run was over at a moment.
+    pub(crate) fn is_over_at(&self, moment: Duration) -> bool {
+        self.over.get().is_some_and(|over| moment >= *over)
+    }
+
     /// Notes an operation that ends now.
-    pub(crate) fn note(&self, kind: Kind, started: Duration, outcome: Outcome) {
+    pub(crate) fn note(&self, kind: Kind, due: Duration, outcome: Outcome) {
         let mut kept = self.lock();
         kept.totals.add(&outcome);
-        let ended = self.elapsed();
-        kept.records.push(Record { kind, started, ended, outcome });
+        let record = Record { kind, due, ended: self.elapsed(), outcome };
+        if record.succeeded() && !self.is_over_at(record.ended) {
+            kept.gaps.succeed(kind, record.ended);
+        }
+        kept.records.push(record);
     }
 
     pub(crate) fn glance(&self) -> Glance {
         let now = self.elapsed();
         let kept = self.lock();
-        Glance { totals: kept.totals, ..glance(&kept.records, now) }
+        let gaps = kept.gaps.upto(self.over.get().copied().unwrap_or(now));
+        Glance { totals: kept.totals, gaps, ..glance(&kept.records, now) }
     }
 
     pub(crate) fn records(&self) -> Vec<Record> {
@@ -163,9 +197,9 @@ mod tests {
 
     #[test]
     fn a_glance_is_of_the_last_second_alone() {
-        let record = |kind, started, ended, region| Record {
+        let record = |kind, due, ended, region| Record {
             kind,
-            started: ms(started),
+            due: ms(due),
             ended: ms(ended),
             outcome: Outcome { region, ..Outcome::default() },
         };
@@ -179,6 +213,22 @@ mod tests {
         let glance = glance(&records, ms(1_950));
         assert_eq!((glance.rate, glance.reads, glance.writes), (4, [0, 1, 1], [1, 0, 0]));
         assert_eq!(glance.latency, Percentiles { p50: Some(ms(20)), p99: Some(ms(50)) });
+    }
+
+    #[test]
+    fn latency_counts_from_when_an_operation_was_due() {
+        let record = Record { kind: Kind::Read, due: ms(100), ended: ms(350), outcome: Outcome::default() };
+        assert_eq!(record.latency(), ms(250));
+    }
+
+    #[test]
+    fn nothing_is_due_once_the_run_is_over() {
+        let meter = Meter::start();
+        assert!(!meter.is_over_at(Duration::MAX), "it goes on until it is stopped");
+        let length = meter.stop();
+        assert_eq!(meter.stop(), length, "a run ends once");
+        assert_eq!([length - ms(0), length + ms(1)].map(|moment| meter.is_over_at(moment)), [true, true]);
+        assert!(!meter.is_over_at(Duration::ZERO) || length.is_zero());
     }
 
     #[test]

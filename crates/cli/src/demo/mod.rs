@@ -4,6 +4,7 @@
 //! client; the account is the emulator, with distances made by delays.
 
 mod account;
+mod gap;
 mod ledger;
 mod meter;
 mod orchestrations;

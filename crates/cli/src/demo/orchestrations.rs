@@ -3,7 +3,6 @@
 //! Each is an orchestration of a few activities, a timer and an orchestration below it. Whether it ended, and as it
 //! should, is asked of the store.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +37,12 @@ pub(crate) struct Course {
     pub(crate) completed: Option<Duration>,
 }
 
+/// What carries orchestrations out. It takes a while to start, so that it is there before the run begins.
+pub(crate) struct Engine {
+    runtime: Arc<Runtime>,
+    client: Client,
+}
+
 pub(crate) struct Orchestrations {
     runtime: Arc<Runtime>,
     shared: Arc<Shared>,
@@ -50,13 +55,11 @@ type Starter = JoinHandle<Vec<JoinHandle<()>>>;
 struct Shared {
     client: Client,
     meter: Arc<Meter>,
-    stop: Arc<AtomicBool>,
     courses: Mutex<Vec<Course>>,
 }
 
-impl Orchestrations {
-    /// Starts the runtime, and then one orchestration after the other until told to stop.
-    pub(crate) async fn start(provider: CosmosProvider, meter: Arc<Meter>, stop: Arc<AtomicBool>) -> Self {
+impl Engine {
+    pub(crate) async fn start(provider: CosmosProvider) -> Self {
         // The runtime would log to where the demo draws.
         let _ = tracing::subscriber::set_global_default(tracing::subscriber::NoSubscriber::default());
         let options = RuntimeOptions {
@@ -68,7 +71,14 @@ impl Orchestrations {
         let store = Arc::new(provider);
         let runtime =
             Runtime::start_with_options(store.clone(), activities(), orchestrations(), options).await;
-        let shared = Arc::new(Shared { client: Client::new(store), meter, stop, courses: Mutex::default() });
+        Self { runtime, client: Client::new(store) }
+    }
+}
+
+impl Orchestrations {
+    /// Starts one orchestration after the other until the run is over.
+    pub(crate) fn start(Engine { runtime, client }: Engine, meter: Arc<Meter>) -> Self {
+        let shared = Arc::new(Shared { client, meter, courses: Mutex::default() });
         let starter = Mutex::new(Some(runtime::spawn(start_steadily(Arc::clone(&shared)))));
         Self { runtime, shared, starter }
     }
@@ -110,7 +120,7 @@ async fn start_steadily(shared: Arc<Shared>) -> Vec<JoinHandle<()>> {
     let mut watchers: Vec<JoinHandle<()>> = Vec::new();
     loop {
         due.tick().await;
-        if shared.stop.load(Ordering::Relaxed) {
+        if shared.meter.is_over_at(shared.meter.elapsed()) {
             return watchers;
         }
         let number = watchers.len();

@@ -22,12 +22,23 @@ impl Phase {
         }
     }
 
-    /// The phase of an operation. What is under way while a fault begins or ends is felt as a part of it.
-    pub(crate) fn of(started: Duration, ended: Duration, outage: Option<Outage>) -> Self {
+    /// The phase of an operation. What is due or under way while a fault begins or ends is felt as a part of it.
+    pub(crate) fn of(due: Duration, ended: Duration, outage: Option<Outage>) -> Self {
         match outage {
-            Some(outage) if started > outage.to => Self::Mended,
+            Some(outage) if due > outage.to => Self::Mended,
             Some(outage) if ended >= outage.from => Self::Fault,
             Some(_) | None => Self::Healthy,
+        }
+    }
+
+    /// From when to when it lasted in a run of this length.
+    pub(crate) fn span(self, outage: Option<Outage>, length: Duration) -> (Duration, Duration) {
+        match (self, outage) {
+            (Self::Healthy, Some(outage)) => (Duration::ZERO, outage.from),
+            (Self::Healthy, None) => (Duration::ZERO, length),
+            (Self::Fault, Some(outage)) => (outage.from, outage.to),
+            (Self::Mended, Some(outage)) => (outage.to, length.max(outage.to)),
+            (Self::Fault | Self::Mended, None) => (length, length),
         }
     }
 }
@@ -86,6 +97,17 @@ mod tests {
             (500, 510, None, Phase::Healthy),
         ] {
             assert_eq!(Phase::of(ms(started), ms(ended), outage), expected, "{started}..{ended}");
+        }
+    }
+
+    #[test]
+    fn the_phases_follow_each_other_to_the_end_of_the_run() {
+        let outage = Some(Outage { from: ms(100), to: ms(200) });
+        for (outage, expected) in
+            [(outage, [(0, 100), (100, 200), (200, 900)]), (None, [(0, 900), (900, 900), (900, 900)])]
+        {
+            let spans = Phase::ALL.map(|phase| phase.span(outage, ms(900)));
+            assert_eq!(spans, expected.map(|(from, to)| (ms(from), ms(to))), "{outage:?}");
         }
     }
 

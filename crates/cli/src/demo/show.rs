@@ -1,7 +1,6 @@
 //! The run itself: the account, its callers, the fault in the middle, and the audit at the end.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use super::Arguments;
 use super::account::{Account, failed};
 use super::ledger::Ledger;
 use super::meter::Meter;
-use super::orchestrations::Orchestrations;
+use super::orchestrations::{Engine, Orchestrations};
 use super::phase::Plan;
 use super::scenario::Scenario;
 use super::screen::{Event, Screen, Status};
@@ -44,30 +43,27 @@ impl Show {
         self.screen.say(&format!("{}: {}", self.scenario.name(), self.scenario.description()));
         self.screen.say("Starting three regions, and filling a shop in them …");
         let account = until_stopped(signal, Account::start(seconds)).await.ok_or(Failure::Stopped)??;
-        let stop = Arc::new(AtomicBool::new(false));
+        let engine = Engine::start(account.provider()).await;
         let (meter, ledger) = (Arc::new(Meter::start()), Arc::new(Ledger::default()));
-        let orchestrations =
-            Orchestrations::start(account.provider(), Arc::clone(&meter), Arc::clone(&stop)).await;
+        let orchestrations = Orchestrations::start(engine, Arc::clone(&meter));
         let workload = Workload {
             to_read: account.shop_to_read(),
             to_write: account.shop_to_write(),
             meter: Arc::clone(&meter),
             ledger: Arc::clone(&ledger),
-            stop: Arc::clone(&stop),
         };
-        let callers = workload.start();
+        let loads = workload.start();
         let course = self.watched(&meter, &orchestrations, self.course(&account, &meter));
         let mut stopped = match until_stopped(signal, course).await {
             Some(ended) => ended.map(|()| false)?,
             None => true,
         };
         self.mend(&account, &meter).await?;
-        let length = meter.elapsed();
-        stop.store(true, Ordering::Relaxed);
+        let length = meter.stop();
         self.screen.say("The run is over: waiting for what is under way, then reading everything back …");
         let rest = async {
-            for caller in callers {
-                caller.await.map_err(failed)?;
+            for load in loads {
+                load.await.map_err(failed)?.map_err(failed)?;
             }
             orchestrations.ended().await;
             Ok::<_, Failure>(())

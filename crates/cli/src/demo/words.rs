@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use cosmonaut_plot::in_words;
+
+use super::meter::Kind;
+
 /// A number with spaces between thousands.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -23,6 +27,35 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
 /// A moment of the run.
 pub(crate) fn moment(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
+}
+
+/// The longest times without a success, in the order of [`Kind::ALL`].
+pub(crate) fn gaps(gaps: [Duration; Kind::ALL.len()]) -> String {
+    let words = Kind::ALL.into_iter().zip(gaps);
+    words
+        .map(|(kind, gap)| format!("{} {}", kind.plural(), in_words(Some(gap))))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A text in lines of at most so many characters, as far as its words allow; all but the first are indented.
+pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
 }
 
 /// Parts of a whole in whole percent; all 0 of nothing.
@@ -48,6 +81,25 @@ mod tests {
             [0, 1, 2].map(|number| counted(number, "hedge", "hedges")),
             ["0 hedges", "1 hedge", "2 hedges"]
         );
+    }
+
+    #[test]
+    fn lines_end_between_words_and_a_long_word_has_its_own() {
+        for (text, expected) in [
+            ("", ""),
+            ("one two", "one two"),
+            ("one two three", "one two\n  three"),
+            ("a-very-long-word x", "a-very-long-word\n  x"),
+            ("one a-very-long-word", "one\n  a-very-long-word"),
+        ] {
+            assert_eq!(wrapped(text, 8, 2), expected);
+        }
+    }
+
+    #[test]
+    fn gaps_are_named_by_kind() {
+        let words = gaps([20, 3_210, 150].map(Duration::from_millis));
+        assert_eq!(words, "reads 20.0 ms, writes 3.21 s, queries 150 ms");
     }
 
     #[test]

@@ -1,80 +1,123 @@
-//! The callers of the shop: some read, some write, some query, each at its own pace.
+//! The load on the shop: reads, writes and queries, each due at its time whatever became of those before it.
+//!
+//! A caller that waits for an answer before it calls again would call less while the account fails, and so hide how
+//! many were kept waiting.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cosmonaut::options::QueryOptions;
 use cosmonaut::{ContainerClient, FeedScope, ItemResponse, Patch, RawItem};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
-use tokio::time::MissedTickBehavior;
+use tokio::sync::Semaphore;
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 
-use super::account::{COUNTERS, counter};
+use super::account::counter;
 use super::ledger::{Answer, Ledger};
 use super::meter::{Kind, Meter};
 use super::outcome::Outcome;
 use crate::runtime;
 
-/// How many callers there are of a kind, and how often each calls at most.
-const READERS: (u64, Duration) = (40, Duration::from_millis(40));
-const WRITERS: (u64, Duration) = (10, Duration::from_millis(50));
-const QUERIERS: (u64, Duration) = (4, Duration::from_millis(100));
+/// A build without optimization is offered less: it could not carry out more.
+const EASE: u32 = if cfg!(debug_assertions) { 5 } else { 1 };
+
+/// How often an operation of a kind is due, and how many of them may be under way.
+#[derive(Clone, Copy)]
+struct Load {
+    pace: Duration,
+    most: u32,
+}
+
+impl Load {
+    fn of(kind: Kind) -> Self {
+        let (pace, most) = match kind {
+            Kind::Read => (2, 1_024),
+            Kind::Write => (10, 256),
+            Kind::Query => (50, 64),
+        };
+        Self { pace: Duration::from_millis(pace) * EASE, most }
+    }
+
+    /// When the operation with that number is due if the first one is at `begin`.
+    fn due(&self, begin: Duration, number: u32) -> Duration {
+        begin + self.pace * number
+    }
+
+    fn in_words(&self) -> String {
+        format!("every {} ms", self.pace.as_millis())
+    }
+}
 
 /// The load, for a report.
 pub(crate) fn in_words() -> String {
-    let every = |(count, pace): (u64, Duration)| {
-        format!("{count} callers, each at most every {} ms", pace.as_millis())
-    };
+    let [reads, writes, queries] = Kind::ALL.map(Load::of);
     format!(
-        "Items were read by {}; written by {}, in turns a new item and an addition to one that is there; and the latest \
-         orders of all partitions queried by {}. Four times a second a durable orchestration was started: activities, a \
-         timer, and an orchestration below it.",
-        every(READERS),
-        every(WRITERS),
-        every(QUERIERS)
+        "An item was read {}; one was written {}, in turns a new item and an addition to one that is there; and the \
+         latest orders of all partitions were queried {}. Each began when it was due, whatever became of those before \
+         it, up to {}, {} and {} at once; latency counts from when it was due. Four times a second a durable \
+         orchestration was started: activities, a timer, and an orchestration below it.",
+        reads.in_words(),
+        writes.in_words(),
+        queries.in_words(),
+        reads.most,
+        writes.most,
+        queries.most,
     )
 }
 
-/// What callers share.
+/// What all operations share.
 #[derive(Clone)]
 pub(crate) struct Workload {
     pub(crate) to_read: ContainerClient,
     pub(crate) to_write: ContainerClient,
     pub(crate) meter: Arc<Meter>,
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Workload {
-    /// Starts all callers. They end once they are told to stop and what they have begun is answered.
-    pub(crate) fn start(&self) -> Vec<JoinHandle<()>> {
-        let mut callers = Vec::new();
-        for (kind, (count, pace)) in [(Kind::Read, READERS), (Kind::Write, WRITERS), (Kind::Query, QUERIERS)]
-        {
-            for caller in 0..count {
-                callers.push(runtime::spawn(self.clone().call(kind, pace, caller)));
-            }
-        }
-        callers
+    /// Starts the load. It ends once the run is over and all that was due until then is answered.
+    pub(crate) fn start(&self) -> Vec<JoinHandle<Result<(), JoinError>>> {
+        Kind::ALL.map(|kind| runtime::spawn(self.clone().offer(kind))).into()
     }
 
-    async fn call(self, kind: Kind, pace: Duration, caller: u64) {
-        let mut due = tokio::time::interval(pace);
-        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        for turn in 0.. {
-            due.tick().await;
-            if self.stop.load(Ordering::Relaxed) {
-                return;
+    /// Starts each operation when it is due, or as soon after that as the bound allows.
+    async fn offer(self, kind: Kind) -> Result<(), JoinError> {
+        let (load, begin) = (Load::of(kind), self.meter.elapsed());
+        let room = Arc::new(Semaphore::new(load.most as usize));
+        let mut under_way = JoinSet::new();
+        for number in 0.. {
+            let due = load.due(begin, number);
+            let early = due.saturating_sub(self.meter.elapsed());
+            // A sleep of no time would still last until the timer's next tick, and nothing late could be caught up.
+            if !early.is_zero() {
+                tokio::time::sleep(early).await;
             }
-            let started = self.meter.elapsed();
-            let outcome = match kind {
-                // Primes, so that callers do not follow each other around.
-                Kind::Read => self.read((caller * 31 + turn * 7) % COUNTERS).await,
-                Kind::Write => self.write().await,
-                Kind::Query => self.query().await,
-            };
-            self.meter.note(kind, started, outcome);
+            if self.meter.is_over_at(due) {
+                break;
+            }
+            let place = Arc::clone(&room).acquire_owned().await.expect("nobody closes it");
+            while let Some(ended) = under_way.try_join_next() {
+                ended?;
+            }
+            let this = self.clone();
+            under_way.spawn(async move {
+                let outcome = this.perform(kind, number).await;
+                this.meter.note(kind, due, outcome);
+                drop(place);
+            });
+        }
+        while let Some(ended) = under_way.join_next().await {
+            ended?;
+        }
+        Ok(())
+    }
+
+    async fn perform(&self, kind: Kind, number: u32) -> Outcome {
+        match kind {
+            // A prime, so that neighbours are of different partitions.
+            Kind::Read => self.read(u64::from(number) * 31).await,
+            Kind::Write => self.write().await,
+            Kind::Query => self.query().await,
         }
     }
 
@@ -129,5 +172,20 @@ impl Workload {
             }
         }
         Outcome::answered(&diagnostics)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_due_at_a_steady_pace_from_the_beginning() {
+        for kind in Kind::ALL {
+            let load = Load::of(kind);
+            let begin = Duration::from_millis(7);
+            assert_eq!([load.due(begin, 0), load.due(begin, 3)], [begin, begin + load.pace * 3], "{kind:?}");
+            assert!(load.pace * load.most >= Duration::from_secs(2), "{kind:?}: room for a stall of seconds");
+        }
     }
 }

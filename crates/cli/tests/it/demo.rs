@@ -72,6 +72,12 @@ fn a_region_goes_down_and_comes_back_and_nothing_is_lost() {
         }
     }
     assert_eq!(summary["operations"], operations);
+    for kind in ["reads", "writes", "queries"] {
+        let longest = summary["longestGapMs"][kind].as_f64().unwrap();
+        let in_phase = |phase: &Value| phase["longestGapMs"][kind].as_f64().unwrap();
+        let longest_of_phases = phases.iter().map(in_phase).fold(0.0, f64::max);
+        assert!(longest > 0.0 && longest >= longest_of_phases, "{kind}: {summary:#}");
+    }
 }
 
 #[test]
@@ -89,9 +95,14 @@ fn where_nothing_moves_there_are_plain_lines_a_table_and_a_report() {
     let (shown, errors) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{shown}{errors}");
     assert!(!shown.contains('\x1b') && errors.is_empty(), "{shown}{errors}");
-    for part in
-        ["*** West US goes down ***", "*** West US is back ***", "PHASE", "0 lost, 0 duplicated", &report]
-    {
+    for part in [
+        "*** West US goes down ***",
+        "*** West US is back ***",
+        "PHASE",
+        "Longest gap",
+        "0 lost, 0 duplicated",
+        &report,
+    ] {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
     }
     assert!(shown.lines().filter(|line| line.contains(" op/s ")).count() >= 3, "a line a second:\n{shown}");
@@ -147,7 +158,7 @@ mod in_a_terminal {
         let arguments = ["demo", "--seconds", "60", "--report", &report];
         let terminal = Terminal::start(&arguments, &[("NO_COLOR", "1")], (40, 120));
         let screen = terminal.wait_for("started");
-        for part in ["reads from", "writes to", "failovers", "under way", "P99"] {
+        for part in ["reads from", "writes to", "no success for", "failovers", "under way", "P99"] {
             assert!(screen.contains(part), "{part} is not in\n{screen}");
         }
         terminal.press(CTRL_C);

@@ -9,7 +9,7 @@ use super::Status;
 use crate::demo::account::REGIONS;
 use crate::demo::meter::Answers;
 use crate::demo::phase::Plan;
-use crate::demo::words::percent;
+use crate::demo::words::{gaps, percent};
 
 pub(crate) struct Lines {
     plan: Plan,
@@ -51,14 +51,15 @@ fn line(plan: &Plan, status: &Status) -> String {
     let Status { elapsed, glance, orchestrations } = status;
     let (phase, totals) = (plan.phase_at(*elapsed).name(), glance.totals);
     format!(
-        "{:>5.1} s  {phase:<7}  {:>5} op/s  P50 {:>8}  P99 {:>8}  reads {}  writes {}  failovers {}  hedges {}  \
-         retries {}  errors {}  orchestrations {} of {}",
+        "{:>5.1} s  {phase:<7}  {:>5} op/s  P50 {:>8}  P99 {:>8}  reads {}  writes {}  no success for: {}  \
+         failovers {}  hedges {}  retries {}  errors {}  orchestrations {} of {}",
         elapsed.as_secs_f64(),
         glance.rate,
         in_words(glance.latency.p50),
         in_words(glance.latency.p99),
         shares(glance.reads),
         shares(glance.writes),
+        gaps(glance.gaps),
         totals.failovers,
         totals.hedges,
         totals.retries,
@@ -91,6 +92,7 @@ mod tests {
             latency: Percentiles { p50: ms(31), p99: ms(144) },
             reads: [970, 0, 30],
             writes: [0, 0, 0],
+            gaps: [20, 3_210, 150].map(Duration::from_millis),
             totals: Totals { operations: 9, failures: 1, failovers: 2, hedges: 3, retries: 4 },
         };
         let status = Status {
@@ -99,7 +101,8 @@ mod tests {
             orchestrations: Counts { started: 8, completed: 7 },
         };
         let expected = "  5.0 s  fault     1240 op/s  P50  31.0 ms  P99   144 ms  reads East US 97% North Europe 3%  \
-                        writes -  failovers 2  hedges 3  retries 4  errors 1  orchestrations 7 of 8";
+                        writes -  no success for: reads 20.0 ms, writes 3.21 s, queries 150 ms  failovers 2  hedges 3  \
+                        retries 4  errors 1  orchestrations 7 of 8";
         assert_eq!(line(&Plan::new(20), &status), expected);
     }
 }

@@ -11,20 +11,25 @@ use super::{Event, Status};
 use crate::demo::account::REGIONS;
 use crate::demo::meter::Answers;
 use crate::demo::phase::{Phase, Plan};
-use crate::demo::words::{counted, grouped, moment, percent};
+use crate::demo::words::{counted, gaps, grouped, moment, percent};
 
-/// How wide the bar is, and those of the regions.
-const BAR: usize = 60;
+/// How wide the bar is: with the time behind it, less than the 80 columns that a terminal has at least.
+const BAR: usize = 52;
+/// How wide the bars of the regions are, and from how many columns on.
 const SHARE: usize = 24;
+const SHARE_IF_NARROW: usize = 10;
+const WIDE: u16 = 100;
 
 pub(crate) struct Live {
     bar: ProgressBar,
     plan: Plan,
     ink: Ink,
+    share: usize,
 }
 
 impl Live {
-    pub(crate) fn new(plan: Plan, coloured: bool) -> Self {
+    pub(crate) fn new(plan: Plan, coloured: bool, columns: u16) -> Self {
+        let share = if columns >= WIDE { SHARE } else { SHARE_IF_NARROW };
         let ink = Ink { coloured };
         let length = u64::try_from(plan.whole().as_millis()).unwrap_or(u64::MAX);
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stdout());
@@ -34,7 +39,7 @@ impl Live {
         };
         let style = ProgressStyle::with_template("{phases}\n{msg}").expect("a template that was tried");
         bar.set_style(style.with_key("phases", phases));
-        Self { bar, plan, ink }
+        Self { bar, plan, ink, share }
     }
 
     pub(crate) fn say(&self, text: &str) {
@@ -52,7 +57,7 @@ impl Live {
 
     pub(crate) fn update(&self, status: &Status) {
         let position = status.elapsed.min(self.plan.whole());
-        self.bar.set_message(picture(self.ink, status));
+        self.bar.set_message(picture(self.ink, self.share, status));
         self.bar.set_position(u64::try_from(position.as_millis()).unwrap_or(u64::MAX));
     }
 
@@ -113,7 +118,7 @@ fn cells(time: Duration, whole: Duration) -> usize {
     (time.div_duration_f64(whole) * BAR as f64).round() as usize
 }
 
-fn picture(ink: Ink, status: &Status) -> String {
+fn picture(ink: Ink, share: usize, status: &Status) -> String {
     let Status { glance, orchestrations, .. } = status;
     let totals = glance.totals;
     let strong = |text: String| ink.paint(Style::new().bold(), &text);
@@ -132,8 +137,9 @@ fn picture(ink: Ink, status: &Status) -> String {
                 strong(format!("{:>8}", in_words(glance.latency.p99))),
             ),
         ),
-        ("reads from", shares(ink, glance.reads)),
-        ("writes to", shares(ink, glance.writes)),
+        ("reads from", shares(ink, share, glance.reads)),
+        ("writes to", shares(ink, share, glance.writes)),
+        ("no success for", format!("{} {}", dim("at most"), gaps(glance.gaps))),
         (
             "driver",
             format!(
@@ -158,7 +164,7 @@ fn picture(ink: Ink, status: &Status) -> String {
 }
 
 /// A bar of the regions' parts, and their names with them.
-fn shares(ink: Ink, answers: Answers) -> String {
+fn shares(ink: Ink, whole: usize, answers: Answers) -> String {
     let parts = percent(answers);
     let mut bar = String::new();
     let mut legend = String::new();
@@ -166,13 +172,13 @@ fn shares(ink: Ink, answers: Answers) -> String {
     let (mut upto, mut drawn) = (0, 0);
     for ((region, part), (style, mark)) in REGIONS.iter().zip(parts).zip(regions()) {
         upto += part;
-        let end = (upto as usize * SHARE).div_ceil(100).min(SHARE);
+        let end = (upto as usize * whole).div_ceil(100).min(whole);
         let width = end.saturating_sub(drawn);
         drawn += width;
         bar.push_str(&ink.paint(style.clone(), &mark.to_string().repeat(width)));
-        legend.push_str(&format!("  {} {region} {part:>3} %", ink.paint(style, &mark.to_string())));
+        legend.push_str(&format!("  {} {region} {part}%", ink.paint(style, &mark.to_string())));
     }
-    bar.push_str(&" ".repeat(SHARE - drawn));
+    bar.push_str(&" ".repeat(whole - drawn));
     format!("{bar}{legend}")
 }
 
@@ -188,26 +194,45 @@ mod tests {
     fn the_bar_grows_and_names_the_phase() {
         let plan = Plan::new(20);
         let bar = phase_bar(&plan, PLAIN, Duration::from_secs(5));
-        assert_eq!((bar.matches('━').count(), bar.matches('─').count()), (15, 45), "{bar}");
+        assert_eq!((bar.matches('━').count(), bar.matches('─').count()), (13, 39), "{bar}");
         assert!(bar.contains("● fault") && bar.contains("5.0 s of 20.0 s"), "{bar}");
         let names = bar.lines().last().unwrap();
         assert_eq!(names.find("healthy"), Some(4));
-        assert_eq!(names.chars().position(|letter| letter == '●'), Some(2 + 12));
+        assert_eq!(names.chars().position(|letter| letter == '●'), Some(2 + 10));
     }
 
     #[test]
     fn shares_fill_the_bar() {
         for (answers, full, text) in [
-            ([1, 0, 0], SHARE, "█ East US 100 %"),
-            ([1, 2, 0], SHARE, "▓ West US  67 %"),
-            ([98, 1, 1], SHARE, "░ North Europe   1 %"),
-            ([0, 0, 0], 0, "█ East US   0 %"),
+            ([1, 0, 0], SHARE, "█ East US 100%"),
+            ([1, 2, 0], SHARE, "▓ West US 67%"),
+            ([98, 1, 1], SHARE, "░ North Europe 1%"),
+            ([0, 0, 0], 0, "█ East US 0%"),
         ] {
-            let drawn = shares(PLAIN, answers);
+            let drawn = shares(PLAIN, SHARE, answers);
             let bar: String = drawn.chars().take(SHARE).collect();
             assert_eq!(bar.trim_end().chars().count(), full, "{drawn}");
             assert!(drawn.contains(text), "{drawn}");
         }
+    }
+
+    #[test]
+    fn eighty_columns_are_enough() {
+        let glance = Glance {
+            rate: 12_345,
+            reads: [33, 33, 34],
+            writes: [33, 33, 34],
+            gaps: [12_340, 12_340, 12_340].map(Duration::from_millis),
+            ..Glance::default()
+        };
+        let elapsed = Duration::from_secs(25);
+        let status =
+            Status { elapsed, glance, orchestrations: Counts { started: 12_345, completed: 12_300 } };
+        let drawn = phase_bar(&Plan::new(30), PLAIN, elapsed) + &picture(PLAIN, SHARE_IF_NARROW, &status);
+        for line in drawn.lines() {
+            assert!(line.chars().count() < 80, "{line}");
+        }
+        assert!(drawn.contains("at most reads 12.34 s, writes 12.34 s"), "{drawn}");
     }
 
     #[test]
@@ -217,8 +242,8 @@ mod tests {
             glance: Glance { reads: [1, 2, 3], ..Glance::default() },
             orchestrations: Counts { started: 3, completed: 1 },
         };
-        let plain = picture(PLAIN, &status);
+        let plain = picture(PLAIN, SHARE_IF_NARROW, &status);
         assert!(!plain.contains('\x1b') && plain.contains("2 under way"), "{plain}");
-        assert!(picture(Ink { coloured: true }, &status).contains("\x1b["));
+        assert!(picture(Ink { coloured: true }, SHARE, &status).contains("\x1b["));
     }
 }

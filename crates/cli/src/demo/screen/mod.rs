@@ -38,7 +38,10 @@ impl Screen {
         let moves = std::io::stdout().is_terminal() && set("TERM").is_none_or(|term| term != "dumb");
         match (json, moves) {
             (true, _) => Self::Lines(Lines::to_stderr(plan)),
-            (false, true) => Self::Live(Live::new(plan, set("NO_COLOR").is_none())),
+            (false, true) => {
+                let columns = console::Term::stdout().size().1;
+                Self::Live(Live::new(plan, set("NO_COLOR").is_none(), columns))
+            }
             (false, false) => Self::Lines(Lines::to_stdout(plan)),
         }
     }

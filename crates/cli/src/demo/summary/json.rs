@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cosmonaut_plot::Gap;
 use serde_json::{Value, json};
 
 use super::{Figures, PhaseSummary, Summary};
@@ -29,9 +30,11 @@ impl Summary {
             "acknowledged": self.audit.acknowledged,
             "refused": self.audit.refused,
             "phases": self.phases.iter().map(phase).collect::<Vec<_>>(),
+            "longestGapMs": gaps(self.gaps),
             "recovery": {
                 "firstSuccessMs": millis(self.recovery.first_success),
                 "settledMs": millis(self.recovery.settled),
+                "settledAfterMendMs": millis(self.recovery.settled_after_mend),
                 "homeMs": millis(self.recovery.home),
             },
             "orchestrations": {"started": self.orchestrations.started, "completed": self.orchestrations.completed},
@@ -59,10 +62,17 @@ fn phase(summary: &PhaseSummary) -> Value {
         "seconds": rounded(summary.length.as_secs_f64()),
         "operations": summary.kinds.iter().map(|figures| figures.operations).sum::<u64>(),
         "failures": summary.kinds.iter().map(|figures| figures.failures).sum::<u64>(),
+        "longestGapMs": gaps(summary.kinds.map(|figures| figures.gap)),
         "reads": figures(reads),
         "writes": figures(writes),
         "queries": figures(queries),
     })
+}
+
+/// The longest times without a success, by kind.
+fn gaps([reads, writes, queries]: [Gap; 3]) -> Value {
+    let length = |gap: Gap| millis(Some(gap.length()));
+    json!({"reads": length(reads), "writes": length(writes), "queries": length(queries)})
 }
 
 fn millis(time: Option<Duration>) -> Option<f64> {
@@ -94,6 +104,8 @@ mod tests {
         {
             assert_eq!(json[name], expected, "{name}");
         }
+        assert_eq!(json["longestGapMs"], json!({"reads": 7460.0, "writes": 10000.0, "queries": 10000.0}));
+        assert_eq!(json["phases"][0]["longestGapMs"]["reads"], 1990.0);
         assert_eq!(json["report"], "a.html");
     }
 }

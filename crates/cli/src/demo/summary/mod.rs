@@ -7,7 +7,7 @@ mod text;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmonaut_plot::{Outage, Percentiles};
+use cosmonaut_plot::{Gap, Outage, Percentiles};
 
 use super::ledger::Audit;
 use super::meter::{Kind, Record, Totals};
@@ -28,9 +28,18 @@ pub(crate) struct Run {
     pub(crate) length: Duration,
     /// From the fault to its end, if it came to that.
     pub(crate) outage: Option<Outage>,
+    /// In the order in which they ended.
     pub(crate) records: Vec<Record>,
     pub(crate) courses: Vec<Course>,
     pub(crate) audit: Audit,
+}
+
+impl Run {
+    /// The longest time between two moments in which no operation of a kind succeeded.
+    fn longest_gap(&self, kind: Kind, (from, to): (Duration, Duration)) -> Gap {
+        let successes = self.records.iter().filter(|record| record.kind == kind && record.succeeded());
+        Gap::longest(successes.map(|record| record.ended), from, to)
+    }
 }
 
 /// One kind of operation in one phase.
@@ -39,6 +48,8 @@ pub(crate) struct Figures {
     pub(crate) operations: u64,
     pub(crate) failures: u64,
     pub(crate) latency: Percentiles,
+    /// The longest time of the phase without a success.
+    pub(crate) gap: Gap,
 }
 
 /// One phase.
@@ -65,6 +76,8 @@ pub(crate) struct Summary {
     pub(crate) length: Duration,
     pub(crate) outage: Option<Outage>,
     pub(crate) phases: [PhaseSummary; 3],
+    /// The longest time of the whole run without a success, in the order of [`Kind::ALL`].
+    pub(crate) gaps: [Gap; Kind::ALL.len()],
     pub(crate) totals: Totals,
     pub(crate) recovery: Recovery,
     pub(crate) audit: Audit,
@@ -91,6 +104,7 @@ impl Summary {
             length: run.length,
             outage: run.outage,
             phases: Phase::ALL.map(|phase| phase_summary(run, phase)),
+            gaps: Kind::ALL.map(|kind| run.longest_gap(kind, (Duration::ZERO, run.length))),
             totals,
             recovery: Recovery::new(run),
             audit: run.audit,
@@ -112,6 +126,17 @@ impl Summary {
         (!harm.is_empty()).then(|| harm.join(", "))
     }
 
+    /// The kind that went without a success for longest.
+    pub(crate) fn worst_gap(&self) -> (Kind, Gap) {
+        let mut worst = (Kind::ALL[0], self.gaps[0]);
+        for (kind, gap) in Kind::ALL.into_iter().zip(self.gaps) {
+            if gap.length() > worst.1.length() {
+                worst = (kind, gap);
+            }
+        }
+        worst
+    }
+
     /// How many operations failed once all was mended.
     pub(crate) fn failures_after(&self) -> u64 {
         let mended = self.phases.iter().filter(|phase| phase.phase == Phase::Mended);
@@ -123,24 +148,19 @@ fn phase_summary(run: &Run, phase: Phase) -> PhaseSummary {
     let records: Vec<_> = run
         .records
         .iter()
-        .filter(|record| Phase::of(record.started, record.ended, run.outage) == phase)
+        .filter(|record| Phase::of(record.due, record.ended, run.outage) == phase)
         .collect();
+    let (from, to) = phase.span(run.outage, run.length);
     let figures = |kind: Kind| {
         let of_kind = || records.iter().filter(move |record| record.kind == kind);
         Figures {
             operations: of_kind().count() as u64,
-            failures: of_kind().filter(|record| record.outcome.failure.is_some()).count() as u64,
+            failures: of_kind().filter(|record| !record.succeeded()).count() as u64,
             latency: Percentiles::of(of_kind().map(|record| record.latency()).collect()),
+            gap: run.longest_gap(kind, (from, to)),
         }
     };
-    let length = match (phase, run.outage) {
-        (Phase::Healthy, Some(outage)) => outage.from,
-        (Phase::Healthy, None) => run.length,
-        (Phase::Fault, Some(outage)) => outage.to - outage.from,
-        (Phase::Mended, Some(outage)) => run.length.saturating_sub(outage.to),
-        (Phase::Fault | Phase::Mended, None) => Duration::ZERO,
-    };
-    PhaseSummary { phase, length, kinds: Kind::ALL.map(figures) }
+    PhaseSummary { phase, length: to - from, kinds: Kind::ALL.map(figures) }
 }
 
 #[cfg(test)]
@@ -152,10 +172,10 @@ pub(crate) mod tests {
         Duration::from_millis(ms)
     }
 
-    pub(crate) fn record(kind: Kind, started: u64, ended: u64, region: Option<usize>) -> Record {
+    pub(crate) fn record(kind: Kind, due: u64, ended: u64, region: Option<usize>) -> Record {
         let failure = region.is_none().then(|| "Unavailable 503".to_owned());
         let outcome = Outcome { failure, region, hedges: 1, ..Outcome::default() };
-        Record { kind, started: ms(started), ended: ms(ended), outcome }
+        Record { kind, due: ms(due), ended: ms(ended), outcome }
     }
 
     pub(crate) fn run(records: Vec<Record>) -> Run {
@@ -185,6 +205,7 @@ pub(crate) mod tests {
             operations: 2,
             failures: 0,
             latency: Percentiles { p50: Some(ms(10)), p99: Some(ms(30)) },
+            gap: Gap { from: ms(30), to: ms(2_000) },
         };
         assert_eq!((healthy.kinds[0], healthy.length, healthy.rate(&reads)), (reads, ms(2_000), 1.0));
         assert_eq!((fault.kinds[0].failures, fault.kinds[1].operations), (1, 1));
@@ -192,6 +213,22 @@ pub(crate) mod tests {
         assert_eq!((summary.totals.operations, summary.totals.hedges, summary.totals.failures), (5, 5, 1));
         assert_eq!(summary.failures, BTreeMap::from([("Unavailable 503".to_owned(), 1)]));
         assert_eq!(summary.failures_after(), 0);
+    }
+
+    #[test]
+    fn the_longest_time_without_a_success_is_by_kind_for_the_run_and_its_phases() {
+        let summary = Summary::new(&run(vec![
+            record(Kind::Write, 0, 500, Some(0)),
+            record(Kind::Write, 400, 1_500, Some(0)),
+            record(Kind::Write, 2_000, 3_000, None), // a failure ends no gap
+            record(Kind::Write, 2_500, 4_500, Some(0)),
+            record(Kind::Write, 9_000, 9_500, Some(0)),
+        ]));
+        let gap = |from, to| Gap { from: ms(from), to: ms(to) };
+        assert_eq!(summary.gaps, [gap(0, 10_000), gap(4_500, 9_500), gap(0, 10_000)]);
+        let phases = summary.phases.map(|phase| phase.kinds[1].gap);
+        assert_eq!(phases, [gap(500, 1_500), gap(2_000, 4_000), gap(4_500, 9_500)]);
+        assert_eq!(summary.worst_gap(), (Kind::Read, gap(0, 10_000)), "the first of equal ones");
     }
 
     #[test]

@@ -7,8 +7,11 @@ use cosmonaut_plot::in_words;
 use super::Summary;
 use crate::demo::account::REGIONS;
 use crate::demo::meter::Kind;
-use crate::demo::words::{counted, grouped, moment};
+use crate::demo::words::{counted, gaps, grouped, moment, wrapped};
 use crate::table;
+
+/// As wide as a terminal is at least.
+const WIDTH: usize = 80;
 
 /// Ways to fail that are shown; the rest is a number.
 const MOST_FAILURES: usize = 4;
@@ -16,17 +19,22 @@ const MOST_FAILURES: usize = 4;
 impl Summary {
     /// Everything. `report` is where the report is, if there is one.
     pub(crate) fn text(&self, report: Option<&str>) -> String {
-        let mut text = format!("\n{}\n", self.scenario.description());
+        let mut text = format!("\n{}\n", wrapped(self.scenario.description(), WIDTH, 0));
         if let Some(outage) = self.outage {
             text.push_str(&format!("Broken at {}, mended at {}.\n", moment(outage.from), moment(outage.to)));
         }
         text.push_str(&format!("\n{}\n", self.phase_table()));
-        text.push_str(&table::table(&["", ""], self.facts(report)).replacen('\n', "", 1));
+        let facts = self.facts(report);
+        let widest = facts.iter().map(|[name, _]| name.chars().count()).max().unwrap_or(0);
+        for [name, fact] in facts {
+            text.push_str(&wrapped(&format!("{name:<widest$}  {fact}"), WIDTH, widest + 2));
+            text.push('\n');
+        }
         text
     }
 
     fn phase_table(&self) -> String {
-        let header = ["PHASE", "", "OPERATIONS", "FAILED", "PER SECOND", "P50", "P99"];
+        let header = ["PHASE", "", "OPERATIONS", "FAILED", "PER SECOND", "P50", "P99", "GAP"];
         let mut rows = vec![header.map(str::to_owned)];
         for summary in self.phases.iter().filter(|summary| !summary.length.is_zero()) {
             for (kind, figures) in Kind::ALL.into_iter().zip(&summary.kinds) {
@@ -39,6 +47,7 @@ impl Summary {
                     grouped(summary.rate(figures).round() as u64),
                     in_words(figures.latency.p50),
                     in_words(figures.latency.p99),
+                    in_words(Some(figures.gap.length())),
                 ]);
             }
         }
@@ -48,9 +57,10 @@ impl Summary {
     }
 
     /// What there is to say beside the table, each with its name.
-    pub(crate) fn facts(&self, report: Option<&str>) -> Vec<Vec<String>> {
+    pub(crate) fn facts(&self, report: Option<&str>) -> Vec<[String; 2]> {
         let totals = self.totals;
         let mut facts = vec![
+            ("Longest gap", self.gaps_in_words()),
             ("Recovery", self.recovery_in_words()),
             ("Writes", self.writes_in_words()),
             (
@@ -80,7 +90,28 @@ impl Summary {
         if let Some(report) = report {
             facts.push(("Report", report.to_owned()));
         }
-        facts.into_iter().map(|(name, fact)| vec![name.to_owned(), fact]).collect()
+        facts.into_iter().map(|(name, fact)| [name.to_owned(), fact]).collect()
+    }
+
+    /// What a reader in a hurry takes along.
+    pub(crate) fn headline(&self) -> String {
+        let unharmed = match (self.harm(), self.stopped) {
+            (Some(harm), _) => format!("It went wrong: {harm}"),
+            (None, true) => "Stopped early, with nothing lost".to_owned(),
+            (None, false) => "Nothing lost, nothing twice, every orchestration complete".to_owned(),
+        };
+        let (kind, gap) = self.worst_gap();
+        format!("{unharmed}; at worst no {} succeeded for {}", kind.singular(), in_words(Some(gap.length())))
+    }
+
+    fn gaps_in_words(&self) -> String {
+        let (kind, gap) = self.worst_gap();
+        format!(
+            "without a success: {}; the longest, of {}, began at {}",
+            gaps(self.gaps.map(|gap| gap.length())),
+            kind.plural(),
+            moment(gap.from)
+        )
     }
 
     fn recovery_in_words(&self) -> String {
@@ -95,9 +126,15 @@ impl Summary {
             None => words.push(format!("no success{elsewhere} while it lasted")),
         }
         match recovery.settled {
-            Some(Duration::ZERO) => words.push("P99 normal throughout".to_owned()),
+            Some(_) if recovery.was_unnoticed() => words.push("P99 normal throughout".to_owned()),
+            Some(Duration::ZERO) => words.push("P99 normal while it lasted".to_owned()),
             Some(time) => words.push(format!("P99 back to normal after {}", in_words(Some(time)))),
             None => words.push("P99 not back to normal while it lasted".to_owned()),
+        }
+        match recovery.settled_after_mend {
+            Some(Duration::ZERO) => {}
+            Some(time) => words.push(format!("normal for good {} after the mend", in_words(Some(time)))),
+            None => words.push("not normal for good by the end".to_owned()),
         }
         match (recovery.home, self.scenario.home()) {
             (_, None) => {}
@@ -163,15 +200,57 @@ mod tests {
         let text = summary.text(Some("a.html"));
         for part in [
             "West US, the nearest region, refuses connections.\nBroken at 2.0 s, mended at 4.0 s.\n",
-            "PHASE             OPERATIONS  FAILED  PER SECOND      P50      P99\n",
-            "healthy  reads             1       0           1  10.0 ms  10.0 ms\n",
-            "first success from elsewhere after 540 ms; P99 not back to normal while it lasted; West US not in use",
-            "5 acknowledged, 0 lost, 0 duplicated; 2 of unknown outcome, of which 1 were applied (everything",
+            "PHASE             OPERATIONS  FAILED  PER SECOND      P50      P99     GAP\n",
+            "healthy  reads             1       0           1  10.0 ms  10.0 ms  1.99 s\n",
+            "Longest gap     without a success: reads 7.46 s, writes 10.00 s, queries 10.00",
+            "the longest, of writes, began at 0.0 s",
+            "first success from elsewhere after 540 ms; P99 not back to",
+            "not in use again by the end",
+            "5 acknowledged, 0 lost, 0 duplicated; 2 of unknown outcome, of",
             "Orchestrations  1 started, 1 completed\n",
             "1 × Unavailable 503; 1 after the mend",
             "Report          a.html\n",
         ] {
             assert!(text.contains(part), "{part}\nis not in\n{text}");
+        }
+        for line in text.lines() {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_headline_says_the_worst_that_happened() {
+        let mut bad = run(vec![record(Kind::Read, 0, 10, Some(1))]);
+        bad.audit.lost = 1;
+        for (run, expected) in [
+            (
+                run(vec![]),
+                "Nothing lost, nothing twice, every orchestration complete; at worst no read succeeded for 10.00 s",
+            ),
+            (bad, "It went wrong: 1 acknowledged write was lost; at worst no write succeeded for 10.00 s"),
+        ] {
+            assert_eq!(Summary::new(&run).headline(), expected);
+        }
+    }
+
+    #[test]
+    fn normal_throughout_is_claimed_only_if_nothing_later_contradicts_it() {
+        let quick = |late: Option<u64>| {
+            let reads = (0..100).map(|tenth| {
+                let latency = if Some(tenth) == late { 99 } else { 10 };
+                record(Kind::Read, tenth * 100, tenth * 100 + latency, Some(1))
+            });
+            Summary::new(&run(reads.collect())).recovery_in_words()
+        };
+        for (late, part) in [
+            (None, "P99 normal throughout"),
+            (Some(30), "P99 back to normal after 1.20 s"),
+            (Some(50), "P99 normal while it lasted; normal for good 1.20 s after the mend"),
+            (Some(99), "P99 normal while it lasted; not normal for good by the end"),
+        ] {
+            let words = quick(late);
+            assert!(words.contains(part), "{part} is not in {words}");
+            assert_eq!(words.contains("throughout"), late.is_none(), "{words}");
         }
     }
 }

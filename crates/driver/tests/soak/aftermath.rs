@@ -1,0 +1,127 @@
+//! What must be as it was before, once the storm is over.
+
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use crate::client::{Client, Clients, ITEMS, item, region_of};
+use crate::relay::Open;
+use crate::world::{PREFERRED, REGIONS, World};
+
+/// Endpoints that were lost are looked at every ten seconds, connections too.
+const PATIENCE: Duration = Duration::from_secs(60);
+const GLANCE: Duration = Duration::from_millis(250);
+/// Connections that a region may have: two drivers that do not share them, each with two for a processor.
+const DRIVERS: usize = 2;
+/// A connection over HTTP/2 has one task of the driver's and one of hyper's.
+const TASKS_OF_A_CONNECTION: usize = 2;
+/// Tasks that may be under way by chance.
+const SOME_TASKS: usize = 8;
+
+/// Waits until something is so, or says how it is instead.
+pub(crate) async fn eventually<F>(what: &str, mut look: impl FnMut() -> F) -> Result<(), String>
+where
+    F: Future<Output = Result<(), String>>,
+{
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match look().await {
+            Ok(()) => return Ok(()),
+            Err(state) if Instant::now() > deadline => {
+                return Err(format!("{what}: not after {PATIENCE:?}: {state}"));
+            }
+            Err(_) => tokio::time::sleep(GLANCE).await,
+        }
+    }
+}
+
+/// Every item is read from the preferred region, by each reader.
+pub(crate) async fn at_home(clients: &Clients) -> Result<(), String> {
+    for client in clients.readers() {
+        for number in 0..ITEMS {
+            let read = client.read(&item(number)).await.map_err(|error| format!("{error:?}"))?;
+            let region = region_of(&read);
+            if region.as_deref() != Some(REGIONS[PREFERRED]) {
+                return Err(format!("{} is read from {region:?}", item(number)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every region answers who asks it and no other, and the connections that were lost are given up.
+pub(crate) async fn no_connection_is_stuck(world: &World, clients: &Clients) -> Result<(), String> {
+    for client in clients.readers() {
+        for region in 0..REGIONS.len() {
+            all_read(client, region).await?;
+        }
+    }
+    let Open { all, silent } = world.open();
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let most = DRIVERS * REGIONS.len() * 2 * processors;
+    if silent == 0 && all <= most {
+        return Ok(());
+    }
+    let by_region = world.open_by_region();
+    Err(format!(
+        "{all} connections are open, of at most {most}, and {silent} of them are dead: {by_region:?}"
+    ))
+}
+
+async fn all_read(client: &Client, region: usize) -> Result<(), String> {
+    let mut reads = JoinSet::new();
+    for number in 0..ITEMS {
+        let client = client.clone();
+        reads.spawn(async move { client.read_in(region, &item(number)).await });
+    }
+    for read in reads.join_all().await {
+        read.map_err(|error| format!("in {} alone: {error:?}", REGIONS[region]))?;
+    }
+    Ok(())
+}
+
+/// What this process holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Holdings {
+    /// Tasks, besides those of connections.
+    tasks: usize,
+    /// Memory, in bytes.
+    memory: usize,
+}
+
+impl Holdings {
+    pub(crate) fn now(world: &World) -> Self {
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let of_connections = TASKS_OF_A_CONNECTION * world.open().all;
+        Self { tasks: tasks.saturating_sub(of_connections), memory: resident() }
+    }
+
+    pub(crate) fn check_tasks(&self, before: Self) -> Result<(), String> {
+        if self.tasks <= before.tasks + SOME_TASKS {
+            return Ok(());
+        }
+        Err(format!("{} tasks besides those of connections, {} before the storm", self.tasks, before.tasks))
+    }
+
+    /// The emulator keeps what was written; the rest must not grow.
+    pub(crate) fn check_memory(&self, before: Self, writes: usize) -> Result<(), String> {
+        const SLACK: usize = 96 << 20;
+        const A_WRITE: usize = 16 << 10;
+        if self.memory <= before.memory + SLACK + writes * A_WRITE {
+            return Ok(());
+        }
+        let mib = |bytes: usize| bytes >> 20;
+        Err(format!(
+            "{} MiB, {} MiB before the storm of {writes} writes",
+            mib(self.memory),
+            mib(before.memory)
+        ))
+    }
+}
+
+/// The memory of this process.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() << 10
+}

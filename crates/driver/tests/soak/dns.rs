@@ -1,0 +1,49 @@
+//! A name service that can fail, or hang.
+//!
+//! Not part of the storm yet: it takes a driver whose resolver can be replaced. The regions are at addresses then no
+//! more but at this name, which the emulator hands on to its clients.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use cosmonaut_driver::transport::{BoxFuture, Resolver};
+use tokio::sync::watch;
+
+/// The name of all regions, each with its own port.
+pub(crate) const NAME: &str = "localhost";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    Answer,
+    Hang,
+    Fail,
+}
+
+pub(crate) struct Dns {
+    names: watch::Sender<Names>,
+}
+
+impl Dns {
+    pub(crate) fn start() -> Arc<Self> {
+        Arc::new(Self { names: watch::Sender::new(Names::Answer) })
+    }
+
+    pub(crate) fn set(&self, names: Names) {
+        self.names.send_replace(names);
+    }
+}
+
+impl Resolver for Dns {
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let mut names = self.names.subscribe();
+            let answering = names.wait_for(|now| *now != Names::Hang).await;
+            match answering.map(|now| *now) {
+                Ok(Names::Answer | Names::Hang) if host == NAME => Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]),
+                Ok(Names::Answer | Names::Hang) => Err(io::Error::other(format!("there is no {host}"))),
+                Ok(Names::Fail) | Err(_) => Err(io::Error::other("the name service is out of order")),
+            }
+        })
+    }
+}

@@ -111,6 +111,15 @@ impl Error {
         Self(Arc::new(Inner { diagnostics: Some(inner.diagnostics.unwrap_or(diagnostics)), ..inner }))
     }
 
+    /// This error of a write that an earlier attempt may have applied.
+    #[must_use]
+    pub(crate) fn in_doubt(self) -> Self {
+        let inner = self.into_inner();
+        let kind = ErrorKind::OutcomeUnknown;
+        let message = format!("{}{}", kind.preface(), inner.message);
+        Self(Arc::new(Inner { kind, message, ..inner }))
+    }
+
     /// What happened.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

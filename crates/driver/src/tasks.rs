@@ -138,6 +138,11 @@ impl BackgroundTaskManager {
         });
     }
 
+    /// Whether tasks are still started.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.shared.lock().is_shut_down
+    }
+
     /// How many tasks are running.
     pub fn running(&self) -> usize {
         self.shared.running.load(Ordering::Acquire)

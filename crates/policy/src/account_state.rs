@@ -132,6 +132,8 @@ pub struct AccountEndpointState {
     /// In the order in which they are tried, as are those for writes.
     read_endpoints: Arc<[CosmosEndpoint]>,
     write_endpoints: Arc<[CosmosEndpoint]>,
+    /// In the account's own order, of which the first is its hub: there metadata is written.
+    hub_endpoints: Arc<[CosmosEndpoint]>,
     out_for_reads: BTreeMap<CosmosEndpoint, Unavailability>,
     out_for_writes: BTreeMap<CosmosEndpoint, Unavailability>,
     endpoint_unavailability: Duration,
@@ -156,17 +158,18 @@ pub fn build_account_endpoint_state(
     config: &AccountConfig,
     default_endpoint: CosmosEndpoint,
 ) -> Result<AccountEndpointState, EndpointError> {
-    let endpoints = |locations: &[AccountLocation]| -> Result<Arc<[CosmosEndpoint]>, EndpointError> {
-        let mut endpoints = order_endpoints(locations, &config.regions)?;
+    let ordered = |locations: &[AccountLocation], regions: &RegionPreferences| {
+        let mut endpoints = order_endpoints(locations, regions)?;
         endpoints.iter().try_for_each(|endpoint| endpoint.check_clear_text(config.clear_text))?;
         if endpoints.is_empty() {
             endpoints.push(default_endpoint.clone());
         }
-        Ok(endpoints.into())
+        Ok::<Arc<[CosmosEndpoint]>, EndpointError>(endpoints.into())
     };
     Ok(AccountEndpointState {
-        read_endpoints: endpoints(&properties.readable_locations)?,
-        write_endpoints: endpoints(&properties.writable_locations)?,
+        read_endpoints: ordered(&properties.readable_locations, &config.regions)?,
+        write_endpoints: ordered(&properties.writable_locations, &config.regions)?,
+        hub_endpoints: ordered(&properties.writable_locations, &RegionPreferences::default())?,
         out_for_reads: BTreeMap::new(),
         out_for_writes: BTreeMap::new(),
         endpoint_unavailability: config.endpoint_unavailability,
@@ -264,6 +267,7 @@ impl AccountEndpointState {
     pub fn endpoints_for(&self, operation: &CosmosOperation) -> &[CosmosEndpoint] {
         match Access::of(operation) {
             Access::Read => &self.read_endpoints,
+            Access::Write if !operation.is_partitioned() => &self.hub_endpoints,
             Access::Write => &self.write_endpoints,
         }
     }

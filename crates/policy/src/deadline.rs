@@ -42,7 +42,8 @@ impl Deadline {
     }
 }
 
-/// How long single tries may take, by what is asked and by how many tries of the operation got no answer so far.
+/// How long single tries may take, by what is asked and by how many tries of the operation got no answer at the
+/// endpoint so far.
 ///
 /// | what is asked | limits in seconds, one try after the other |
 /// | --- | --- |

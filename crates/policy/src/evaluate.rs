@@ -118,7 +118,10 @@ impl Evaluation<'_> {
                 let mut effects = Effects::NONE;
                 effects.push(LocationEffect::RefreshAccountProperties);
                 // Where single partitions move, a refusal is about the partition alone.
-                if !self.is_moved_by_the_service() {
+                // Metadata is written in one region alone: others refuse it, and take items all the same.
+                let is_about_items = self.attempt.operation.is_partitioned()
+                    || !self.attempt.location.account.multiple_write_locations_enabled;
+                if is_about_items && !self.is_moved_by_the_service() {
                     self.push_endpoint(UnavailableReason::WriteForbidden, &mut effects);
                 }
                 self.push_partition(&mut effects);
@@ -132,10 +135,10 @@ impl Evaluation<'_> {
             }
             StatusClass::SessionNotAvailable => (self.session_retry(cause), self.probe_failed()),
             StatusClass::RequestTimeout => {
-                (self.failover_in_doubt(cause), self.mark_both(UnavailableReason::RequestTimeout))
+                self.in_doubt(cause, self.mark_both(UnavailableReason::RequestTimeout))
             }
             StatusClass::UnavailablePerhapsApplied => {
-                (self.failover_in_doubt(cause), self.mark_both(UnavailableReason::ServiceUnavailable))
+                self.in_doubt(cause, self.mark_both(UnavailableReason::ServiceUnavailable))
             }
             StatusClass::ContainerStale => (self.refresh(StaleCache::Container), self.probe_abandoned()),
             StatusClass::PartitionMapStale => {
@@ -172,7 +175,7 @@ impl Evaluation<'_> {
                 } else {
                     self.push_check(&mut effects);
                 }
-                (self.failover_in_doubt(cause), effects)
+                self.in_doubt(cause, effects)
             }
         }
     }
@@ -200,36 +203,49 @@ impl Evaluation<'_> {
 
 /// Actions.
 impl Evaluation<'_> {
-    /// Tries elsewhere after an attempt that may have been applied, if that can do no harm.
-    fn failover_in_doubt(&self, cause: FailureCause) -> OperationAction {
+    /// Tries elsewhere after an attempt that may have been applied, if that can do no harm. Otherwise the next write
+    /// of the partition is to try elsewhere.
+    fn in_doubt(&self, cause: FailureCause, mut effects: Effects) -> (OperationAction, Effects) {
         if self.attempt.operation.is_idempotent() {
-            self.failover(cause, true)
-        } else {
-            self.abort(AbortKind::OutcomeUnknown, true)
+            return (self.failover(cause, true), effects);
         }
+        self.push_suspicion(&mut effects);
+        (self.abort(AbortKind::OutcomeUnknown, true), effects)
     }
 
     /// Tries elsewhere; `uncertain` if the attempt may have been applied.
     fn failover(&self, cause: FailureCause, uncertain: bool) -> OperationAction {
         let Attempt { operation, routing, retry_state, location, limits, .. } = self.attempt;
-        let retries = retry_state.failover_retry_count;
-        let refused_since = cause.is_refusal().then(|| retry_state.refused_since.unwrap_or(self.now));
-        let may_retry = match refused_since {
-            Some(since) => self.now.since(since) < limits.refusal_patience,
-            None => retries < limits.max_failover_retries,
+        let others = endpoint_count(operation, retry_state, location) - 1;
+        // A write that nobody takes waits for the account to move its writes, which takes minutes.
+        let is_unsent_write = !operation.is_read_only() && cause.is_unsent() && others == 0;
+        let is_patient = cause.is_refusal() || is_unsent_write;
+        let homeless_since = retry_state.homeless_since.unwrap_or(self.now);
+        let (retries, may_retry) = match is_patient {
+            true => {
+                (retry_state.patient_retry_count, self.now.since(homeless_since) < limits.refusal_patience)
+            }
+            false => {
+                let retries = retry_state.failover_retry_count;
+                (retries, retries < limits.max_failover_retries)
+            }
         };
         if !may_retry {
             return self.abort(AbortKind::RetriesExhausted, uncertain);
         }
         // Other endpoints are tried at once; a wait comes only before going round again. The account is read anew
         // after a refusal, so the first one is repeated at once too.
-        let others = endpoint_count(operation, retry_state, location) - 1;
-        let at_once = others.max(usize::from(refused_since.is_some()));
+        let at_once = others.max(usize::from(cause.is_refusal()));
         let rounds = retries.checked_sub(u32::try_from(at_once).unwrap_or(u32::MAX));
         let delay = rounds.map(|rounds| self.delay(limits.first_delay, rounds));
         let mut new_state = self.carry(uncertain, retry_state.leaving(&routing.endpoint, cause));
-        new_state.failover_retry_count = retries.saturating_add(1);
-        new_state.refused_since = refused_since.or(retry_state.refused_since);
+        match is_patient {
+            true => {
+                new_state.patient_retry_count = retries.saturating_add(1);
+                new_state.homeless_since = Some(homeless_since);
+            }
+            false => new_state.failover_retry_count = retries.saturating_add(1),
+        }
         let awaits_account = usize::try_from(retries).is_ok_and(|retries| retries >= others);
         self.after(delay, uncertain, |delay| OperationAction::FailoverRetry {
             new_state: Box::new(new_state),
@@ -305,18 +321,23 @@ impl Evaluation<'_> {
     fn abort(&self, kind: AbortKind, uncertain: bool) -> OperationAction {
         let operation = self.attempt.operation;
         // Who allows repeats can tell by itself what a definite answer to one means.
-        let is_definite = kind == AbortKind::FinalStatus && operation.repeats_allowed();
+        let is_answer = self.result.answer().is_some();
+        let is_definite = kind == AbortKind::FinalStatus && is_answer && operation.repeats_allowed();
         let unknown = !operation.is_read_only() && (uncertain || self.applied_before() && !is_definite);
         OperationAction::Abort(if unknown { AbortKind::OutcomeUnknown } else { kind })
     }
 
-    /// The action, unless its wait would end after the deadline.
+    /// The action, unless its wait would end after the deadline, or an earlier try may have been applied and this one
+    /// would apply it twice.
     fn after(
         &self,
         delay: Option<Duration>,
         uncertain: bool,
         action: impl FnOnce(Option<Duration>) -> OperationAction,
     ) -> OperationAction {
+        if self.applied_before() && !self.attempt.operation.is_idempotent() {
+            return self.abort(AbortKind::OutcomeUnknown, true);
+        }
         let wait = delay.unwrap_or_default();
         match self.attempt.deadline {
             Some(deadline) if !deadline.leaves_room_after(wait, self.now) => {

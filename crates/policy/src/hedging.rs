@@ -34,7 +34,7 @@ pub const MAX_HEDGE_LEGS: usize = 4;
 
 /// How long a leg of a write is left running after another leg has answered. The driver's next write with the same
 /// partition key waits until the leg is over, so that a late application of the leg cannot overwrite that write.
-pub const LOSING_WRITE_LIMIT: Duration = Duration::from_secs(5);
+pub const LOSING_WRITE_LIMIT: Duration = Duration::from_secs(2);
 
 /// What the options say about hedging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,8 +88,10 @@ pub struct HedgePlan {
 /// up with the same item.
 pub fn plan_hedge(context: &HedgeContext<'_>, now: Moment) -> Option<HedgePlan> {
     let HedgeContext { operation, retry_state, routing, location, settings, .. } = *context;
+    // Metadata is written in one region alone.
     let may_be_sent_twice = operation.is_read_only()
         || settings.writes_enabled
+            && operation.is_partitioned()
             && location.account.multiple_write_locations_enabled
             && (operation.operation_type().converges() || operation.is_idempotent());
     if !settings.enabled || !may_be_sent_twice || !retry_state.is_initial() || routing.is_probe() {
@@ -141,19 +143,29 @@ pub fn hedging_threshold(threshold: HedgingThreshold, observed: ObservedLatency)
 
 /// Whether a leg's result settles the race, so that the other legs are left. Otherwise the others are waited for.
 ///
-/// A success does, and so does an answer that would be the same everywhere, to a read. To a write it may be
-/// about what another leg did: a conflict with one's own item is no answer.
+/// A success does, and so does an answer about the request itself, which would be the same everywhere. An answer
+/// about the item may be about what another leg did, or about an item that has not come here yet: see
+/// [`is_nearly_settled`].
 pub fn settles_hedge(operation: &CosmosOperation, result: &TransportResult) -> bool {
     match &result.outcome {
-        TransportOutcome::Success { .. } | TransportOutcome::LocalFailure { .. } => true,
-        TransportOutcome::HttpError { status, .. } => {
-            // An item that is not here yet may be there.
-            operation.is_read_only()
-                && StatusClass::of(*status) == StatusClass::Final
-                && !status.is_not_found()
+        TransportOutcome::Success { .. } => true,
+        TransportOutcome::HttpError { status, .. } if StatusClass::of(*status) == StatusClass::Final => {
+            let is_about_the_item = match operation.is_read_only() {
+                true => status.is_not_found(),
+                false => status.is_not_found() || status.is_conflict() || status.is_precondition_failed(),
+            };
+            !is_about_the_item
         }
-        TransportOutcome::TransportError { .. } | TransportOutcome::DeadlineExceeded { .. } => false,
+        TransportOutcome::HttpError { .. }
+        | TransportOutcome::TransportError { .. }
+        | TransportOutcome::LocalFailure { .. }
+        | TransportOutcome::DeadlineExceeded { .. } => false,
     }
+}
+
+/// Whether a leg's result is an answer that only another leg could still better. The others then have one step more.
+pub fn is_nearly_settled(result: &TransportResult) -> bool {
+    result.answer().is_some_and(|(status, _)| StatusClass::of(status) == StatusClass::Final)
 }
 
 /// Which of several results counts.
@@ -181,8 +193,7 @@ pub fn pick_hedge_result(operation: &CosmosOperation, results: &[TransportResult
 /// none.
 fn informative(result: &TransportResult) -> u8 {
     match &result.outcome {
-        TransportOutcome::Success { .. } => 5,
-        TransportOutcome::LocalFailure { .. } => 4,
+        TransportOutcome::Success { .. } => 4,
         TransportOutcome::HttpError { status, .. } => match StatusClass::of(*status) {
             StatusClass::Final => 3,
             StatusClass::WriteForbidden
@@ -197,7 +208,7 @@ fn informative(result: &TransportResult) -> u8 {
             | StatusClass::RetryWith
             | StatusClass::InternalServerError => 2,
         },
-        TransportOutcome::TransportError { .. } => 1,
+        TransportOutcome::TransportError { .. } | TransportOutcome::LocalFailure { .. } => 1,
         TransportOutcome::DeadlineExceeded { .. } => 0,
     }
 }

@@ -77,7 +77,7 @@ pub use evaluate::{
 pub use hedging::{
     HEDGING_CEILING, HEDGING_FLOOR, HedgeBudget, HedgeContext, HedgePick, HedgePlan, HedgeSettings,
     INITIAL_HEDGING_THRESHOLD, LOSING_WRITE_LIMIT, MAX_HEDGE_LEGS, MIN_HEDGING_SAMPLES, hedge_win_effects,
-    hedging_threshold, pick_hedge_result, plan_hedge, settles_hedge,
+    hedging_threshold, is_nearly_settled, pick_hedge_result, plan_hedge, settles_hedge,
 };
 pub use latency::{LatencyCell, LatencyWindow, ObservedLatency};
 pub use learned_partition::answering_partition;
@@ -92,7 +92,7 @@ pub use partition_state::{
     TOLERATED_HEDGE_WINS, UNASKED_CANDIDATE_LIFETIME, UnavailablePartition, abandon_probe, begin_probe,
     expire_partition_overrides, fail_probe, is_eligible_for_ppaf, is_eligible_for_ppcb,
     mark_partition_unavailable, mechanism_for, move_partition, record_hedge_win, reset_hedge_wins,
-    succeed_probe,
+    succeed_probe, suspect_partition,
 };
 pub use proxy::{ProxyExceptions, TunnelAnswer, read_tunnel_answer};
 pub use refresh::{

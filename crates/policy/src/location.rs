@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::account_state::{expire_unavailable_endpoints, mark_endpoint, refresh_account_endpoint_state};
 use crate::partition_state::{
     abandon_probe, expire_partition_overrides, fail_probe, mark_partition_unavailable, move_partition,
-    record_hedge_win, reset_hedge_wins, succeed_probe,
+    record_hedge_win, reset_hedge_wins, succeed_probe, suspect_partition,
 };
 use crate::{
     AccountEndpointState, CosmosEndpoint, Moment, PartitionEndpointState, PartitionFailoverConfig,
@@ -42,6 +42,8 @@ pub enum LocationEffect {
     },
     /// A partition has failed at an endpoint.
     MarkPartitionUnavailable(UnavailablePartition),
+    /// A write of a partition that the service moves has ended in doubt at an endpoint.
+    SuspectPartition(UnavailablePartition),
     /// A partition's writes have been found in another region than before.
     MovePartition(PartitionMove),
     /// A second region has answered for a slow first one.
@@ -68,6 +70,7 @@ impl LocationSnapshot {
     #[must_use]
     pub fn refreshed(&self, newer: AccountEndpointState, asked: Moment) -> Self {
         let partitions = self.partitions.with_account_flag(newer.per_partition_failover_enabled);
+        let partitions = partitions.within(&newer);
         let account = refresh_account_endpoint_state(&self.account, newer, asked);
         Self { account: Arc::new(account), partitions: Arc::new(partitions) }
     }
@@ -94,6 +97,9 @@ impl LocationSnapshot {
             }
             LocationEffect::MarkPartitionUnavailable(failed) => {
                 self.with_partitions(mark_partition_unavailable(partitions, account, failed, now))
+            }
+            LocationEffect::SuspectPartition(failed) => {
+                self.with_partitions(suspect_partition(partitions, account, failed, now))
             }
             LocationEffect::MovePartition(moved) => {
                 self.with_partitions(move_partition(partitions, account, moved, now))

@@ -34,14 +34,14 @@ use std::time::Duration;
 
 use cosmonaut_options::RetryOptionsView;
 
-use crate::PartitionId;
+use crate::{AccountEndpointState, PartitionId};
 
 pub use eligibility::{FailoverMechanism, is_eligible_for_ppaf, is_eligible_for_ppcb, mechanism_for};
 pub use entry::{PartitionFailoverEntry, PartitionHealth};
 pub use expire::{PROBE_LIFETIME, UNASKED_CANDIDATE_LIFETIME, expire_partition_overrides};
 pub use mark::{
     PartitionMove, TOLERATED_HEDGE_WINS, UnavailablePartition, mark_partition_unavailable, move_partition,
-    record_hedge_win, reset_hedge_wins,
+    record_hedge_win, reset_hedge_wins, suspect_partition,
 };
 pub use probe::{ProbeTicket, abandon_probe, begin_probe, fail_probe, succeed_probe};
 
@@ -142,6 +142,17 @@ impl PartitionEndpointState {
                 || self.config.circuit_breaker_option_enabled,
             ..self.clone()
         }
+    }
+
+    /// This state without what is about endpoints that the account no longer has.
+    #[must_use]
+    pub(crate) fn within(mut self, account: &AccountEndpointState) -> Self {
+        for mechanism in FailoverMechanism::ALL {
+            self.overrides_mut(mechanism).retain(|_, entry| {
+                account.has(&entry.current_endpoint) && account.has(&entry.first_failed_endpoint)
+            });
+        }
+        self
     }
 
     /// What is known about a partition under one mechanism.

@@ -3,7 +3,8 @@
 //! | the attempt that gives the reason | the last reads | then |
 //! | --- | --- | --- |
 //! | began before the last read did | any | nothing: the account has been asked since |
-//! | began later | the last one changed something, or there was none | at once |
+//! | began later | there was none | at once |
+//! | began later | the last one changed something | a tenth of a second after the last one: two nodes may describe the account in two ways |
 //! | began later | the last n changed nothing | at the earliest a growing interval after the last one |
 //!
 //! Reading it is the driver's business: one read at a time serves all who gave a reason.
@@ -12,7 +13,9 @@ use std::time::Duration;
 
 use crate::Moment;
 
-/// The wait after the first read that changed nothing; twice as long after each further one.
+/// The least time between two reads for a reason.
+const LEAST_INTERVAL: Duration = Duration::from_millis(100);
+/// The wait after the second read that changed nothing; twice as long after each further one.
 const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest wait. A failover is noticed this late at most.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(1);
@@ -60,13 +63,15 @@ impl AccountReads {
     /// After a read that began at this moment; `changed` if it told something new about the regions.
     #[must_use]
     pub fn after_read(&self, began: Moment, changed: bool) -> Self {
-        let fruitless = if changed { 0 } else { self.fruitless.saturating_add(1) };
+        // Changes in quick succession tell that nodes contradict each other, not that reading helps.
+        let is_news = changed && self.began.is_none_or(|last| began.since(last) >= LONGEST_INTERVAL);
+        let fruitless = if is_news { 0 } else { self.fruitless.saturating_add(1) };
         Self { began: Some(began), fruitless }
     }
 
     fn interval(&self) -> Duration {
         match self.fruitless.checked_sub(1) {
-            None => Duration::ZERO,
+            None => LEAST_INTERVAL,
             Some(earlier) => FIRST_INTERVAL.saturating_mul(1 << earlier.min(16)).min(LONGEST_INTERVAL),
         }
     }
@@ -90,7 +95,8 @@ mod tests {
         for (case, reads, began, now, expected) in [
             ("never read", never, 0, 5, AccountRefresh::At(moment(5))),
             ("asked since", fruitful, 999, 1100, AccountRefresh::NotNeeded),
-            ("a moment after it was read", fruitful, 1000, 1001, AccountRefresh::At(moment(1001))),
+            ("a moment after it was read", fruitful, 1000, 1001, AccountRefresh::At(moment(1100))),
+            ("after it was read", fruitful, 1100, 1101, AccountRefresh::At(moment(1101))),
             ("nothing new the last time", once, 1010, 1020, AccountRefresh::At(moment(1100))),
             ("nothing new, long ago", once, 1500, 1510, AccountRefresh::At(moment(1510))),
             ("nothing new for long", often, 1500, 1510, AccountRefresh::At(moment(2000))),

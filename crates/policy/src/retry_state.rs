@@ -5,6 +5,7 @@
 use cosmonaut_wire::{CosmosStatus, RegionName};
 
 use crate::evaluate::StatusClass;
+use crate::throttle::MAX_SHARD_RETRIES;
 use crate::{CosmosEndpoint, Moment, PartitionId, RequestSentStatus};
 
 /// What made an operation leave an endpoint.
@@ -25,6 +26,11 @@ impl FailureCause {
             }
             Self::Transport(_) => false,
         }
+    }
+
+    /// Whether the request never left.
+    pub(crate) fn is_unsent(self) -> bool {
+        self == Self::Transport(RequestSentStatus::NotSent)
     }
 
     /// Whether it speaks against the partition there, rather than against the way to it.
@@ -85,8 +91,10 @@ pub struct OperationRetryState {
     pub prefer_write_region: bool,
     /// Attempts that were failovers.
     pub failover_retry_count: u32,
-    /// Since when regions have refused the operation.
-    pub refused_since: Option<Moment>,
+    /// Attempts after no region took the operation.
+    pub patient_retry_count: u32,
+    /// Since when no region has taken the operation.
+    pub homeless_since: Option<Moment>,
     /// Attempts for the session's sake.
     pub session_retry: SessionRetryProgress,
     /// Attempts after a cache was refreshed.
@@ -111,6 +119,7 @@ impl OperationRetryState {
     /// How many attempts have been made.
     pub fn attempts(&self) -> u32 {
         self.failover_retry_count
+            + self.patient_retry_count
             + self.session_retry.count
             + self.stale_cache_retry_count
             + self.retry_with_count
@@ -119,6 +128,16 @@ impl OperationRetryState {
     /// When an endpoint was last left, counted in endpoints left; `None` if it was not.
     pub(crate) fn left_at(&self, endpoint: &CosmosEndpoint) -> Option<usize> {
         self.failed_endpoints.iter().rposition(|failed| failed.endpoint == *endpoint)
+    }
+
+    /// How many tries got no answer at an endpoint, in attempts before this one. The limits of its tries grow with
+    /// them, and begin anew elsewhere.
+    pub fn tries_lost_at(&self, endpoint: &CosmosEndpoint) -> u32 {
+        let lost = |failed: &&FailedEndpoint| {
+            failed.endpoint == *endpoint && matches!(failed.cause, FailureCause::Transport(_))
+        };
+        let attempts = u32::try_from(self.failed_endpoints.iter().filter(lost).count()).unwrap_or(u32::MAX);
+        attempts.saturating_mul(1 + MAX_SHARD_RETRIES)
     }
 
     /// This state after leaving an endpoint for good reason.

@@ -242,7 +242,13 @@ impl<'a> Choice<'a> {
     /// A retry is no probe: its operation has paid for one failure already.
     fn probe_is_due(self, entry: &PartitionFailoverEntry) -> bool {
         match entry.health {
-            PartitionHealth::ProbeCandidate { .. } => self.retry_state.is_initial(),
+            PartitionHealth::ProbeCandidate { .. } => {
+                // A write in doubt is the caller's loss: where the service moves partitions, its answers show by
+                // themselves when one has gone home, and only what can be repeated is risked.
+                let may_be_risked = self.operation.is_idempotent()
+                    || !self.is_followed_by(FailoverMechanism::AutomaticFailover);
+                self.retry_state.is_initial() && may_be_risked
+            }
             PartitionHealth::Unhealthy | PartitionHealth::Probing { .. } => false,
         }
     }
@@ -254,9 +260,14 @@ impl<'a> Choice<'a> {
             return own;
         };
         // The account's own endpoint leads to whatever region is its hub now. It cannot tell where it leads,
-        // so it is no choice for an operation that excludes regions.
-        let own_is_choice = self.retry_state.excluded_regions.is_empty()
-            && !self.account().endpoints_for(self.operation).contains(own);
+        // so it is no choice for an operation that excludes regions, unless it excludes all that would do.
+        let usual = self.account().endpoints_for(self.operation);
+        let excluded = &self.retry_state.excluded_regions;
+        let all_are_excluded = usual.iter().all(|endpoint| endpoint.is_in(excluded));
+        if all_are_excluded {
+            return own;
+        }
+        let own_is_choice = excluded.is_empty() && !usual.contains(own);
         if own_is_choice && self.rank(own, &[]) < self.rank(best, avoid) { own } else { best }
     }
 

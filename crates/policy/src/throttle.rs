@@ -37,7 +37,7 @@ pub struct ThrottleRetryState {
     pub max_wait_time: Duration,
     /// By how much waits grow when the service does not say how long.
     pub backoff_factor: f64,
-    /// Tries of the operation that got no answer.
+    /// Tries of the operation at this endpoint that got no answer.
     pub lost_tries: u32,
     /// Repeats over another connection in this attempt.
     pub shard_retry_count: u32,
@@ -70,10 +70,11 @@ impl ThrottleRetryState {
         Self { lost_tries: self.lost_tries.saturating_add(u32::from(is_lost)), ..*self }
     }
 
-    /// The state before the operation's next attempt: what was spent stays spent.
+    /// The state before the operation's next attempt: what was spent on throttling stays spent. `lost_tries` of the
+    /// operation got no answer where the attempt goes.
     #[must_use]
-    pub fn for_next_attempt(&self) -> Self {
-        Self { shard_retry_count: 0, may_have_applied: false, ..*self }
+    pub fn for_attempt(&self, lost_tries: u32) -> Self {
+        Self { lost_tries, shard_retry_count: 0, may_have_applied: false, ..*self }
     }
 
     /// The state after an attempt of two legs: what either has spent.
@@ -82,7 +83,6 @@ impl ThrottleRetryState {
         Self {
             attempt_count: self.attempt_count.max(other.attempt_count),
             cumulative_delay: self.cumulative_delay.max(other.cumulative_delay),
-            lost_tries: self.lost_tries.max(other.lost_tries),
             ..*self
         }
     }

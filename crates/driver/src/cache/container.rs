@@ -1,8 +1,9 @@
 //! What the driver knows about containers: resource id, partition key definition, partitions.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use cosmonaut_policy::{CosmosOperation, PartitionTarget};
@@ -38,6 +39,8 @@ pub(crate) struct Container {
     pub(crate) ranges: SingleFlight<RangeMap>,
     /// Whether an answer came from another partition than expected.
     ranges_are_stale: AtomicBool,
+    /// Which partition that was, and in which map it was missed: it is asked about once.
+    doubted: AtomicU64,
 }
 
 impl Container {
@@ -54,12 +57,20 @@ impl Container {
             definition: partition_key,
             ranges: SingleFlight::default(),
             ranges_are_stale: AtomicBool::new(false),
+            doubted: AtomicU64::new(0),
         })
     }
 
-    /// Notes that the partitions are not as known.
-    pub(crate) fn doubt_ranges(&self) {
-        self.ranges_are_stale.store(true, Ordering::Relaxed);
+    /// Notes that the partitions are not as known: this one has answered. A map that was read anew and is the same is
+    /// not doubted again for the same reason.
+    pub(crate) fn doubt_ranges(&self, answered_by: &HeaderValue) {
+        let map = self.ranges.current().map(|map| map.shape());
+        let mut reason = DefaultHasher::new();
+        (answered_by.as_bytes(), map).hash(&mut reason);
+        let reason = reason.finish();
+        if self.doubted.swap(reason, Ordering::Relaxed) != reason {
+            self.ranges_are_stale.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether the partitions were found not to be as known, since this was last asked.

@@ -1,5 +1,6 @@
 //! The partitions of a container, by the part of the key space that each holds.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use cosmonaut_policy::PartitionId;
@@ -72,6 +73,13 @@ impl RangeMap {
     /// Up to where changes are known.
     pub(crate) fn etag(&self) -> Option<&HeaderValue> {
         self.etag.as_ref()
+    }
+
+    /// A number that tells this map from others: which partitions it has.
+    pub(crate) fn shape(&self) -> u64 {
+        let mut shape = DefaultHasher::new();
+        self.ranges.iter().for_each(|range| range.id.range().as_str().hash(&mut shape));
+        shape.finish()
     }
 
     /// All of them, in the order of the key space.

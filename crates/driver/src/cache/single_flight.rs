@@ -24,6 +24,9 @@ struct Inner<T> {
     gate: Arc<Mutex<LastFailure>>,
 }
 
+/// A caller whose fetch ends without a result begins it again, but not for ever.
+const MOST_STARTS: u32 = 3;
+
 type LastFailure = Option<(u64, Error)>;
 
 impl<T> Default for SingleFlight<T> {
@@ -52,7 +55,7 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
     pub(crate) async fn get<F>(
         &self,
         tasks: Option<&BackgroundTaskManager>,
-        fetch: impl FnOnce() -> F,
+        fetch: impl FnMut() -> F,
     ) -> Result<Arc<T>, Error>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
@@ -68,14 +71,14 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
         &self,
         tasks: Option<&BackgroundTaskManager>,
         stale: Option<&Arc<T>>,
-        fetch: impl FnOnce() -> F,
+        mut fetch: impl FnMut() -> F,
     ) -> Result<Arc<T>, Error>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         let inner = &self.0;
         let landed_before = inner.landed.load(Ordering::Acquire);
-        let mut fetch = Some(fetch);
+        let mut starts = 0;
         loop {
             let gate = Arc::clone(&inner.gate).lock_owned().await;
             let is_stale = |value: &Arc<T>| stale.is_some_and(|stale| Arc::ptr_eq(stale, value));
@@ -87,11 +90,11 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
                 Some((number, error)) if *number > landed_before => return Err(error.clone()),
                 Some(_) | None => {}
             }
-            let Some(fetch) = fetch.take() else {
-                let message = "a look-up was stopped before it ended (the driver was shut down, or it has a defect: \
-                               see `background_panics`)";
-                return Err(Error::new(ErrorKind::Configuration, message));
-            };
+            starts += 1;
+            if starts > MOST_STARTS {
+                let message = "a look-up ended again and again without a result (see `background_panics`)";
+                return Err(Error::new(ErrorKind::InvalidResponse, message));
+            }
             let (flight, fetch) = (Arc::clone(inner), fetch());
             let work = Box::pin(async move { flight.land(gate, fetch.await) });
             // After a shutdown nothing runs in the background, and the caller does it.
@@ -149,9 +152,12 @@ mod tests {
         for _ in 0..32 {
             let (flight, fetches, tasks) = (flight.clone(), Arc::clone(&fetches), Arc::clone(&tasks));
             waiting.spawn(async move {
-                let fetch = || async move {
-                    tokio::task::yield_now().await;
-                    Ok(fetches.fetch_add(1, Ordering::Relaxed))
+                let fetch = || {
+                    let fetches = Arc::clone(&fetches);
+                    async move {
+                        tokio::task::yield_now().await;
+                        Ok(fetches.fetch_add(1, Ordering::Relaxed))
+                    }
                 };
                 *flight.get(Some(&tasks), fetch).await.unwrap()
             });
@@ -166,10 +172,14 @@ mod tests {
         let (fail, failing) = oneshot::channel::<()>();
         let leader = {
             let (flight, tasks) = (flight.clone(), Arc::clone(&shared));
+            let mut failing = Some(failing);
             async move {
-                let fetch = || async {
-                    failing.await.unwrap();
-                    Err(Error::new(ErrorKind::Configuration, "first"))
+                let fetch = || {
+                    let failing = failing.take().unwrap();
+                    async {
+                        failing.await.unwrap();
+                        Err(Error::new(ErrorKind::Configuration, "first"))
+                    }
                 };
                 flight.get(Some(&tasks), fetch).await
             }
@@ -194,7 +204,11 @@ mod tests {
     async fn a_fetch_outlives_the_one_who_asked_for_it() {
         let (flight, tasks) = (SingleFlight::<u8>::default(), tasks());
         let (bring, brought) = oneshot::channel();
-        let fetch = || async { Ok(brought.await.unwrap()) };
+        let mut brought = Some(brought);
+        let fetch = || {
+            let brought = brought.take().unwrap();
+            async { Ok(brought.await.unwrap()) }
+        };
         let mut first = Box::pin(flight.get(Some(&tasks), fetch));
         assert!(futures_poll_once(first.as_mut()).await.is_none());
         drop(first);

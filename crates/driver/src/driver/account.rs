@@ -69,17 +69,45 @@ impl AccountReader {
     }
 }
 
-/// Lets the next one read if this one is stopped in the middle.
-struct Reading<'a> {
-    reader: &'a AccountReader,
+/// Lets the next one read if this one is stopped in the middle, or before it has begun.
+struct Reading {
+    core: Arc<DriverCore>,
     is_over: bool,
 }
 
-impl Drop for Reading<'_> {
+impl Reading {
+    async fn read_while_wanted(mut self) {
+        let core = Arc::clone(&self.core);
+        let reader = &core.account_reader;
+        loop {
+            let due = {
+                let mut state = reader.lock();
+                let Some(wanted_since) = state.wanted_since.take() else {
+                    // Under the lock, so that whoever comes next starts a read of its own.
+                    state.is_reading = false;
+                    self.is_over = true;
+                    return;
+                };
+                state.reads.refresh_for(wanted_since, core.platform.now())
+            };
+            let AccountRefresh::At(due) = due else { continue };
+            let wait = due.since(core.platform.now());
+            if !wait.is_zero() {
+                core.platform.sleep(wait).await;
+            }
+            // A failure is no reason to fail anybody: all go on with what is known.
+            let _ = core.refresh_account().await;
+            reader.read_ended();
+        }
+    }
+}
+
+impl Drop for Reading {
     fn drop(&mut self) {
         if !self.is_over {
-            self.reader.lock().is_reading = false;
-            self.reader.read_ended();
+            let reader = &self.core.account_reader;
+            reader.lock().is_reading = false;
+            reader.read_ended();
         }
     }
 }
@@ -88,7 +116,10 @@ impl DriverCore {
     /// The account as it last described itself; asks if it has not.
     pub(crate) async fn read_account(&self) -> Result<Arc<AccountProperties>, Error> {
         let core = self.itself()?;
-        let fetch = || async move { core.fetch_account().await };
+        let fetch = || {
+            let core = Arc::clone(&core);
+            async move { core.fetch_account().await }
+        };
         self.account.get(self.tasks.upgrade().as_deref(), fetch).await
     }
 
@@ -116,38 +147,11 @@ impl DriverCore {
                 return Some(read);
             }
         }
-        let work = Box::pin(async move { core.read_account_while_wanted().await });
-        match tasks.try_spawn("account read", work) {
+        let reading = Reading { core, is_over: false };
+        match tasks.try_spawn("account read", Box::pin(reading.read_while_wanted())) {
             None => Some(read),
-            Some(_) => {
-                reader.lock().is_reading = false;
-                None
-            }
-        }
-    }
-
-    async fn read_account_while_wanted(&self) {
-        let reader = &self.account_reader;
-        let mut reading = Reading { reader, is_over: false };
-        loop {
-            let due = {
-                let mut state = reader.lock();
-                let Some(wanted_since) = state.wanted_since.take() else {
-                    // Under the lock, so that whoever comes next starts a read of its own.
-                    state.is_reading = false;
-                    reading.is_over = true;
-                    return;
-                };
-                state.reads.refresh_for(wanted_since, self.platform.now())
-            };
-            let AccountRefresh::At(due) = due else { continue };
-            let wait = due.since(self.platform.now());
-            if !wait.is_zero() {
-                self.platform.sleep(wait).await;
-            }
-            // A failure is no reason to fail anybody: all go on with what is known.
-            let _ = self.refresh_account().await;
-            reader.read_ended();
+            // Dropped: nobody reads any more.
+            Some(_) => None,
         }
     }
 
@@ -170,7 +174,10 @@ impl DriverCore {
     pub(crate) async fn refresh_account(&self) -> Result<Arc<AccountProperties>, Error> {
         let core = self.itself()?;
         let known = self.account.current();
-        let fetch = || async move { core.fetch_account().await };
+        let fetch = || {
+            let core = Arc::clone(&core);
+            async move { core.fetch_account().await }
+        };
         self.account.refresh(self.tasks.upgrade().as_deref(), known.as_ref(), fetch).await
     }
 
@@ -277,6 +284,7 @@ impl DriverCore {
             partition: None,
             is_overridden: false,
             needs_signature,
+            is_left: None,
         };
         let mut attempts = Vec::with_capacity(1);
         let throttling = self.throttling;

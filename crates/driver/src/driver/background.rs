@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use cosmonaut_policy::{
     ACCOUNT_REFRESH_INTERVAL, CosmosEndpoint, Deadline, ENDPOINT_PROBE_INTERVAL, ENDPOINT_PROBE_TIMEOUT,
+    TransportOutcome,
 };
 
 use super::DriverCore;
@@ -70,13 +71,21 @@ impl DriverCore {
         if !self.lock_probing().insert(endpoint.clone()) {
             return;
         }
+        // Made here: a task that is dropped before it has begun lets the endpoint go too.
+        let tried = Tried { core, endpoint };
         tasks.spawn("endpoint check", async move {
-            let tried = Tried { core: &core, endpoint: &endpoint };
+            let Tried { core, endpoint } = &tried;
             let deadline = Deadline::after(core.platform.now(), ENDPOINT_PROBE_TIMEOUT);
             // Any answer will do: what is asked is whether there is a way there.
-            let (result, _) = core.ask(&endpoint, Some(deadline), false).await;
-            let reachable = result.answer().is_some();
-            core.location.probed(&endpoint, reachable, core.platform.now());
+            let (result, _) = core.ask(endpoint, Some(deadline), false).await;
+            let reachable = match result.outcome {
+                TransportOutcome::Success { .. } | TransportOutcome::HttpError { .. } => true,
+                TransportOutcome::TransportError { .. } | TransportOutcome::DeadlineExceeded { .. } => false,
+                // This side failed, which says nothing about the endpoint.
+                TransportOutcome::LocalFailure { .. } => return,
+            };
+            core.location.probed(endpoint, reachable, core.platform.now());
+            let core = Arc::clone(core);
             drop(tried);
             if !reachable {
                 // The service may have moved on without it.
@@ -91,13 +100,13 @@ impl DriverCore {
 }
 
 /// An endpoint that is being tried. However the try ends, by a panic too, the endpoint can be tried again.
-struct Tried<'a> {
-    core: &'a DriverCore,
-    endpoint: &'a CosmosEndpoint,
+struct Tried {
+    core: Arc<DriverCore>,
+    endpoint: CosmosEndpoint,
 }
 
-impl Drop for Tried<'_> {
+impl Drop for Tried {
     fn drop(&mut self) {
-        self.core.lock_probing().remove(self.endpoint);
+        self.core.lock_probing().remove(&self.endpoint);
     }
 }

@@ -60,9 +60,11 @@ impl OperationPipeline<'_> {
             partition: retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
             needs_signature: true,
+            is_left: None,
         };
         let attempts = &mut self.diagnostics.attempts;
-        let (result, throttling) = core.transport.execute(leg, began, state.throttling, attempts).await;
+        let throttling = state.throttling.for_attempt(retry_state.tries_lost_at(&routing.endpoint));
+        let (result, throttling) = core.transport.execute(leg, began, throttling, attempts).await;
         // From here to where its effects are applied nothing is awaited, so the probe's end cannot be lost.
         guard.conclude();
         Attempted { began, routing, result, throttling, learned: None }
@@ -116,9 +118,13 @@ impl OperationPipeline<'_> {
             return None;
         }
         let options = self.core.options.hedging(self.options);
+        // A losing write is looked after in the background, so there is none once that has been shut down.
+        let is_looked_after = || {
+            self.operation.is_read_only() || self.core.tasks.upgrade().is_some_and(|tasks| tasks.is_open())
+        };
         let settings = HedgeSettings {
             enabled: options.hedging_enabled(),
-            writes_enabled: options.write_hedging_enabled(),
+            writes_enabled: options.write_hedging_enabled() && is_looked_after(),
             threshold: options.hedging_threshold(),
             step: options.hedging_step(),
             max_regions: options.max_hedged_regions() as usize,

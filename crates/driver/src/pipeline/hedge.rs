@@ -11,14 +11,13 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cosmonaut_policy::{
-    CosmosEndpoint, CosmosOperation, ExecutionContext, HEDGING_CEILING, HedgeBudget, HedgePlan,
-    LOSING_WRITE_LIMIT, Moment, RoutingDecision, TransportResult, pick_hedge_result, resolve_hedge_endpoint,
-    settles_hedge,
+    Attempt, CosmosEndpoint, ExecutionContext, HEDGING_CEILING, HedgeBudget, HedgePlan, LOSING_WRITE_LIMIT,
+    Moment, RoutingDecision, TransportResult, evaluate_transport_result, is_nearly_settled,
+    pick_hedge_result, resolve_hedge_endpoint, settles_hedge,
 };
 
 use super::attempt::{Attempted, Learned};
@@ -81,11 +80,12 @@ impl OperationPipeline<'_> {
             options: self.options,
             retry_state: &state.retry_state,
             session: &session,
-            throttling: state.throttling,
+            throttling: state.throttling.for_attempt(0),
             container: state.target.container.as_ref(),
             multiple_write_locations,
             deadline: self.deadline,
             activity_id: self.diagnostics.activity_id,
+            is_left: None,
         };
         let tries = std::mem::take(&mut self.diagnostics.attempts);
         let context = ExecutionContext::Initial;
@@ -109,6 +109,7 @@ impl OperationPipeline<'_> {
                     core,
                     parts,
                     plan,
+                    began,
                     asked: vec![first.routing.endpoint.clone()],
                     running: vec![first],
                     ended: Vec::new(),
@@ -120,7 +121,10 @@ impl OperationPipeline<'_> {
     }
 
     fn conclude_race(&mut self, began: Moment, race: SettledRace) -> Attempted {
-        let SettledRace { winner, others, silent, tries } = race;
+        let SettledRace { winner, others, silent, tries, has_hedged } = race;
+        if !has_hedged {
+            self.core.change_hedge_budget(|budget| Some(budget.after_request()));
+        }
         self.diagnostics.attempts.extend(tries);
         if winner.end.result.is_success() {
             let latency = winner.end.result.latency.min(HEDGING_CEILING);
@@ -172,6 +176,7 @@ struct HedgeRace<'a> {
     core: &'a DriverCore,
     parts: SharedParts<'a>,
     plan: HedgePlan,
+    began: Moment,
     asked: Vec<CosmosEndpoint>,
     /// In the order in which they were started.
     running: Vec<RunningLeg<'a>>,
@@ -186,6 +191,8 @@ struct SettledRace {
     /// Where the first leg went, if it never answered.
     silent: Option<RoutingDecision>,
     tries: Vec<AttemptDiagnostics>,
+    /// Whether another region was asked at all.
+    has_hedged: bool,
 }
 
 impl<'a> HedgeRace<'a> {
@@ -193,32 +200,47 @@ impl<'a> HedgeRace<'a> {
     async fn run(mut self) -> SettledRace {
         loop {
             if self.asked.len() < self.plan.legs && !self.ask_another() {
-                // No other region is in service, or nothing is left for hedges.
-                self.plan.legs = self.asked.len();
+                if self.is_patient() {
+                    // Nothing is left for hedges, and the silence is not so long yet that it must be an outage.
+                    self.plan.step = HEDGING_CEILING;
+                } else {
+                    // No other region is in service.
+                    self.plan.legs = self.asked.len();
+                }
             }
             // Until the next one is due: after a step, or when one has failed.
-            if let Some((leg, end)) = self.next_end().await {
-                let settles = settles_hedge(self.parts.operation, &end.result);
-                self.ended.push(EndedLeg { place: leg.place, routing: leg.routing, end });
-                if settles {
-                    let winner = self.ended.len() - 1;
-                    return self.settled(winner, false);
+            let Some((leg, end)) = self.next_end().await else {
+                match self.ended.iter().any(|leg| is_nearly_settled(&leg.end.result)) {
+                    true => return self.picked(),
+                    false => continue,
                 }
-                if self.running.is_empty() {
-                    self.ended.sort_by_key(|leg| leg.place);
-                    let results: Vec<TransportResult> =
-                        self.ended.iter().map(|leg| leg.end.result.clone()).collect();
-                    let pick = pick_hedge_result(self.parts.operation, &results);
-                    let pick = pick.expect("a leg has just ended");
-                    return self.settled(pick.place, pick.in_doubt);
-                }
+            };
+            let settles = settles_hedge(self.parts.operation, &end.result);
+            self.ended.push(EndedLeg { place: leg.place, routing: leg.routing, end });
+            if settles {
+                let winner = self.ended.len() - 1;
+                return self.settled(winner, false);
+            }
+            if self.running.is_empty() {
+                return self.picked();
             }
         }
     }
 
+    /// The race with the best of what has ended. A write of which a leg is still running may be applied by that.
+    fn picked(mut self) -> SettledRace {
+        self.ended.sort_by_key(|leg| leg.place);
+        let results: Vec<TransportResult> = self.ended.iter().map(|leg| leg.end.result.clone()).collect();
+        let operation = self.parts.operation;
+        let pick = pick_hedge_result(operation, &results).expect("a leg has ended");
+        let in_doubt = pick.in_doubt || !operation.is_read_only() && !self.running.is_empty();
+        self.settled(pick.place, in_doubt)
+    }
+
     /// The next leg that ends; `None` once another one is due.
     async fn next_end(&mut self) -> Option<(RunningLeg<'a>, LegEnd)> {
-        let mut step = match self.asked.len() < self.plan.legs {
+        let is_nearly_over = self.ended.iter().any(|leg| is_nearly_settled(&leg.end.result));
+        let mut step = match self.asked.len() < self.plan.legs || is_nearly_over {
             true => self.core.platform.sleep(self.plan.step),
             false => Box::pin(std::future::pending()),
         };
@@ -228,15 +250,20 @@ impl<'a> HedgeRace<'a> {
         }
     }
 
+    /// Whether the first leg has not been silent for long: only then the budget counts.
+    fn is_patient(&self) -> bool {
+        let waited = self.core.platform.now().since(self.began);
+        waited < HEDGING_CEILING
+    }
+
     /// Starts another leg, if there is a region for it and the budget allows it.
     fn ask_another(&mut self) -> bool {
         let now = self.core.platform.now();
         let Some(location) = self.core.location.load() else { return false };
         let SharedParts { operation, retry_state, .. } = self.parts;
         let next = resolve_hedge_endpoint(operation, retry_state, &location, &self.asked, now);
-        let Some(routing) = next.filter(|_| self.core.change_hedge_budget(HedgeBudget::after_hedge)) else {
-            return false;
-        };
+        let may_hedge = || !self.is_patient() || self.core.change_hedge_budget(HedgeBudget::after_hedge);
+        let Some(routing) = next.filter(|_| may_hedge()) else { return false };
         let place = self.asked.len();
         self.asked.push(routing.endpoint.clone());
         let context = ExecutionContext::Hedging;
@@ -271,7 +298,8 @@ impl<'a> HedgeRace<'a> {
         }
         // The winner's tries come last, so that what the operation does next is noted on them.
         tries.extend(std::mem::take(&mut winner.end.tries));
-        SettledRace { winner, others: self.ended, silent, tries: tries.into() }
+        let has_hedged = self.asked.len() > 1;
+        SettledRace { winner, others: self.ended, silent, tries: tries.into(), has_hedged }
     }
 
     /// Leaves a leg: a read is dropped, a write runs on for a while.
@@ -279,7 +307,7 @@ impl<'a> HedgeRace<'a> {
         let outcome = match leg.work {
             LegWork::InPlace(_) => AttemptOutcome::Cancelled,
             LegWork::Spawned(spawned) => {
-                self.core.leave_running(self.parts.operation, spawned);
+                self.core.leave_running(self.parts, spawned);
                 AttemptOutcome::LeftRunning
             }
         };
@@ -290,15 +318,34 @@ impl<'a> HedgeRace<'a> {
 }
 
 impl DriverCore {
-    /// Lets a write that has lost run on for a while, and later writes with its key wait for it.
-    fn leave_running(&self, operation: &CosmosOperation, leg: SpawnedLeg) {
-        let (Some(key), Some(tasks)) = (WriteKey::of(operation), self.tasks.upgrade()) else { return };
+    /// Lets a write that has lost run on for a while, and later writes with its key wait for it. What it is answered is
+    /// learned like any answer.
+    fn leave_running(&self, parts: SharedParts<'_>, leg: SpawnedLeg) {
+        let (Some(core), Some(tasks)) = (self.this.upgrade(), self.tasks.upgrade()) else { return };
+        let Some(key) = WriteKey::of(parts.operation) else { return };
         let left = self.left_writes.add(key);
-        let platform = Arc::clone(&self.platform);
+        let routing = leg.leave();
+        let (operation, retry_state) = (parts.operation.clone(), parts.retry_state.clone());
         tasks.spawn("losing write", async move {
-            let limit = pin!(platform.sleep(LOSING_WRITE_LIMIT));
-            let _ = race(pin!(leg), limit).await;
+            let mut limit = core.platform.sleep(LOSING_WRITE_LIMIT);
+            let ended = race(pin!(leg), limit.as_mut()).await;
             drop(left);
+            let (Either::First(LegEnd { result, .. }), Some(location)) = (ended, core.location.load()) else {
+                return;
+            };
+            let attempt = Attempt {
+                operation: &operation,
+                routing: &routing,
+                retry_state: &retry_state,
+                location: &location,
+                limits: &core.limits,
+                deadline: None,
+            };
+            let now = core.platform.now();
+            let (_, effects) = evaluate_transport_result(&attempt, &result, now, 0.0);
+            if core.apply(effects) {
+                core.read_account_for(now);
+            }
         });
     }
 }

@@ -10,6 +10,7 @@ use cosmonaut_wire::headers;
 
 use super::attempt::Learned;
 use super::operation::{OperationPipeline, OperationState};
+use crate::driver::DriverCore;
 use crate::platform::chance;
 
 impl OperationPipeline<'_> {
@@ -34,7 +35,7 @@ impl OperationPipeline<'_> {
         };
         let chance = if result.is_success() { 0.0 } else { chance(&*core.platform) };
         let (action, effects) = evaluate_transport_result(&attempt, result, core.platform.now(), chance);
-        (action, self.apply(effects))
+        (action, core.apply(effects))
     }
 
     /// Takes in what the legs have shown whose results do not count: what each was answered, and that the first was
@@ -45,7 +46,7 @@ impl OperationPipeline<'_> {
             wants_account |= self.evaluate(state, routing, result).1;
         }
         if let Some(first) = &learned.silent_first {
-            wants_account |= self.apply(hedge_win_effects(self.operation, &state.retry_state, first));
+            wants_account |= self.core.apply(hedge_win_effects(self.operation, &state.retry_state, first));
         }
         wants_account
     }
@@ -68,30 +69,33 @@ impl OperationPipeline<'_> {
             return;
         };
         if result.is_success() && answered_by.as_bytes() != known.range().as_str().as_bytes() {
-            container.doubt_ranges();
+            container.doubt_ranges(answered_by);
         }
     }
+}
 
+impl DriverCore {
     /// Stage 7. Says whether the account is to be read anew, which takes time: the rest is done before any
     /// await, so that none of it is lost if the caller gives up.
-    fn apply(&self, effects: Effects) -> bool {
-        let mut refresh = false;
+    pub(super) fn apply(&self, effects: Effects) -> bool {
+        let mut wants_account = false;
         for effect in effects {
             match effect {
-                LocationEffect::RefreshAccountProperties => refresh = true,
-                LocationEffect::CheckEndpoint(endpoint) => self.core.check_endpoint(endpoint),
+                LocationEffect::RefreshAccountProperties => wants_account = true,
+                LocationEffect::CheckEndpoint(endpoint) => self.check_endpoint(endpoint),
                 LocationEffect::MarkEndpointUnavailable { .. }
                 | LocationEffect::MarkPartitionUnavailable(_)
+                | LocationEffect::SuspectPartition(_)
                 | LocationEffect::MovePartition(_)
                 | LocationEffect::RecordHedgeWin(_)
                 | LocationEffect::ResetHedgeWins(_)
                 | LocationEffect::ProbeSucceeded(_)
                 | LocationEffect::ProbeFailed(_)
                 | LocationEffect::ProbeAbandoned(_) => {
-                    self.core.location.apply(&effect, self.core.platform.now());
+                    self.location.apply(&effect, self.platform.now());
                 }
             }
         }
-        refresh
+        wants_account
     }
 }

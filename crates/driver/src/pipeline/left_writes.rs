@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cosmonaut_policy::{CosmosOperation, PartitionTarget};
+use cosmonaut_policy::{CosmosOperation, OperationType, PartitionTarget};
 use tokio::sync::Notify;
 
 use crate::cache::container_path;
@@ -62,7 +62,9 @@ impl LeftWrites {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        let key = WriteKey::of(operation).filter(|key| self.lock().contains_key(key))?;
+        // Whatever comes late, it cannot overwrite a new item: it has another id, or there is a conflict.
+        let is_create = operation.operation_type() == OperationType::Create;
+        let key = WriteKey::of(operation).filter(|key| !is_create && self.lock().contains_key(key))?;
         Some(async move {
             loop {
                 let mut over = pin!(self.one_is_over.notified());
@@ -97,7 +99,6 @@ impl Drop for LeftWrite {
 
 #[cfg(test)]
 mod tests {
-    use cosmonaut_policy::OperationType;
     use cosmonaut_wire::{PartitionKey, ResourcePath};
 
     use super::*;
@@ -116,6 +117,7 @@ mod tests {
         for (kind, key, waits) in [
             (OperationType::Delete, "a", true),
             (OperationType::Delete, "b", false),
+            (OperationType::Create, "a", false),
             (OperationType::Read, "a", false),
         ] {
             assert_eq!(writes.before(&operation(kind, key)).is_some(), waits, "{kind:?} {key}");

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -50,6 +51,8 @@ pub(super) struct SharedParts<'a> {
     pub(super) multiple_write_locations: bool,
     pub(super) deadline: Option<Deadline>,
     pub(super) activity_id: ActivityId,
+    /// Set once another leg has answered.
+    pub(super) is_left: Option<&'a AtomicBool>,
 }
 
 /// The same, kept by a leg that may outlive its operation.
@@ -79,6 +82,9 @@ impl<'a> SharedParts<'a> {
             container: self.container.cloned(),
         };
         let Self { throttling, multiple_write_locations, deadline, activity_id, .. } = self;
+        let is_left = Arc::new(AtomicBool::new(false));
+        let leave = Arc::clone(&is_left);
+        let routing = start.routing.clone();
         let task = platform.spawn(Box::pin(async move {
             let parts = SharedParts {
                 operation: &owned.operation,
@@ -90,11 +96,12 @@ impl<'a> SharedParts<'a> {
                 multiple_write_locations,
                 deadline,
                 activity_id,
+                is_left: Some(&is_left),
             };
             // Whoever is gone does not want to know.
             let _ = done.send(parts.execute(&core, start).await);
         }));
-        SpawnedLeg { end, throttling, _task: task }
+        SpawnedLeg { end, throttling, routing, leave, _task: task }
     }
 
     async fn execute(self, core: &DriverCore, start: LegStart) -> LegEnd {
@@ -112,6 +119,7 @@ impl<'a> SharedParts<'a> {
             partition: self.retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
             needs_signature: true,
+            is_left: self.is_left,
         };
         let (result, throttling) = core.transport.execute(leg, began, self.throttling, &mut tries).await;
         LegEnd { result, throttling, tries }
@@ -122,7 +130,17 @@ impl<'a> SharedParts<'a> {
 pub(super) struct SpawnedLeg {
     end: oneshot::Receiver<LegEnd>,
     throttling: ThrottleRetryState,
+    routing: RoutingDecision,
+    leave: Arc<AtomicBool>,
     _task: Task,
+}
+
+impl SpawnedLeg {
+    /// Lets the try that is under way be the last. Returns where the leg went.
+    pub(super) fn leave(&self) -> RoutingDecision {
+        self.leave.store(true, Ordering::Relaxed);
+        self.routing.clone()
+    }
 }
 
 impl Future for SpawnedLeg {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut_policy::{
-    AbortKind, CosmosOperation, Deadline, ExecutionContext, LONGEST_ACCOUNT_WAIT, LocationSnapshot, Moment,
-    OperationAction, OperationRetryState, OperationType, ReadConsistency, StaleCache, ThrottleRetryState,
-    TransportOutcome, TransportResult, resolve_read_consistency,
+    AbortKind, CosmosOperation, Deadline, ExecutionContext, LONGEST_ACCOUNT_WAIT, LOSING_WRITE_LIMIT,
+    LocationSnapshot, Moment, OperationAction, OperationRetryState, OperationType, ReadConsistency,
+    StaleCache, ThrottleRetryState, TransportOutcome, TransportResult, resolve_read_consistency,
 };
 use cosmonaut_wire::{CosmosStatus, ResourceType};
 use http::HeaderMap;
@@ -119,7 +119,11 @@ impl<'a> OperationPipeline<'a> {
         loop {
             match self.step(&mut state).await? {
                 Step::Return(answer) => return Ok(answer),
-                Step::Again(retry) => self.get_ready(&mut state, *retry).await?,
+                Step::Again(retry) => {
+                    let in_doubt = retry.state.may_have_applied;
+                    let ready = self.get_ready(&mut state, *retry).await;
+                    ready.map_err(|error| if in_doubt { error.in_doubt() } else { error })?;
+                }
             }
         }
     }
@@ -129,7 +133,7 @@ impl<'a> OperationPipeline<'a> {
     async fn prepare(&self) -> Result<OperationState, Error> {
         let core = self.core;
         if let Some(over) = core.left_writes.before(self.operation) {
-            core.within(self.deadline, Box::pin(async { Ok(over.await) })).await?;
+            self.wait_for_left_write(Box::pin(over)).await;
         }
         let location = match core.location.load() {
             Some(location) => location,
@@ -149,10 +153,18 @@ impl<'a> OperationPipeline<'a> {
         Ok(OperationState { location, target, consistency, retry_state, throttling, context })
     }
 
+    /// Waits for a write that may still be applied, within half of the time that is left: whoever has little time does
+    /// not lose all of it.
+    async fn wait_for_left_write(&self, mut over: BoxFuture<'_, ()>) {
+        let most = self.deadline.map(|deadline| deadline.remaining(self.core.platform.now()) / 2);
+        let most = most.unwrap_or(LOSING_WRITE_LIMIT).min(LOSING_WRITE_LIMIT);
+        race(over.as_mut(), self.core.platform.sleep(most).as_mut()).await;
+    }
+
     /// One attempt, and what it leads to.
     async fn step(&mut self, state: &mut OperationState) -> Result<Step, Failure> {
         let Attempted { began, routing, result, throttling, learned } = self.attempt(state).await;
-        state.throttling = throttling.for_next_attempt();
+        state.throttling = throttling;
         self.learn(state, &result);
         let (action, mut wants_account) = self.evaluate(state, &routing, &result);
         if let Some(learned) = learned {

@@ -87,7 +87,8 @@ impl DriverCore {
         let known = container.ranges.current();
         let core = self.itself()?;
         let fetch = || {
-            let (path, container, known) = (path.to_owned(), Arc::clone(container), known.clone());
+            let (core, path) = (Arc::clone(&core), path.to_owned());
+            let (container, known) = (Arc::clone(container), known.clone());
             async move { core.fetch_ranges(&path, &container, known).await }
         };
         let tasks = self.tasks.upgrade();
@@ -109,7 +110,7 @@ impl DriverCore {
     pub(crate) async fn container_of(&self, path: &str) -> Result<Arc<Container>, Error> {
         let core = self.itself()?;
         let fetch = || {
-            let path = path.to_owned();
+            let (core, path) = (Arc::clone(&core), path.to_owned());
             async move { core.fetch_container(&path).await }
         };
         self.containers.slot(path).get(self.tasks.upgrade().as_deref(), fetch).await

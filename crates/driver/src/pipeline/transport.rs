@@ -2,6 +2,7 @@
 //! region.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -58,6 +59,8 @@ pub(crate) struct Leg<'a> {
     pub(crate) is_overridden: bool,
     /// Whether the answer depends on who asks. What does not is sent unsigned rather than wait for a token.
     pub(crate) needs_signature: bool,
+    /// Set once another leg has answered, for a leg that may outlive its operation.
+    pub(crate) is_left: Option<&'a AtomicBool>,
 }
 
 /// A try that is over.
@@ -93,10 +96,16 @@ impl TransportPipeline {
                 continue;
             }
             state = state.after_try(&result.outcome);
+            if leg.is_left() {
+                return (result, state);
+            }
             match self.next(&leg, &result.outcome, &state) {
                 ThrottleAction::Retry { delay, new_state } => {
                     conclude(attempts, NextStep::RetryThrottled(delay));
                     self.platform.sleep(delay).await;
+                    if leg.is_left() {
+                        return (result, state);
+                    }
                     state = new_state;
                     avoid = None;
                 }
@@ -241,6 +250,11 @@ struct How {
 }
 
 impl Leg<'_> {
+    /// Whether another leg has answered meanwhile. The try that is under way may end; none follows it.
+    fn is_left(&self) -> bool {
+        self.is_left.is_some_and(|is_left| is_left.load(Ordering::Relaxed))
+    }
+
     /// What the caller wants.
     pub(crate) fn operation(&self) -> &CosmosOperation {
         self.request.operation()

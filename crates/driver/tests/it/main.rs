@@ -37,3 +37,4 @@ mod streams;
 #[cfg(feature = "opentelemetry")]
 mod telemetry;
 mod throttling;
+mod trouble;

@@ -76,8 +76,11 @@ impl Evaluation<'_> {
         }
         match mechanism_for(&location.partitions, &location.account, operation) {
             Some(FailoverMechanism::CircuitBreaker) => self.push_partition(&mut effects),
-            // The service moves such a partition, and silence is no statement.
-            Some(FailoverMechanism::AutomaticFailover) | None => self.push_check(&mut effects),
+            Some(FailoverMechanism::AutomaticFailover) => {
+                self.push_check(&mut effects);
+                self.push_suspicion(&mut effects);
+            }
+            None => self.push_check(&mut effects),
         }
         effects
     }
@@ -103,6 +106,23 @@ impl Evaluation<'_> {
             self.push_move(&mut effects);
         }
         effects
+    }
+
+    /// A write of a partition that the service moves by itself has ended in doubt: nobody can repeat it elsewhere to
+    /// find out where the partition is, so the next write is to.
+    pub(super) fn push_suspicion(&self, effects: &mut Effects) {
+        let Attempt { routing, retry_state, .. } = self.attempt;
+        if routing.is_probe() || !self.is_moved_by_the_service() {
+            return;
+        }
+        if let Some(partition) = retry_state.partition.clone() {
+            let (endpoint, access) = (routing.endpoint.clone(), Access::Write);
+            effects.push(LocationEffect::SuspectPartition(UnavailablePartition {
+                partition,
+                endpoint,
+                access,
+            }));
+        }
     }
 
     /// A region has proved to have the partition's writes after others had failed: it is known now that they have

@@ -106,6 +106,7 @@ fn words((action, effects): &(OperationAction, Effects)) -> String {
         LocationEffect::CheckEndpoint(_) => words + ", check",
         LocationEffect::MarkEndpointUnavailable { reason, .. } => format!("{words}, {reason:?}"),
         LocationEffect::MarkPartitionUnavailable(_) => words + ", partition",
+        LocationEffect::SuspectPartition(_) => words + ", suspect",
         LocationEffect::MovePartition(_) => words + ", moved",
         LocationEffect::RecordHedgeWin(_) => words + ", hedge win",
         LocationEffect::ResetHedgeWins(_) => words + ", reset",
@@ -196,7 +197,11 @@ fn the_status_matrix() {
                 let kind = operation.operation_type();
                 let is_moved_by_the_service = !multi_write && !operation.is_read_only();
                 let expected = match is_moved_by_the_service {
-                    true => expected.replace(", WriteForbidden", "").replace(", partition", ""),
+                    true => {
+                        // Whoever cannot try elsewhere leaves it to the next write.
+                        let suspect = if expected.starts_with("OutcomeUnknown, ") { ", suspect" } else { "" };
+                        expected.replace(", WriteForbidden", "").replace(", partition", "") + suspect
+                    }
                     false => expected.to_owned(),
                 };
                 let location = snapshot(3, multi_write);
@@ -215,6 +220,33 @@ fn left_behind(regions: &[(usize, u16, u32)]) -> OperationRetryState {
         let status = CosmosStatus::new(StatusCode::from_u16(*code).unwrap(), *sub_status);
         state.leaving(&endpoint(*region), FailureCause::Status(status))
     })
+}
+
+#[test]
+fn a_partition_whose_write_ended_in_doubt_is_looked_for_by_the_next_write() {
+    let write = create();
+    let mut location = snapshot(3, false);
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        let state = OperationRetryState::initial(Some(partition("0")), &[]);
+        let routing = crate::resolve_endpoint(&write, &state, &location, at(0));
+        asked.push(routing.endpoint.clone());
+        let world = World { routing, state, location: location.clone(), ..World::new(write.clone()) };
+        for effect in world.evaluate(answered(503, 0)).1 {
+            location = location.after(&effect, at(0)).unwrap_or(location);
+        }
+    }
+    assert_eq!(asked, [endpoint(0), endpoint(1), endpoint(2)]);
+}
+
+#[test]
+fn what_is_refused_for_metadata_says_nothing_about_items() {
+    let path = cosmonaut_wire::ResourcePath::parse("/dbs/d/colls").unwrap();
+    let world = World {
+        location: snapshot(3, true),
+        ..World::new(CosmosOperation::new(OperationType::Create, path))
+    };
+    assert_eq!(words(&world.evaluate(answered(403, 3))), "failover, account");
 }
 
 #[test]
@@ -323,7 +355,7 @@ fn a_deadline_after_long_silence_counts_for_the_breaker() {
         ("read", read(), 1000, Sent, "DeadlineExceeded, partition"),
         ("impatient read", read(), 999, Sent, "DeadlineExceeded"),
         ("not sent", read(), 5000, NotSent, "DeadlineExceeded"),
-        ("write, moved by the service alone", create(), 5000, Sent, "OutcomeUnknown, check"),
+        ("write, moved by the service alone", create(), 5000, Sent, "OutcomeUnknown, check, suspect"),
         ("impatient write", create(), 999, Sent, "OutcomeUnknown"),
     ] {
         let result = TransportResult::new(late(sent), ms(latency));

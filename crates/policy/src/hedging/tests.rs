@@ -93,6 +93,8 @@ fn only_what_may_be_sent_twice_is_hedged() {
     use OperationType::*;
     let (single, multi) = (snapshot(2, false), snapshot(2, true));
     let reads_only = HedgeSettings { writes_enabled: false, ..SETTINGS };
+    let container = cosmonaut_wire::ResourcePath::parse("/dbs/d/colls").unwrap();
+    let container = CosmosOperation::new(Create, container);
     let one_region = HedgeSettings { max_regions: 1, ..SETTINGS };
     let retried = OperationRetryState { failover_retry_count: 1, ..OperationRetryState::default() };
     for (case, setup, hedged) in [
@@ -109,6 +111,11 @@ fn only_what_may_be_sent_twice_is_hedged() {
         ("one region", Setup { location: snapshot(1, false), ..Setup::new(Read) }, false),
         ("retry", Setup { retry_state: retried, ..Setup::new(Read) }, false),
         ("probe", Setup { probe: true, ..Setup::new(Read) }, false),
+        (
+            "new container",
+            Setup { operation: container, location: multi.clone(), ..Setup::new(Create) },
+            false,
+        ),
         ("write, one write region", Setup { location: single, ..Setup::new(Create) }, false),
         ("create", Setup { location: multi.clone(), ..Setup::new(Create) }, true),
         ("upsert", Setup { location: multi.clone(), ..Setup::new(Upsert) }, true),
@@ -166,12 +173,13 @@ fn lost(request_sent: RequestSentStatus) -> TransportResult {
 }
 
 #[test]
-fn a_success_settles_the_race_and_so_does_a_final_answer_to_a_read() {
+fn a_success_settles_the_race_and_so_does_an_answer_about_the_request() {
     for (result, read, write) in [
         (answered(CosmosStatus::OK), true, true),
         (answered(CosmosStatus::NOT_MODIFIED), true, true),
-        (answered(CosmosStatus::BAD_REQUEST), true, false),
-        (answered(CosmosStatus::UNAUTHORIZED), true, false),
+        (answered(CosmosStatus::BAD_REQUEST), true, true),
+        (answered(CosmosStatus::UNAUTHORIZED), true, true),
+        (answered(CosmosStatus::PRECONDITION_FAILED), true, false),
         (answered(CosmosStatus::NOT_FOUND), false, false),
         (answered(CosmosStatus::CONFLICT), true, false),
         (answered(CosmosStatus::READ_SESSION_NOT_AVAILABLE), false, false),

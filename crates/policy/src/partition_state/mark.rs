@@ -65,6 +65,38 @@ pub fn move_partition(
     next
 }
 
+/// A write of a partition that the service moves has ended in doubt: the next one is to try the next region. Whether
+/// the partition is there shows then; see [`move_partition`].
+pub fn suspect_partition(
+    state: &PartitionEndpointState,
+    account: &AccountEndpointState,
+    failed: &UnavailablePartition,
+    now: Moment,
+) -> PartitionEndpointState {
+    let mechanism = FailoverMechanism::AutomaticFailover;
+    let mut next = state.clone();
+    if mechanism_for_access(state, account, failed.access) != Some(mechanism) {
+        return next;
+    }
+    let known = state.overrides(mechanism).get(&failed.partition);
+    if known.is_none() && state.overrides(mechanism).len() >= MAX_TRACKED_PARTITIONS {
+        return next;
+    }
+    let mut entry = match known {
+        Some(entry) => entry.as_ref().clone(),
+        None => PartitionFailoverEntry::first_failure(&failed.endpoint, now),
+    };
+    let moved = entry.try_move_next_endpoint(account.preferred_read_endpoints(), &failed.endpoint);
+    let overrides = next.overrides_mut(mechanism);
+    if moved {
+        entry.last_failure_time = now;
+        overrides.insert(failed.partition.clone(), Arc::new(entry));
+    } else {
+        overrides.remove(&failed.partition);
+    }
+    next
+}
+
 /// A partition has failed: counts it, and moves the partition if that is one failure too many.
 ///
 /// Under automatic failover nothing changes: the service decides where the partition is, see [`move_partition`].

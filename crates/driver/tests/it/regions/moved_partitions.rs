@@ -5,7 +5,7 @@ use std::time::Duration;
 use cosmonaut_emulator::{Emulator, Failover};
 use cosmonaut_policy::ExecutionContext;
 
-use super::account::{Account, Client, create, nearest, trail};
+use super::account::{Account, Client, create, nearest, put, trail};
 use super::load::{CALLERS, at_once};
 use super::{EAST, LINK, NORTH};
 
@@ -58,14 +58,19 @@ async fn it_is_tried_where_it_was_by_one_write_after_a_while() {
         client.driver.sweep_partitions();
     };
     end_term();
-    let answer = client.create("2", key).await.unwrap();
+    assert_eq!(
+        write(&client, "in between", key).await,
+        ["West US 201"],
+        "what cannot be repeated is not risked"
+    );
+    let answer = client.run(put("2", key, 0)).await.unwrap();
     assert_eq!(trail(answer.diagnostics()), ["East US 403/3", "West US 201"], "it has not come back");
     assert_eq!(answer.diagnostics().attempts()[0].context, ExecutionContext::Probe);
     assert_eq!(write(&client, "3", key).await, ["West US 201"], "one write found out for all");
 
     end_term();
     account.control().move_partition(LINK, partition, EAST, Failover::Graceful).unwrap();
-    let answer = client.create("4", key).await.unwrap();
+    let answer = client.run(put("4", key, 0)).await.unwrap();
     assert_eq!(trail(answer.diagnostics()), ["East US 201"]);
     assert_eq!(answer.diagnostics().attempts()[0].context, ExecutionContext::Probe);
     assert_eq!(write(&client, "5", key).await, ["East US 201"]);

@@ -176,6 +176,55 @@ fn after_a_write_that_may_be_applied_only_success_is_certain() {
 }
 
 #[test]
+fn what_may_have_been_applied_is_not_sent_again_unless_that_does_no_harm() {
+    let upsert = || operation(OperationType::Upsert);
+    for (outcome, retried) in [
+        (answered(410, 1022), "failover"),
+        (answered(449, 0), "in place"),
+        (answered(410, 1002), "refresh PartitionKeyRanges"),
+        (answered(403, 3), "failover"),
+        (lost(NotSent), "failover"),
+    ] {
+        for (operation, expected) in [(upsert(), "OutcomeUnknown"), (replace_of_one_version(), retried)] {
+            let world = World { location: snapshot(3, true), ..World::new(operation) };
+            let mut result = TransportResult::new(outcome.clone(), ms(5));
+            result.may_have_applied_before = true;
+            let found = words(&world.evaluate_result(&result));
+            assert!(found.starts_with(expected), "{found} after {outcome:?}");
+        }
+    }
+    let vouched = World::new(create().with_repeats_allowed());
+    let mut result = TransportResult::new(failed_here(NotSent), ms(5));
+    result.may_have_applied_before = true;
+    assert_eq!(words(&vouched.evaluate_result(&result)), "OutcomeUnknown", "a failure here is no answer");
+}
+
+#[test]
+fn refusals_do_not_use_up_the_retries_of_other_failures() {
+    let mut world = World { location: snapshot(1, false), ..World::new(create()) };
+    for _ in 0..15 {
+        world.state = next_state(world.evaluate(answered(403, 3)).0).0;
+    }
+    assert!(words(&world.evaluate(answered(503, 21008))).starts_with("failover"));
+}
+
+#[test]
+fn a_write_that_cannot_be_sent_waits_for_its_region_as_long_as_the_patience_lasts() {
+    let mut world = World { location: snapshot(1, false), ..World::new(create()) };
+    for _ in 0..50 {
+        world.state = next_state(world.evaluate(lost(NotSent)).0).0;
+    }
+    let read = World { location: snapshot(1, false), ..World::new(read()) };
+    assert_eq!(exhaust(read, &lost(NotSent)).0.len(), 10, "reads have other regions");
+}
+
+#[test]
+fn limits_begin_anew_in_another_region() {
+    let (state, _) = next_state(World::new(read()).evaluate(lost(Sent)).0);
+    assert_eq!((state.tries_lost_at(&endpoint(0)), state.tries_lost_at(&endpoint(1))), (2, 0));
+}
+
+#[test]
 fn doubt_is_carried_from_attempt_to_attempt() {
     for (operation, outcome, doubt) in [
         (replace_of_one_version(), lost(Sent), true),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmonaut_driver::transport::Resolver;
 use cosmonaut_driver::{
     CosmosDriver, CosmosDriverRuntime, CosmosOperation, CosmosResponse, Credential, Error, OperationOptions,
     OperationType, TokenProvider,
@@ -39,7 +40,9 @@ pub(crate) struct Clients {
 impl Clients {
     pub(crate) async fn connect(world: &World) -> Self {
         let no_environment = |_: &str| None;
-        let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+        let builder = CosmosDriverRuntime::builder().environment(&no_environment);
+        let dns = Arc::clone(&world.dns) as Arc<dyn Resolver>;
+        let runtime = builder.resolver(dns).build().unwrap();
         let tokens = || Credential::tokens(Arc::clone(&world.identity) as Arc<dyn TokenProvider>);
         let key = Credential::master_key(EMULATOR_KEY).unwrap();
         let connect = |credential, proxy: Option<&str>| {

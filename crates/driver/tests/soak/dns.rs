@@ -1,7 +1,7 @@
 //! A name service that can fail, or hang.
 //!
-//! Not part of the storm yet: it takes a driver whose resolver can be replaced. The regions are at addresses then no
-//! more but at this name, which the emulator hands on to its clients.
+//! All regions and the proxy are at one name, which the emulator hands on to its clients. A driver has looked the name
+//! up before the storm: with what it found then it loses nothing while the name service is away.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cosmonaut_driver::transport::{BoxFuture, Resolver};
 use tokio::sync::watch;
 
-/// The name of all regions, each with its own port.
+/// The name of all regions and of the proxy, each with its own port.
 pub(crate) const NAME: &str = "localhost";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

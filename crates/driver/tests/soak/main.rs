@@ -1,5 +1,5 @@
-//! A storm of faults, in an order that a seed decides, over real sockets: regions, connections, a proxy, the identity
-//! service and failovers of the account, one over the other, while callers read and write.
+//! A storm of faults, in an order that a seed decides, over real sockets: regions, connections, names, a proxy, the
+//! identity service and failovers of the account, one over the other, while callers read and write.
 //!
 //! It runs for `SOAK_SECONDS` (20 unless it is set) with `SOAK_SEED` (any unless it is set), and stops by itself. Unlike
 //! the other tests it takes the time that faults take, as the storm is what it is about.
@@ -11,6 +11,7 @@ mod aftermath;
 mod audit;
 mod client;
 mod dice;
+mod dns;
 mod identity;
 mod load;
 mod plan;

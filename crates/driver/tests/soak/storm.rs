@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use cosmonaut_emulator::{Delay, Effect, Failover, Outage};
 use cosmonaut_wire::CosmosStatus;
 
+use crate::dns::Names;
 use crate::identity::Service;
 use crate::plan::{Fault, Planned};
 use crate::proxy::Conduct;
@@ -99,6 +100,8 @@ async fn begin(world: &World, fault: Fault, barred: &Barred) {
         }
         Fault::IdentityHangs => world.identity.set(Service::Hangs),
         Fault::IdentityFails => world.identity.set(Service::Fails),
+        Fault::NamesHang => world.dns.set(Names::Hang),
+        Fault::NamesFail => world.dns.set(Names::Fail),
         // A region that cannot catch up, being down, does not become the write region.
         Fault::Failover(region) => drop(control.move_writes(REGIONS[region], Failover::Graceful)),
     }
@@ -122,6 +125,7 @@ async fn end(world: &World, fault: Fault, barred: &Barred) {
         }
         Fault::ProxyRefuses(_) | Fault::ProxyHangs(_) => world.proxy.set(Conduct::Willing),
         Fault::IdentityHangs | Fault::IdentityFails => world.identity.set(Service::Answers),
+        Fault::NamesHang | Fault::NamesFail => world.dns.set(Names::Answer),
         Fault::ConnectionsCut(_) | Fault::ConnectionsSilent(_) | Fault::Failover(_) => {}
     }
     if fault.bars_the_proxy() {

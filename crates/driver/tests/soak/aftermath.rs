@@ -1,15 +1,23 @@
 //! What must be as it was before, once the storm is over.
 
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
+use std::time::Duration;
 
+use cosmonaut_driver::transport::HttpVersion;
+use cosmonaut_policy::{DEFAULT_ENDPOINT_UNAVAILABILITY, ENDPOINT_PROBE_INTERVAL, ENDPOINT_PROBE_TIMEOUT};
 use tokio::task::JoinSet;
 
 use crate::client::{Client, Clients, ITEMS, item, region_of};
+use crate::pace::Pace;
 use crate::relay::Open;
 use crate::world::{PREFERRED, REGIONS, World};
 
-/// Endpoints that were lost are looked at every ten seconds, connections too.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// What a driver may take by its own rules. An endpoint that answered 503 at the very end of the storm is passed over
+/// for a full term. An endpoint that could not be reached is tried at intervals, and a try takes its time. Connections
+/// are looked at as often.
+const PATIENCE: Duration = DEFAULT_ENDPOINT_UNAVAILABILITY
+    .saturating_add(ENDPOINT_PROBE_INTERVAL)
+    .saturating_add(ENDPOINT_PROBE_TIMEOUT);
 const GLANCE: Duration = Duration::from_millis(250);
 /// Connections that a region may have: two drivers that do not share them, each with two for a processor.
 const DRIVERS: usize = 2;
@@ -19,15 +27,17 @@ const TASKS_OF_A_CONNECTION: usize = 2;
 const SOME_TASKS: usize = 8;
 
 /// Waits until something is so, or says how it is instead.
-pub(crate) async fn eventually<F>(what: &str, mut look: impl FnMut() -> F) -> Result<(), String>
+pub(crate) async fn eventually<F>(pace: &Pace, what: &str, mut look: impl FnMut() -> F) -> Result<(), String>
 where
     F: Future<Output = Result<(), String>>,
 {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = pace.granted() + PATIENCE;
     loop {
+        // A look takes time itself. Only one that began too late shows that something is not so in time.
+        let is_last = pace.granted() > deadline;
         match look().await {
             Ok(()) => return Ok(()),
-            Err(state) if Instant::now() > deadline => {
+            Err(state) if is_last => {
                 return Err(format!("{what}: not after {PATIENCE:?}: {state}"));
             }
             Err(_) => tokio::time::sleep(GLANCE).await,
@@ -51,9 +61,10 @@ pub(crate) async fn at_home(clients: &Clients) -> Result<(), String> {
 
 /// Every region answers who asks it and no other, and the connections that were lost are given up.
 pub(crate) async fn no_connection_is_stuck(world: &World, clients: &Clients) -> Result<(), String> {
+    let mut versions = HashSet::new();
     for client in clients.readers() {
-        for region in 0..REGIONS.len() {
-            all_read(client, region).await?;
+        for (region, name) in REGIONS.into_iter().enumerate() {
+            versions.extend(all_read(client, region).await?.into_iter().map(|version| (name, version)));
         }
     }
     let Open { all, silent } = world.open();
@@ -64,20 +75,24 @@ pub(crate) async fn no_connection_is_stuck(world: &World, clients: &Clients) -> 
     }
     let by_region = world.open_by_region();
     Err(format!(
-        "{all} connections are open, of at most {most}, and {silent} of them are dead: {by_region:?}"
+        "{all} connections are open, of at most {most}, and {silent} of them are dead: {by_region:?}; \
+         spoken are {versions:?}"
     ))
 }
 
-async fn all_read(client: &Client, region: usize) -> Result<(), String> {
+/// Reads everything in one region, and says which versions of HTTP were spoken.
+async fn all_read(client: &Client, region: usize) -> Result<HashSet<HttpVersion>, String> {
     let mut reads = JoinSet::new();
     for number in 0..ITEMS {
         let client = client.clone();
         reads.spawn(async move { client.read_in(region, &item(number)).await });
     }
+    let mut versions = HashSet::new();
     for read in reads.join_all().await {
-        read.map_err(|error| format!("in {} alone: {error:?}", REGIONS[region]))?;
+        let read = read.map_err(|error| format!("in {} alone: {error:?}", REGIONS[region]))?;
+        versions.extend(read.diagnostics().attempts().iter().filter_map(|attempt| attempt.protocol));
     }
-    Ok(())
+    Ok(versions)
 }
 
 /// What this process holds.

@@ -6,6 +6,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cosmonaut_driver::transport::{BoxFuture, Resolver};
 use tokio::sync::watch;
@@ -22,15 +23,22 @@ pub(crate) enum Names {
 
 pub(crate) struct Dns {
     names: watch::Sender<Names>,
+    /// Look-ups that found the name service out of order.
+    struck: AtomicUsize,
 }
 
 impl Dns {
     pub(crate) fn start() -> Arc<Self> {
-        Arc::new(Self { names: watch::Sender::new(Names::Answer) })
+        Arc::new(Self { names: watch::Sender::new(Names::Answer), struck: AtomicUsize::new(0) })
     }
 
     pub(crate) fn set(&self, names: Names) {
         self.names.send_replace(names);
+    }
+
+    /// How many look-ups found the name service out of order.
+    pub(crate) fn struck(&self) -> usize {
+        self.struck.load(Ordering::Relaxed)
     }
 }
 
@@ -38,6 +46,9 @@ impl Resolver for Dns {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let mut names = self.names.subscribe();
+            if *names.borrow() != Names::Answer {
+                self.struck.fetch_add(1, Ordering::Relaxed);
+            }
             let answering = names.wait_for(|now| *now != Names::Hang).await;
             match answering.map(|now| *now) {
                 Ok(Names::Answer | Names::Hang) if host == NAME => Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]),

@@ -14,6 +14,7 @@ mod dice;
 mod dns;
 mod identity;
 mod load;
+mod pace;
 mod plan;
 mod proxy;
 mod relay;
@@ -27,6 +28,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aftermath::Holdings;
 use client::Clients;
 use load::{Load, Results, Told};
+use pace::Pace;
 use world::World;
 
 /// How long all that follows the storm may take.
@@ -67,11 +69,14 @@ async fn soak(
     seed: u64,
     length: Duration,
 ) -> Vec<String> {
+    let pace = Pace::start();
     let clients = Clients::connect(world).await;
     clients.writer.fill().await;
     split_in_three(world).await;
     let mut failures = Vec::new();
-    failures.extend(aftermath::eventually("before the storm", || aftermath::at_home(&clients)).await.err());
+    failures.extend(
+        aftermath::eventually(&pace, "before the storm", || aftermath::at_home(&clients)).await.err(),
+    );
     let before = Holdings::now(world);
 
     let barred = Arc::new(storm::Barred::default());
@@ -82,15 +87,18 @@ async fn soak(
         there.spawn(async move { storm::rage(&world, &plan, &barred).await })
     };
     raging.await.unwrap();
-    let home = aftermath::eventually("back in the preferred region", || aftermath::at_home(&clients)).await;
+    let home =
+        aftermath::eventually(&pace, "back in the preferred region", || aftermath::at_home(&clients)).await;
     failures.extend(home.err());
     let results = load.stop().await;
     failures.extend(reads_in_words(&results));
     failures.extend(writes_in_words(&clients, &results).await);
     let stuck = || aftermath::no_connection_is_stuck(world, &clients);
-    failures.extend(aftermath::eventually("no connection is stuck", stuck).await.err());
+    failures.extend(aftermath::eventually(&pace, "no connection is stuck", stuck).await.err());
     let tasks = async || Holdings::now(world).check_tasks(before);
-    failures.extend(aftermath::eventually("tasks have ended", tasks).await.err());
+    failures.extend(aftermath::eventually(&pace, "tasks have ended", tasks).await.err());
+    println!("{} look-ups found the name service out of order", world.dns.struck());
+    println!("{:?} of {:?} were withheld by the machine", pace.withheld(), pace.withheld() + pace.granted());
     let writes = results.writes.lock().unwrap_or_else(PoisonError::into_inner).len();
     failures.extend(Holdings::now(world).check_memory(before, writes).err());
 
@@ -102,7 +110,7 @@ async fn soak(
         0 => Ok(()),
         open => Err(format!("{open} connections are open without a driver")),
     };
-    failures.extend(aftermath::eventually("connections close with their driver", closed).await.err());
+    failures.extend(aftermath::eventually(&pace, "connections close with their driver", closed).await.err());
     failures
 }
 
@@ -117,8 +125,9 @@ async fn split_in_three(world: &World) {
 /// The reads that failed; what came of all is printed.
 fn reads_in_words(results: &Results) -> Vec<String> {
     let failed = results.failed_reads.lock().unwrap_or_else(PoisonError::into_inner);
-    let slowest = *results.slowest_read.lock().unwrap_or_else(PoisonError::into_inner);
-    println!("{} reads, the slowest took {slowest:?}", results.reads.load(Ordering::Relaxed));
+    let slowest = results.slowest_read.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let reads = results.reads.load(Ordering::Relaxed);
+    println!("{reads} reads, the slowest took {:?}: {}", slowest.0, slowest.1);
     if failed.is_empty() {
         return Vec::new();
     }

@@ -26,9 +26,9 @@ pub(crate) enum Fault {
     ProxyHangs(Option<usize>),
     IdentityHangs,
     IdentityFails,
-    /// No name is found until the name service answers again.
+    /// All connections are cut, and look-ups of names hang until the name service answers again.
     NamesHang,
-    /// Every look-up of a name fails.
+    /// All connections are cut, and look-ups of names fail.
     NamesFail,
     /// The writes of the account move to a region, and nothing is lost.
     Failover(usize),

@@ -100,11 +100,17 @@ async fn begin(world: &World, fault: Fault, barred: &Barred) {
         }
         Fault::IdentityHangs => world.identity.set(Service::Hangs),
         Fault::IdentityFails => world.identity.set(Service::Fails),
-        Fault::NamesHang => world.dns.set(Names::Hang),
-        Fault::NamesFail => world.dns.set(Names::Fail),
+        Fault::NamesHang => without_names(world, Names::Hang),
+        Fault::NamesFail => without_names(world, Names::Fail),
         // A region that cannot catch up, being down, does not become the write region.
         Fault::Failover(region) => drop(control.move_writes(REGIONS[region], Failover::Graceful)),
     }
+}
+
+/// Names are looked up for new connections alone, so the name service is missed only where those are needed.
+fn without_names(world: &World, names: Names) {
+    world.dns.set(names);
+    (0..REGIONS.len()).for_each(|region| world.relay(region).cut());
 }
 
 async fn end(world: &World, fault: Fault, barred: &Barred) {

@@ -95,6 +95,8 @@ async fn soak(
     failures.extend(writes_in_words(&clients, &results).await);
     let stuck = || aftermath::no_connection_is_stuck(world, &clients);
     failures.extend(aftermath::eventually(&pace, "no connection is stuck", stuck).await.err());
+    let hoarded = async || aftermath::no_connection_is_hoarded(world);
+    failures.extend(aftermath::eventually(&pace, "no connection is hoarded", hoarded).await.err());
     let tasks = async || Holdings::now(world).check_tasks(before);
     failures.extend(aftermath::eventually(&pace, "tasks have ended", tasks).await.err());
     println!("{} look-ups found the name service out of order", world.dns.struck());

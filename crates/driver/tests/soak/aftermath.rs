@@ -14,7 +14,7 @@ use crate::world::{PREFERRED, REGIONS, World};
 /// What a driver may take by its own rules. An endpoint that answered 503 at the very end of the storm is passed over
 /// for a full term. An endpoint that could not be reached is tried at intervals, and a try takes its time. Connections
 /// are looked at as often.
-const PATIENCE: Duration = DEFAULT_ENDPOINT_UNAVAILABILITY
+pub(crate) const PATIENCE: Duration = DEFAULT_ENDPOINT_UNAVAILABILITY
     .saturating_add(ENDPOINT_PROBE_INTERVAL)
     .saturating_add(ENDPOINT_PROBE_TIMEOUT);
 const GLANCE: Duration = Duration::from_millis(250);

@@ -67,7 +67,7 @@ pub(crate) fn creates(number: u64) -> bool {
 #[derive(Default)]
 pub(crate) struct Results {
     pub(crate) reads: AtomicU64,
-    /// With what came of it.
+    /// Of those during which a region could be reached all the time, with what the read went through.
     pub(crate) slowest_read: Mutex<(Duration, String)>,
     /// Reads that failed although a region could be reached.
     pub(crate) failed_reads: Mutex<Vec<String>>,
@@ -75,13 +75,12 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    fn note_read(&self, took: Duration, read: &Result<CosmosResponse, Error>) {
-        self.reads.fetch_add(1, Ordering::Relaxed);
+    fn note_duration(&self, name: &str, took: Duration, read: &Result<CosmosResponse, Error>) {
         let mut slowest = self.slowest_read.lock().unwrap_or_else(PoisonError::into_inner);
         if took > slowest.0 {
             let story = match read {
-                Ok(response) => response.diagnostics().to_string(),
-                Err(error) => format!("{error:?}"),
+                Ok(response) => format!("{name}, {}", response.diagnostics()),
+                Err(error) => format!("{name}, {error:?}"),
             };
             *slowest = (took, story);
         }
@@ -138,7 +137,10 @@ impl Reader {
             // A prime, so that callers do not follow each other around.
             let read = self.client.read(&item((caller * 31 + turn) % ITEMS)).await;
             let ended = Instant::now();
-            results.note_read(ended - began, &read);
+            results.reads.fetch_add(1, Ordering::Relaxed);
+            if self.barred.as_ref().is_none_or(|barred| barred.during(began, ended).is_zero()) {
+                results.note_duration(self.name, ended - began, &read);
+            }
             if let Err(error) = read {
                 let excused = self.barred.as_ref().is_some_and(|barred| barred.excuses(began, ended));
                 if !excused {

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 const TICK: Duration = Duration::from_millis(20);
 
-/// Counts time in ticks of a thread of its own. A tick that comes late counts as one, so that time in which this process
-/// did not run is left out.
+/// Counts time in ticks of a thread of its own. A tick that comes late counts as one, so that time in which this
+/// process did not run is left out.
 pub(crate) struct Pace {
     ticks: Arc<AtomicU64>,
     began: Instant,

@@ -34,12 +34,17 @@ impl Barred {
 
     /// Whether an operation that failed had hardly any time in which a region could be reached.
     pub(crate) fn excuses(&self, began: Instant, ended: Instant) -> bool {
+        let barred = self.during(began, ended);
+        !barred.is_zero() && (ended - began).saturating_sub(barred) < ENOUGH
+    }
+
+    /// For how much of this time no region could be reached.
+    pub(crate) fn during(&self, began: Instant, ended: Instant) -> Duration {
         let barred = |(from, to): &(Instant, Option<Instant>)| {
             let to = to.unwrap_or(ended).min(ended);
             to.saturating_duration_since((*from).max(began))
         };
-        let barred: Duration = self.lock().iter().map(barred).sum();
-        !barred.is_zero() && (ended - began).saturating_sub(barred) < ENOUGH
+        self.lock().iter().map(barred).sum()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Instant, Option<Instant>)>> {

@@ -1,33 +1,43 @@
 //! What must be as it was before, once the storm is over.
 
-use std::time::{Duration, Instant};
+use std::collections::HashSet;
+use std::time::Duration;
 
+use cosmonaut_driver::transport::HttpVersion;
+use cosmonaut_policy::{DEFAULT_ENDPOINT_UNAVAILABILITY, ENDPOINT_PROBE_INTERVAL, ENDPOINT_PROBE_TIMEOUT};
 use tokio::task::JoinSet;
 
 use crate::client::{Client, Clients, ITEMS, item, region_of};
-use crate::relay::Open;
+use crate::pace::Pace;
 use crate::world::{PREFERRED, REGIONS, World};
 
-/// Endpoints that were lost are looked at every ten seconds, connections too.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// What a driver may take by its own rules. An endpoint that answered 503 at the very end of the storm is passed over
+/// for a full term. An endpoint that could not be reached is tried at intervals, and a try takes its time. Connections
+/// are looked at as often.
+pub(crate) const PATIENCE: Duration = DEFAULT_ENDPOINT_UNAVAILABILITY
+    .saturating_add(ENDPOINT_PROBE_INTERVAL)
+    .saturating_add(ENDPOINT_PROBE_TIMEOUT);
 const GLANCE: Duration = Duration::from_millis(250);
-/// Connections that a region may have: two drivers that do not share them, each with two for a processor.
-const DRIVERS: usize = 2;
+/// Connections that a region keeps while nobody asks for anything: one in each pool. The drivers without a proxy share
+/// one pool, the driver with a proxy has the other.
+const CONNECTIONS_AT_REST: usize = 2;
 /// A connection over HTTP/2 has one task of the driver's and one of hyper's.
 const TASKS_OF_A_CONNECTION: usize = 2;
 /// Tasks that may be under way by chance.
 const SOME_TASKS: usize = 8;
 
 /// Waits until something is so, or says how it is instead.
-pub(crate) async fn eventually<F>(what: &str, mut look: impl FnMut() -> F) -> Result<(), String>
+pub(crate) async fn eventually<F>(pace: &Pace, what: &str, mut look: impl FnMut() -> F) -> Result<(), String>
 where
     F: Future<Output = Result<(), String>>,
 {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = pace.granted() + PATIENCE;
     loop {
+        // A look takes time itself. Only one that began too late shows that something is not so in time.
+        let is_last = pace.granted() > deadline;
         match look().await {
             Ok(()) => return Ok(()),
-            Err(state) if Instant::now() > deadline => {
+            Err(state) if is_last => {
                 return Err(format!("{what}: not after {PATIENCE:?}: {state}"));
             }
             Err(_) => tokio::time::sleep(GLANCE).await,
@@ -51,33 +61,41 @@ pub(crate) async fn at_home(clients: &Clients) -> Result<(), String> {
 
 /// Every region answers who asks it and no other, and the connections that were lost are given up.
 pub(crate) async fn no_connection_is_stuck(world: &World, clients: &Clients) -> Result<(), String> {
+    let mut versions = HashSet::new();
     for client in clients.readers() {
-        for region in 0..REGIONS.len() {
-            all_read(client, region).await?;
+        for (region, name) in REGIONS.into_iter().enumerate() {
+            versions.extend(all_read(client, region).await?.into_iter().map(|version| (name, version)));
         }
     }
-    let Open { all, silent } = world.open();
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let most = DRIVERS * REGIONS.len() * 2 * processors;
-    if silent == 0 && all <= most {
-        return Ok(());
+    println!("spoken are {versions:?}");
+    match world.open().silent {
+        0 => Ok(()),
+        silent => Err(format!("{silent} connections are dead: {:?}", world.open_by_region())),
     }
-    let by_region = world.open_by_region();
-    Err(format!(
-        "{all} connections are open, of at most {most}, and {silent} of them are dead: {by_region:?}"
-    ))
 }
 
-async fn all_read(client: &Client, region: usize) -> Result<(), String> {
+/// A pool follows the demand, so what is held shows while there is none.
+pub(crate) fn no_connection_is_hoarded(world: &World) -> Result<(), String> {
+    let by_region = world.open_by_region();
+    if by_region.iter().all(|open| open.all <= CONNECTIONS_AT_REST) {
+        return Ok(());
+    }
+    Err(format!("of at most {CONNECTIONS_AT_REST} for a region there are {by_region:?}"))
+}
+
+/// Reads everything in one region, and says which versions of HTTP were spoken.
+async fn all_read(client: &Client, region: usize) -> Result<HashSet<HttpVersion>, String> {
     let mut reads = JoinSet::new();
     for number in 0..ITEMS {
         let client = client.clone();
         reads.spawn(async move { client.read_in(region, &item(number)).await });
     }
+    let mut versions = HashSet::new();
     for read in reads.join_all().await {
-        read.map_err(|error| format!("in {} alone: {error:?}", REGIONS[region]))?;
+        let read = read.map_err(|error| format!("in {} alone: {error:?}", REGIONS[region]))?;
+        versions.extend(read.diagnostics().attempts().iter().filter_map(|attempt| attempt.protocol));
     }
-    Ok(())
+    Ok(versions)
 }
 
 /// What this process holds.

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmonaut_driver::transport::Resolver;
 use cosmonaut_driver::{
     CosmosDriver, CosmosDriverRuntime, CosmosOperation, CosmosResponse, Credential, Error, OperationOptions,
     OperationType, TokenProvider,
 };
 use cosmonaut_options::{
     ConnectionOptions, CosmosClientOptions, PartitionFailoverOptions, RegionOptions, RequestOptions,
-    RetryOptions,
+    RetryOptions, ShardingOptions,
 };
 use cosmonaut_wire::{EMULATOR_KEY, PartitionKey, RegionName, ResourcePath};
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ pub(crate) const ITEMS: usize = 64;
 const GENEROUS: Duration = Duration::from_secs(30);
 /// How soon a driver comes back to what it has left. The defaults are made for longer outages.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long a connection may have nothing to do.
+const IDLE: Duration = Duration::from_secs(5);
 
 /// All drivers, each with a session of its own.
 pub(crate) struct Clients {
@@ -39,7 +42,9 @@ pub(crate) struct Clients {
 impl Clients {
     pub(crate) async fn connect(world: &World) -> Self {
         let no_environment = |_: &str| None;
-        let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+        let builder = CosmosDriverRuntime::builder().environment(&no_environment);
+        let dns = Arc::clone(&world.dns) as Arc<dyn Resolver>;
+        let runtime = builder.resolver(dns).build().unwrap();
         let tokens = || Credential::tokens(Arc::clone(&world.identity) as Arc<dyn TokenProvider>);
         let key = Credential::master_key(EMULATOR_KEY).unwrap();
         let connect = |credential, proxy: Option<&str>| {
@@ -64,13 +69,22 @@ fn options(proxy: Option<&str>) -> CosmosClientOptions {
         partition_unavailability_duration: Some(AGAIN),
         ..Default::default()
     };
+    let sharding = ShardingOptions {
+        health_check_interval: Some(AGAIN),
+        idle_client_timeout: Some(IDLE),
+        ..Default::default()
+    };
     CosmosClientOptions {
         regions: RegionOptions {
             application_region: Some(RegionName::from(REGIONS[PREFERRED])),
             ..Default::default()
         },
         retry: RetryOptions { partition_failover: Some(partition_failover), ..Default::default() },
-        connection: ConnectionOptions { proxy: proxy.map(|url| url.parse().unwrap()), ..Default::default() },
+        connection: ConnectionOptions {
+            proxy: proxy.map(|url| url.parse().unwrap()),
+            sharding: Some(sharding),
+            ..Default::default()
+        },
         request: RequestOptions { end_to_end_timeout: Some(GENEROUS), ..Default::default() },
         ..Default::default()
     }

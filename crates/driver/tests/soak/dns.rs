@@ -1,16 +1,17 @@
 //! A name service that can fail, or hang.
 //!
-//! Not part of the storm yet: it takes a driver whose resolver can be replaced. The regions are at addresses then no
-//! more but at this name, which the emulator hands on to its clients.
+//! All regions and the proxy are at one name, which the emulator hands on to its clients. A driver has looked the name
+//! up before the storm: with what it found then it loses nothing while the name service is away.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cosmonaut_driver::transport::{BoxFuture, Resolver};
 use tokio::sync::watch;
 
-/// The name of all regions, each with its own port.
+/// The name of all regions and of the proxy, each with its own port.
 pub(crate) const NAME: &str = "localhost";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +23,22 @@ pub(crate) enum Names {
 
 pub(crate) struct Dns {
     names: watch::Sender<Names>,
+    /// Look-ups that found the name service out of order.
+    struck: AtomicUsize,
 }
 
 impl Dns {
     pub(crate) fn start() -> Arc<Self> {
-        Arc::new(Self { names: watch::Sender::new(Names::Answer) })
+        Arc::new(Self { names: watch::Sender::new(Names::Answer), struck: AtomicUsize::new(0) })
     }
 
     pub(crate) fn set(&self, names: Names) {
         self.names.send_replace(names);
+    }
+
+    /// How many look-ups found the name service out of order.
+    pub(crate) fn struck(&self) -> usize {
+        self.struck.load(Ordering::Relaxed)
     }
 }
 
@@ -38,6 +46,9 @@ impl Resolver for Dns {
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             let mut names = self.names.subscribe();
+            if *names.borrow() != Names::Answer {
+                self.struck.fetch_add(1, Ordering::Relaxed);
+            }
             let answering = names.wait_for(|now| *now != Names::Hang).await;
             match answering.map(|now| *now) {
                 Ok(Names::Answer | Names::Hang) if host == NAME => Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use cosmonaut_driver::{Error, ErrorKind};
+use cosmonaut_driver::{CosmosResponse, Error, ErrorKind};
 use tokio::task::JoinSet;
 
 use crate::client::{Client, Clients, ITEMS, item};
@@ -67,17 +67,23 @@ pub(crate) fn creates(number: u64) -> bool {
 #[derive(Default)]
 pub(crate) struct Results {
     pub(crate) reads: AtomicU64,
-    pub(crate) slowest_read: Mutex<Duration>,
+    /// Of those during which a region could be reached all the time, with what the read went through.
+    pub(crate) slowest_read: Mutex<(Duration, String)>,
     /// Reads that failed although a region could be reached.
     pub(crate) failed_reads: Mutex<Vec<String>>,
     pub(crate) writes: Mutex<Vec<Written>>,
 }
 
 impl Results {
-    fn note_read(&self, took: Duration) {
-        self.reads.fetch_add(1, Ordering::Relaxed);
+    fn note_duration(&self, name: &str, took: Duration, read: &Result<CosmosResponse, Error>) {
         let mut slowest = self.slowest_read.lock().unwrap_or_else(PoisonError::into_inner);
-        *slowest = (*slowest).max(took);
+        if took > slowest.0 {
+            let story = match read {
+                Ok(response) => format!("{name}, {}", response.diagnostics()),
+                Err(error) => format!("{name}, {error:?}"),
+            };
+            *slowest = (took, story);
+        }
     }
 }
 
@@ -131,7 +137,10 @@ impl Reader {
             // A prime, so that callers do not follow each other around.
             let read = self.client.read(&item((caller * 31 + turn) % ITEMS)).await;
             let ended = Instant::now();
-            results.note_read(ended - began);
+            results.reads.fetch_add(1, Ordering::Relaxed);
+            if self.barred.as_ref().is_none_or(|barred| barred.during(began, ended).is_zero()) {
+                results.note_duration(self.name, ended - began, &read);
+            }
             if let Err(error) = read {
                 let excused = self.barred.as_ref().is_some_and(|barred| barred.excuses(began, ended));
                 if !excused {

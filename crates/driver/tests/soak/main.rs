@@ -1,8 +1,9 @@
-//! A storm of faults, in an order that a seed decides, over real sockets: regions, connections, a proxy, the identity
-//! service and failovers of the account, one over the other, while callers read and write.
+//! A storm of faults, in an order that a seed decides, over real sockets: regions, connections, names, a proxy, the
+//! identity service and failovers of the account, one over the other, while callers read and write.
 //!
-//! It runs for `SOAK_SECONDS` (20 unless it is set) with `SOAK_SEED` (any unless it is set), and stops by itself. Unlike
-//! the other tests it takes the time that faults take, as the storm is what it is about.
+//! It runs for `SOAK_SECONDS` (20 unless it is set) with `SOAK_SEED` (any unless it is set), and stops by itself:
+//! seven seconds after the storm, or a minute later if the preferred region answered 503 at its end. Unlike the other
+//! tests it takes the time that faults take, as the storm is what it is about.
 #![cfg(target_os = "linux")] // Elsewhere 127.0.0.2 is no address of the machine.
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 #![expect(clippy::disallowed_methods, reason = "a storm takes real time, which is what is measured")]
@@ -11,8 +12,10 @@ mod aftermath;
 mod audit;
 mod client;
 mod dice;
+mod dns;
 mod identity;
 mod load;
+mod pace;
 mod plan;
 mod proxy;
 mod relay;
@@ -26,10 +29,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use aftermath::Holdings;
 use client::Clients;
 use load::{Load, Results, Told};
+use pace::Pace;
 use world::World;
 
-/// How long all that follows the storm may take.
-const AFTERWARDS: Duration = Duration::from_secs(400);
+/// How long all that follows the storm may take: longer than all that is waited for there, so that what has failed is
+/// told.
+const AFTERWARDS: Duration = aftermath::PATIENCE.saturating_mul(8);
 
 #[test]
 fn a_storm_of_faults_is_survived() {
@@ -66,11 +71,14 @@ async fn soak(
     seed: u64,
     length: Duration,
 ) -> Vec<String> {
+    let pace = Pace::start();
     let clients = Clients::connect(world).await;
     clients.writer.fill().await;
     split_in_three(world).await;
     let mut failures = Vec::new();
-    failures.extend(aftermath::eventually("before the storm", || aftermath::at_home(&clients)).await.err());
+    failures.extend(
+        aftermath::eventually(&pace, "before the storm", || aftermath::at_home(&clients)).await.err(),
+    );
     let before = Holdings::now(world);
 
     let barred = Arc::new(storm::Barred::default());
@@ -81,15 +89,20 @@ async fn soak(
         there.spawn(async move { storm::rage(&world, &plan, &barred).await })
     };
     raging.await.unwrap();
-    let home = aftermath::eventually("back in the preferred region", || aftermath::at_home(&clients)).await;
+    let home =
+        aftermath::eventually(&pace, "back in the preferred region", || aftermath::at_home(&clients)).await;
     failures.extend(home.err());
     let results = load.stop().await;
     failures.extend(reads_in_words(&results));
     failures.extend(writes_in_words(&clients, &results).await);
     let stuck = || aftermath::no_connection_is_stuck(world, &clients);
-    failures.extend(aftermath::eventually("no connection is stuck", stuck).await.err());
+    failures.extend(aftermath::eventually(&pace, "no connection is stuck", stuck).await.err());
+    let hoarded = async || aftermath::no_connection_is_hoarded(world);
+    failures.extend(aftermath::eventually(&pace, "no connection is hoarded", hoarded).await.err());
     let tasks = async || Holdings::now(world).check_tasks(before);
-    failures.extend(aftermath::eventually("tasks have ended", tasks).await.err());
+    failures.extend(aftermath::eventually(&pace, "tasks have ended", tasks).await.err());
+    println!("{} look-ups found the name service out of order", world.dns.struck());
+    println!("{:?} of {:?} were withheld by the machine", pace.withheld(), pace.withheld() + pace.granted());
     let writes = results.writes.lock().unwrap_or_else(PoisonError::into_inner).len();
     failures.extend(Holdings::now(world).check_memory(before, writes).err());
 
@@ -101,7 +114,7 @@ async fn soak(
         0 => Ok(()),
         open => Err(format!("{open} connections are open without a driver")),
     };
-    failures.extend(aftermath::eventually("connections close with their driver", closed).await.err());
+    failures.extend(aftermath::eventually(&pace, "connections close with their driver", closed).await.err());
     failures
 }
 
@@ -116,8 +129,12 @@ async fn split_in_three(world: &World) {
 /// The reads that failed; what came of all is printed.
 fn reads_in_words(results: &Results) -> Vec<String> {
     let failed = results.failed_reads.lock().unwrap_or_else(PoisonError::into_inner);
-    let slowest = *results.slowest_read.lock().unwrap_or_else(PoisonError::into_inner);
-    println!("{} reads, the slowest took {slowest:?}", results.reads.load(Ordering::Relaxed));
+    let slowest = results.slowest_read.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let reads = results.reads.load(Ordering::Relaxed);
+    println!(
+        "{reads} reads, the slowest with a region in reach all the time took {:?}: {}",
+        slowest.0, slowest.1
+    );
     if failed.is_empty() {
         return Vec::new();
     }

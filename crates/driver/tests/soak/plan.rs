@@ -26,6 +26,10 @@ pub(crate) enum Fault {
     ProxyHangs(Option<usize>),
     IdentityHangs,
     IdentityFails,
+    /// All connections are cut, and look-ups of names hang until the name service answers again.
+    NamesHang,
+    /// All connections are cut, and look-ups of names fail.
+    NamesFail,
     /// The writes of the account move to a region, and nothing is lost.
     Failover(usize),
 }
@@ -33,7 +37,7 @@ pub(crate) enum Fault {
 impl Fault {
     fn roll(dice: &mut Dice) -> Self {
         let region = dice.below(REGIONS.len());
-        match dice.below(14) {
+        match dice.below(16) {
             0 => Self::RegionRefuses(region),
             1 => Self::RegionHangs(region),
             2 => Self::RegionUnavailable(region),
@@ -47,6 +51,8 @@ impl Fault {
             10 => Self::ProxyHangs(None),
             11 => Self::IdentityHangs,
             12 => Self::IdentityFails,
+            13 => Self::NamesHang,
+            14 => Self::NamesFail,
             _ => Self::Failover(region),
         }
     }
@@ -67,6 +73,8 @@ impl Fault {
             | Self::ProxyHangs(None)
             | Self::IdentityHangs
             | Self::IdentityFails
+            | Self::NamesHang
+            | Self::NamesFail
             | Self::Failover(_) => None,
         }
     }
@@ -83,6 +91,7 @@ impl Fault {
             | Self::ConnectionsSilent(region) => Part::Region(region),
             Self::ProxyRefuses(_) | Self::ProxyHangs(_) => Part::Proxy,
             Self::IdentityHangs | Self::IdentityFails => Part::Identity,
+            Self::NamesHang | Self::NamesFail => Part::Names,
             Self::Failover(_) => Part::Writes,
         }
     }
@@ -98,6 +107,7 @@ enum Part {
     Region(usize),
     Proxy,
     Identity,
+    Names,
     Writes,
 }
 

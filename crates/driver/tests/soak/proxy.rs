@@ -1,12 +1,14 @@
 //! A proxy for `CONNECT` that can refuse, or accept and say nothing; the tunnels that it has end with that.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use crate::dns::NAME;
 
 /// What the proxy does to who asks for a way through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ pub(crate) struct Proxy {
 impl Proxy {
     pub(crate) async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}", listener.local_addr()?);
+        let url = format!("http://{NAME}:{}", listener.local_addr()?.port());
         let conduct = watch::Sender::new(Conduct::Willing);
         let orders = conduct.clone();
         let mut accepting = JoinSet::new();
@@ -85,12 +87,14 @@ async fn serve(mut client: TcpStream, mut conduct: watch::Receiver<Conduct>) {
     }
 }
 
-/// The address in a request for a way through.
+/// The address in a request for a way through. The proxy knows the name without the name service of the drivers.
 async fn asked_for(client: &mut TcpStream) -> Option<SocketAddr> {
     const MOST: usize = 8 * 1024;
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && head.len() < MOST {
         head.push(client.read_u8().await.ok()?);
     }
-    String::from_utf8(head).ok()?.split(' ').nth(1)?.parse().ok()
+    let head = String::from_utf8(head).ok()?;
+    let (name, port) = head.split(' ').nth(1)?.rsplit_once(':')?;
+    (name == NAME).then_some(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port.parse().ok()?))
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use cosmonaut_emulator::{Delay, Effect, Failover, Outage};
 use cosmonaut_wire::CosmosStatus;
 
+use crate::dns::Names;
 use crate::identity::Service;
 use crate::plan::{Fault, Planned};
 use crate::proxy::Conduct;
@@ -33,12 +34,17 @@ impl Barred {
 
     /// Whether an operation that failed had hardly any time in which a region could be reached.
     pub(crate) fn excuses(&self, began: Instant, ended: Instant) -> bool {
+        let barred = self.during(began, ended);
+        !barred.is_zero() && (ended - began).saturating_sub(barred) < ENOUGH
+    }
+
+    /// For how much of this time no region could be reached.
+    pub(crate) fn during(&self, began: Instant, ended: Instant) -> Duration {
         let barred = |(from, to): &(Instant, Option<Instant>)| {
             let to = to.unwrap_or(ended).min(ended);
             to.saturating_duration_since((*from).max(began))
         };
-        let barred: Duration = self.lock().iter().map(barred).sum();
-        !barred.is_zero() && (ended - began).saturating_sub(barred) < ENOUGH
+        self.lock().iter().map(barred).sum()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(Instant, Option<Instant>)>> {
@@ -99,9 +105,17 @@ async fn begin(world: &World, fault: Fault, barred: &Barred) {
         }
         Fault::IdentityHangs => world.identity.set(Service::Hangs),
         Fault::IdentityFails => world.identity.set(Service::Fails),
+        Fault::NamesHang => without_names(world, Names::Hang),
+        Fault::NamesFail => without_names(world, Names::Fail),
         // A region that cannot catch up, being down, does not become the write region.
         Fault::Failover(region) => drop(control.move_writes(REGIONS[region], Failover::Graceful)),
     }
+}
+
+/// Names are looked up for new connections alone, so the name service is missed only where those are needed.
+fn without_names(world: &World, names: Names) {
+    world.dns.set(names);
+    (0..REGIONS.len()).for_each(|region| world.relay(region).cut());
 }
 
 async fn end(world: &World, fault: Fault, barred: &Barred) {
@@ -122,6 +136,7 @@ async fn end(world: &World, fault: Fault, barred: &Barred) {
         }
         Fault::ProxyRefuses(_) | Fault::ProxyHangs(_) => world.proxy.set(Conduct::Willing),
         Fault::IdentityHangs | Fault::IdentityFails => world.identity.set(Service::Answers),
+        Fault::NamesHang | Fault::NamesFail => world.dns.set(Names::Answer),
         Fault::ConnectionsCut(_) | Fault::ConnectionsSilent(_) | Fault::Failover(_) => {}
     }
     if fault.bars_the_proxy() {

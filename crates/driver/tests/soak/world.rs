@@ -1,4 +1,5 @@
-//! What the driver talks to: three regions of the emulator, a relay in front of each, a proxy, and an identity service.
+//! What the driver talks to: three regions of the emulator, a relay in front of each, a proxy, an identity service
+//! and a name service.
 //!
 //! The emulator listens at 127.0.0.2 and the relays at the same ports of 127.0.0.1. An emulator names its regions by
 //! the host that a client came by, so that a client of one relay is sent to the others.
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use cosmonaut_emulator::{Control, Emulator};
 
+use crate::dns::{Dns, NAME};
 use crate::identity::Identity;
 use crate::proxy::Proxy;
 use crate::relay::{Open, Relay};
@@ -31,6 +33,7 @@ pub(crate) struct World {
     addresses: [SocketAddr; REGIONS.len()],
     pub(crate) proxy: Proxy,
     pub(crate) identity: Arc<Identity>,
+    pub(crate) dns: Arc<Dns>,
 }
 
 impl World {
@@ -53,7 +56,7 @@ impl World {
             if let Ok(relays) = relays.try_into() {
                 let addresses = ports.map(|port| SocketAddr::new(IN_FRONT, port));
                 let (proxy, identity) = (Proxy::start().await.unwrap(), Identity::start());
-                return Self { emulator, relays, addresses, proxy, identity };
+                return Self { emulator, relays, addresses, proxy, identity, dns: Dns::start() };
             }
         }
         panic!("no three ports are free at both {IN_FRONT} and {BEHIND}")
@@ -73,7 +76,7 @@ impl World {
 
     /// The address of the account.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/", self.addresses[KNOWN])
+        format!("http://{NAME}:{}/", self.addresses[KNOWN].port())
     }
 
     /// The connections to each region.

@@ -22,7 +22,7 @@ use super::http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFact
 use super::http1_client::Http1Client;
 use super::http1_pool::Http1Connection;
 use super::http2_client::{Http2Client, Http2Connection};
-use super::hyper_error::failed;
+use super::hyper_error::cut_short;
 use super::negotiate;
 use super::proxy::Tunnels;
 use super::resolver::{Lookups, Resolver, SystemResolver};
@@ -189,7 +189,7 @@ pub(super) async fn whole_response(
     };
     match collected {
         Ok(body) => Ok(Response::from_parts(head, body)),
-        Err(Incomplete::Failed(error)) => Err(failed(server, RequestSentStatus::Sent, error)),
+        Err(Incomplete::Failed(error)) => Err(cut_short(server, error)),
         Err(Incomplete::TooLarge) => Err(TransportError::new(
             TransportErrorKind::TooLarge,
             RequestSentStatus::Sent,

@@ -14,6 +14,7 @@ mod deadlines;
 mod failover;
 mod faults;
 mod gateway;
+mod goodbyes;
 mod harness;
 mod headers;
 mod hedging;

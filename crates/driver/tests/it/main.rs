@@ -38,3 +38,4 @@ mod streams;
 #[cfg(feature = "opentelemetry")]
 mod telemetry;
 mod throttling;
+mod unusable_region;

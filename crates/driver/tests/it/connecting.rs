@@ -330,6 +330,37 @@ async fn an_attempt_says_when_its_parts_were_over() {
     assert_eq!(json["attempts"][0]["timeline"]["firstByte"], 0.0);
 }
 
+/// The runtime in which a connection was being made goes away, and a client in another asks.
+#[test]
+fn an_attempt_to_connect_that_ended_with_its_runtime_is_made_anew() {
+    for protocol in [HttpProtocol::Http2, HttpProtocol::Http1, HttpProtocol::Negotiated] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        // Nobody answers its handshake.
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let (tell, accepted) = std::sync::mpsc::channel();
+        std::thread::spawn(move || listener.incoming().try_for_each(|stream| tell.send(stream)));
+        let mut held = Vec::new();
+        let driver = std::sync::OnceLock::new();
+        for _ in 0..2 {
+            let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            tokio.block_on(async {
+                let driver = driver
+                    .get_or_init(|| driver_at(&StillClock::new(), &url, Trust::default(), protocol))
+                    .clone();
+                let mut reads = JoinSet::new();
+                start_read(&driver, None, &mut reads);
+                let stream = loop {
+                    match accepted.try_recv() {
+                        Ok(stream) => break stream,
+                        Err(_) => tokio::task::yield_now().await,
+                    }
+                };
+                held.push(stream);
+            });
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_number_of_connections_follows_demand_not_processors() {
     let gateway = Gateway::start().await;

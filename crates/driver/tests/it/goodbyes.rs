@@ -105,6 +105,15 @@ async fn a_create_under_way_survives_that_its_gateway_says_goodbye() {
     while *gateway.connections.borrow() == known {
         driver.execute_operation(&read("1", "a"), &options).await.unwrap();
     }
+    // Enough for a new connection in the place of the one that leaves.
+    let mut reads = JoinSet::new();
+    for _ in 0..64 {
+        let driver = driver.clone();
+        reads.spawn(
+            async move { driver.execute_operation(&read("1", "a"), &OperationOptions::default()).await },
+        );
+    }
+    assert!(reads.join_all().await.iter().all(Result::is_ok));
     gateway.may_finish.notify_one();
     let made = writes.join_next().await.unwrap().unwrap();
     assert!(made.is_ok(), "{:?}", made.map(drop));

@@ -36,6 +36,14 @@ impl HttpClientFactory for FaultInjectingHttpClientFactory {
         self.inner.version(server)
     }
 
+    fn is_guess(&self, server: &Authority) -> bool {
+        self.inner.is_guess(server)
+    }
+
+    fn sweep(&self) {
+        self.inner.sweep();
+    }
+
     fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient> {
         Arc::new(FaultInjectingHttpClient {
             inner: self.inner.create(server, version),

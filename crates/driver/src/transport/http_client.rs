@@ -133,6 +133,15 @@ pub trait HttpClientFactory: Send + Sync + 'static {
     /// Which version of HTTP a server speaks. Asked once per server and remembered.
     fn version<'a>(&'a self, server: &'a Authority) -> BoxFuture<'a, Result<HttpVersion, TransportError>>;
 
+    /// Whether the version that a server was last found to speak is a guess, as the server said nothing. Such a server
+    /// is asked again.
+    fn is_guess(&self, _: &Authority) -> bool {
+        false
+    }
+
+    /// Closes what nobody came for. Called now and then.
+    fn sweep(&self) {}
+
     /// A client for a server that speaks this version. Connects when first used.
     fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient>;
 }

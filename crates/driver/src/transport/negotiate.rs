@@ -25,8 +25,11 @@ use crate::race::{Either, race};
 /// Length (3), type (1), flags (1) and stream (4) of a frame; a server's first frame is SETTINGS.
 const FRAME_HEADER: usize = 9;
 const SETTINGS: u8 = 4;
-/// A server that says nothing at all is taken to wait for an HTTP/1.1 request.
+/// A server that says nothing at all is taken to wait for an HTTP/1.1 request. It may also have been busy, so that is
+/// no more than a guess.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How an answer of HTTP/1.1 begins, also one that refuses HTTP/2.
+const HTTP1: &[u8] = b"HTTP/";
 /// A TLS record that reports an error; its version follows.
 const TLS_ALERT: &[u8] = &[21, 3];
 
@@ -74,6 +77,7 @@ async fn clear_text_version(
         return Err(not_sent(server, TransportErrorKind::WrongScheme));
     }
     let is_settings = answer.len() == FRAME_HEADER && answer[3] == SETTINGS && answer[5..] == [0; 4];
+    shared.note_silence(server, !is_settings && !answer.starts_with(HTTP1));
     Ok(if is_settings { HttpVersion::Http2 } else { HttpVersion::Http1 })
 }
 

@@ -115,6 +115,14 @@ impl Http1Pool {
         drop(task);
     }
 
+    /// Takes in that a request was sent at this moment and given up in silence. Connections that have shown no life
+    /// since are closed, so that a dead path costs one request and not one for each of them.
+    pub(super) fn distrust(&self, sent: Moment) {
+        let distrusted: Vec<_> =
+            self.lock().idle.extract_if(.., |connection| connection.idle_since <= sent).collect();
+        drop(distrusted);
+    }
+
     /// Gives back a connection whose request is over.
     pub(super) fn keep(&self, mut connection: Http1Connection) {
         connection.idle_since = self.shared.platform.now();

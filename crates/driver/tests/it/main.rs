@@ -19,6 +19,7 @@ mod harness;
 mod headers;
 mod hedging;
 mod identity;
+mod idle_connections;
 mod line;
 mod merges;
 mod names;

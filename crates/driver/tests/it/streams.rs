@@ -41,6 +41,15 @@ impl Peer {
         config: HttpClientConfig,
     ) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
+        Self::at(platform, &url, version, config)
+    }
+
+    pub(crate) fn at(
+        platform: Arc<dyn Platform>,
+        url: &str,
+        version: HttpVersion,
+        config: HttpClientConfig,
+    ) -> Self {
         let server = Authority::of(&url.parse().unwrap()).unwrap();
         let factory = HyperClientFactory::new(config, platform).unwrap();
         Self { client: factory.create(&server, version), server }

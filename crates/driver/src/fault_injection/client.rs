@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cosmonaut_policy::Moment;
 use cosmonaut_wire::{CosmosStatus, headers};
 use http::{HeaderValue, Request, Response, header};
 use tokio::sync::watch;
@@ -78,6 +79,10 @@ impl HttpClient for FaultInjectingHttpClient {
 
     fn warm_up(&self) -> BoxFuture<'_, Result<(), TransportError>> {
         self.inner.warm_up()
+    }
+
+    fn last_heard(&self) -> Option<Moment> {
+        self.inner.last_heard()
     }
 
     fn close(&self) {

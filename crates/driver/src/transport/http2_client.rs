@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use cosmonaut_policy::Moment;
 use http::{Request, Response};
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
@@ -18,7 +19,7 @@ use super::http_client::{BoxFuture, HttpClient, SendProgress};
 use super::hyper_client::{Shared, whole_response};
 use super::hyper_error::{failed, not_answered, not_sent};
 use super::negotiate::Tapped;
-use super::timeline::ConnectMarks;
+use super::timeline::{ConnectMarks, Mark};
 use super::tls::Offer;
 use crate::platform::{Platform, Task};
 
@@ -48,6 +49,8 @@ pub(super) struct Http2Connection {
     _pump: Arc<OnceLock<Task>>,
     /// Held by what moves the bytes, until it has moved the last.
     pumping: Weak<()>,
+    /// When anything last came over it.
+    heard: Arc<Mark>,
 }
 
 impl Http2Connection {
@@ -131,6 +134,8 @@ pub(super) async fn handshake(
     let pump = Arc::new(OnceLock::new());
     let executor = Executor::new(Arc::clone(&shared.platform), Arc::downgrade(&pump));
     let pumping = executor.pumping();
+    let heard = Arc::<Mark>::default();
+    let stream = stream.noting(&heard, &shared.platform);
     let head = u32::try_from(shared.config.max_response_head).unwrap_or(u32::MAX);
     let (sender, connection) = http2::Builder::new(executor)
         .timer(shared.timer.clone())
@@ -146,7 +151,7 @@ pub(super) async fn handshake(
         // How a connection ended is told to each request that was on it.
         let _ = connection.await;
     }));
-    Ok(Arc::new(Http2Connection { sender, _dispatch: dispatch, _pump: pump, pumping }))
+    Ok(Arc::new(Http2Connection { sender, _dispatch: dispatch, _pump: pump, pumping, heard }))
 }
 
 impl HttpClient for Http2Client {
@@ -174,6 +179,10 @@ impl HttpClient for Http2Client {
                 None => self.connect(None).await.map(drop),
             }
         })
+    }
+
+    fn last_heard(&self) -> Option<Moment> {
+        self.live.load().as_ref().and_then(|live| live.heard.get())
     }
 
     fn close(&self) {

@@ -124,6 +124,11 @@ pub trait HttpClient: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// When anything last came over the connection, if there is one and that is known.
+    fn last_heard(&self) -> Option<Moment> {
+        None
+    }
+
     /// Closes the connection. What is under way on it fails.
     fn close(&self) {}
 }

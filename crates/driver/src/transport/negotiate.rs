@@ -17,9 +17,10 @@ use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
 use super::hyper_client::{Negotiated, Shared};
 use super::hyper_error::not_sent;
-use super::timeline::ConnectMarks;
+use super::timeline::{ConnectMarks, Mark};
 use super::tls::Offer;
 use super::{http1_client, http2_client};
+use crate::platform::Platform;
 use crate::race::{Either, race};
 
 /// Length (3), type (1), flags (1) and stream (4) of a frame; a server's first frame is SETTINGS.
@@ -85,6 +86,13 @@ async fn clear_text_version(
 pub(super) struct Tapped {
     stream: Stream,
     tap: Option<Tap>,
+    note: Option<Note>,
+}
+
+/// Where it is noted when something came.
+struct Note {
+    heard: Arc<Mark>,
+    platform: Arc<dyn Platform>,
 }
 
 struct Tap {
@@ -95,13 +103,20 @@ struct Tap {
 impl Tapped {
     /// A stream that nobody watches.
     pub(super) fn plain(stream: Stream) -> Self {
-        Self { stream, tap: None }
+        Self { stream, tap: None, note: None }
+    }
+
+    /// The same stream, which notes when something came.
+    pub(super) fn noting(mut self, heard: &Arc<Mark>, platform: &Arc<dyn Platform>) -> Self {
+        self.note = Some(Note { heard: Arc::clone(heard), platform: Arc::clone(platform) });
+        self
     }
 
     /// A stream, and its first bytes: so many as a frame's header has, or fewer if the stream ends before.
     fn watched(stream: Stream) -> (Self, oneshot::Receiver<Vec<u8>>) {
         let (tell, first_bytes) = oneshot::channel();
-        (Self { stream, tap: Some(Tap { seen: Vec::with_capacity(FRAME_HEADER), tell }) }, first_bytes)
+        let tap = Tap { seen: Vec::with_capacity(FRAME_HEADER), tell };
+        (Self { stream, tap: Some(tap), note: None }, first_bytes)
     }
 
     fn show(&mut self, bytes: &[u8], has_ended: bool) {
@@ -133,6 +148,9 @@ impl AsyncRead for Tapped {
         let this = self.get_mut();
         let before = buffer.filled().len();
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
+        if let (Some(note), Poll::Ready(Ok(()))) = (&this.note, &read) {
+            note.heard.set(note.platform.now());
+        }
         if this.tap.is_some() {
             match &read {
                 Poll::Ready(Ok(())) => {

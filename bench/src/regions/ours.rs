@@ -6,7 +6,9 @@ use std::time::Duration;
 use cosmonaut::options::{CosmosClientOptions, PartitionFailoverOptions, RegionOptions, RetryOptions};
 use cosmonaut::{ContainerClient, CosmosClient, Credential, DiagnosticsContext, Error, RawItem};
 use cosmonaut_driver::transport::BoxFuture;
-use cosmonaut_driver::{AccessToken, AttemptDiagnostics, AttemptOutcome, NextStep, TokenProvider};
+use cosmonaut_driver::{
+    AccessToken, AttemptDiagnostics, AttemptOutcome, NextStep, TokenProvider, TokenRequest,
+};
 use cosmonaut_wire::EMULATOR_KEY;
 
 use super::account::{CONTAINER, DATABASE, item};
@@ -64,7 +66,7 @@ impl Client for Ours {
 struct Tokens(Arc<Identity>);
 
 impl TokenProvider for Tokens {
-    fn token<'a>(&'a self, _: &'a str) -> BoxFuture<'a, TokenResult> {
+    fn token<'a>(&'a self, _: TokenRequest<'a>) -> BoxFuture<'a, TokenResult> {
         Box::pin(async { Ok(AccessToken { secret: "bench".to_owned(), expires_on: self.0.token().await }) })
     }
 }
@@ -90,5 +92,5 @@ fn attempt(attempt: &AttemptDiagnostics) -> Attempt<'_> {
         AttemptOutcome::DeadlineExceeded | AttemptOutcome::Cancelled => (false, true),
     };
     let region = attempt.endpoint.region().map(|region| region.as_str());
-    Attempt { region, charge: attempt.request_charge, answered, given_up }
+    Attempt { region, charge: attempt.request_charge.unwrap_or_default(), answered, given_up }
 }

@@ -91,7 +91,7 @@ impl CosmosEndpoint {
     }
 
     fn new(region: Option<RegionName>, kind: EndpointKind, url: &str) -> Result<Self, EndpointError> {
-        let error = || EndpointError { url: url.to_owned(), problem: Problem::Malformed };
+        let error = || EndpointError::new(url, Problem::Malformed);
         let uri: Uri = url.trim().parse().map_err(|_| error())?;
         let is_base = matches!(uri.path(), "" | "/") && uri.query().is_none();
         let (Some(scheme), Some(authority), true) = (uri.scheme(), uri.authority(), is_base) else {
@@ -167,7 +167,7 @@ impl CosmosEndpoint {
             (false, false) => Problem::ClearText,
             (false, true) => return Ok(()),
         };
-        Err(EndpointError { url: self.to_string(), problem })
+        Err(EndpointError::new(&self.to_string(), problem))
     }
 
     /// What makes it this endpoint.
@@ -262,8 +262,17 @@ fn is_local_address(address: IpAddr) -> bool {
 /// An address that is no Cosmos DB endpoint, or one that may not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointError {
-    url: String,
+    /// Without what stands before an `@`.
+    shown: String,
     problem: Problem,
+}
+
+impl EndpointError {
+    fn new(url: &str, problem: Problem) -> Self {
+        // A password in the address must not reach a log, by whichever way the error is shown.
+        let shown = url.rsplit_once('@').map_or(url, |(_, rest)| rest);
+        Self { shown: shown.to_owned(), problem }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,9 +284,8 @@ enum Problem {
 
 impl fmt::Display for EndpointError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A password in the address must not reach a log.
-        let shown = self.url.rsplit_once('@').map_or(self.url.as_str(), |(_, rest)| rest);
-        match self.problem {
+        let Self { shown, problem } = self;
+        match problem {
             Problem::Malformed => write!(
                 f,
                 "{shown:?} is not an endpoint: it takes http or https, a host and perhaps a port, and nothing else (try \
@@ -359,8 +367,10 @@ mod tests {
         ] {
             assert!(CosmosEndpoint::global(url).is_err(), "{url:?}");
         }
-        let error = CosmosEndpoint::global("https://user:secret@a.example").unwrap_err().to_string();
-        assert!(error.contains("a.example") && !error.contains("secret"), "{error}");
+        let error = CosmosEndpoint::global("https://user:secret@a.example").unwrap_err();
+        for shown in [error.to_string(), format!("{error:?}")] {
+            assert!(shown.contains("a.example") && !shown.contains("secret"), "{shown}");
+        }
     }
 
     #[test]

@@ -218,7 +218,8 @@ impl Evaluation<'_> {
         let Attempt { operation, routing, retry_state, location, limits, .. } = self.attempt;
         let others = endpoint_count(operation, retry_state, location) - 1;
         // A write that nobody takes waits for the account to move its writes, which takes minutes.
-        let is_unsent_write = !operation.is_read_only() && cause.is_unsent() && others == 0;
+        let has_regions = location.account.preferred_read_endpoints().len() > 1;
+        let is_unsent_write = !operation.is_read_only() && cause.is_unsent() && others == 0 && has_regions;
         let is_patient = cause.is_refusal() || is_unsent_write;
         let homeless_since = retry_state.homeless_since.unwrap_or(self.now);
         let (retries, may_retry) = match is_patient {

@@ -117,8 +117,8 @@ pub use throttle::{
     retry_after,
 };
 pub use token::{
-    TOKEN_CLOCK_ALLOWANCE, TOKEN_FETCH_LIMIT, TokenFailure, TokenFetch, TokenLife, TokenState, TokenUse,
-    next_token_fetch, token_use,
+    TOKEN_CLOCK_ALLOWANCE, TOKEN_FETCH_LIMIT, TOKEN_FETCH_STEP, TOKEN_FETCHES_ABREAST, TokenFailure,
+    TokenFetch, TokenLife, TokenState, TokenUse, next_token_fetch, token_use,
 };
 pub use transport_request::{AttemptSettings, ExecutionContext, TransportRequest, build_transport_request};
 pub use transport_result::{RequestSentStatus, SharedError, TransportOutcome, TransportResult};

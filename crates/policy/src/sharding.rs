@@ -106,6 +106,8 @@ pub struct ShardStats {
     pub unanswered_since: Option<Moment>,
     /// When it last answered.
     pub last_success: Option<Moment>,
+    /// When anything last came over it, also the answer to a PING; `None` if nothing did, or if that is not known.
+    pub last_heard: Option<Moment>,
     /// When it last got a request.
     pub last_request: Option<Moment>,
     /// When it was opened.

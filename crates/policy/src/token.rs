@@ -5,9 +5,11 @@
 //!
 //! | token | last fetch | a request | the keeper of the token |
 //! | --- | --- | --- | --- |
+//! | fetched just now, whatever its life | | uses it | sleeps for a while |
 //! | good, first half of its life | | uses it | sleeps until the half is over |
 //! | good, second half | | uses it | fetches, with growing waits after failures |
 //! | none that is good | none, or its wait is over | waits | fetches if a request waits |
+//! | none that is good | under way for longer than a step | waits | fetches beside it if a request waits |
 //! | none that is good | failed, worth a second try | waits | waits, then fetches if a request waits |
 //! | none that is good | failed for now | fails with that failure | sleeps until a request waits |
 
@@ -18,6 +20,13 @@ use crate::backoff::backoff;
 
 /// A fetch that takes longer is given up, and the identity service is asked anew.
 pub const TOKEN_FETCH_LIMIT: Duration = Duration::from_secs(65);
+/// While a request waits, a fetch that has not ended after this time has another put beside it: an answer may be lost.
+pub const TOKEN_FETCH_STEP: Duration = Duration::from_secs(3);
+/// So many fetches are made beside each other at most.
+pub const TOKEN_FETCHES_ABREAST: usize = 3;
+/// A token is used for this long after it was fetched, and no other is fetched, even if it has expired by this
+/// machine's clocks: they may be ahead, and a newer one would look no better. The service decides.
+const LEAST_FETCH_INTERVAL: Duration = Duration::from_secs(5);
 /// A token is not used for the last part of its life: the service's clock may be ahead of this machine's.
 pub const TOKEN_CLOCK_ALLOWANCE: Duration = Duration::from_secs(10);
 /// A new token is asked for at least this long before the old one expires, if it lives long enough.
@@ -39,6 +48,7 @@ const LONGEST_WAIT_AFTER_REFUSAL: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenLife {
     fetched: Moment,
+    fetched_on: Duration,
     length: Duration,
     expires_on: Duration,
 }
@@ -46,12 +56,14 @@ pub struct TokenLife {
 impl TokenLife {
     /// The life of a token that was fetched just now. Times of day count from the start of 1970.
     pub fn new(expires_on: Duration, time_of_day: Duration, now: Moment) -> Self {
-        Self { fetched: now, length: expires_on.saturating_sub(time_of_day), expires_on }
+        let length = expires_on.saturating_sub(time_of_day);
+        Self { fetched: now, fetched_on: time_of_day, length, expires_on }
     }
 
     /// Whether requests may use the token.
     pub fn is_good(self, time_of_day: Duration, now: Moment) -> bool {
         self.left(time_of_day, now) > TOKEN_CLOCK_ALLOWANCE
+            || !self.until_replaceable(time_of_day, now).is_zero()
     }
 
     /// How long until a new token is asked for; zero once that is due.
@@ -59,7 +71,14 @@ impl TokenLife {
         let half = self.length / 2;
         // A token with a very short life must not be replaced all the time.
         let ahead = half.max(LEAST_TIME_AHEAD).min(self.length / 4 * 3);
-        self.left(time_of_day, now).saturating_sub(ahead)
+        let until_due = self.left(time_of_day, now).saturating_sub(ahead);
+        until_due.max(self.until_replaceable(time_of_day, now))
+    }
+
+    /// How long the token counts as fetched just now, by both clocks.
+    fn until_replaceable(self, time_of_day: Duration, now: Moment) -> Duration {
+        let age = now.since(self.fetched).max(time_of_day.saturating_sub(self.fetched_on));
+        LEAST_FETCH_INTERVAL.saturating_sub(age)
     }
 
     fn left(self, time_of_day: Duration, now: Moment) -> Duration {
@@ -190,7 +209,9 @@ mod tests {
             ("the time of day was set back", 3600, -3600, 3589, true),
             ("set back, and the driver knows better", 3600, -3600, 3590, false),
             ("the machine slept", 3600, 3000, 600, false),
-            ("expired when it came", 0, 0, 0, false),
+            ("expired when it came", 0, 0, 4, true),
+            ("expired when it came, and that is a while ago", 0, 0, 5, false),
+            ("expired when it came, and the machine slept", 0, 5, 1, false),
         ] {
             let token = living(life).unwrap();
             let time_of_day = (NOON + s(second)).as_secs().checked_add_signed(set).unwrap();
@@ -208,7 +229,8 @@ mod tests {
             ("two minutes", 120, 0, 60),
             ("a minute and a half: a minute ahead", 90, 0, 30),
             ("a minute: not at once", 60, 0, 15),
-            ("no life at all", 0, 0, 0),
+            ("no life at all", 0, 0, 5),
+            ("no life at all, and that is a while ago", 0, 5, 0),
         ] {
             let token = living(life).unwrap();
             assert_eq!(token.until_refresh(NOON + s(second), at(second)), s(expected), "{case}");
@@ -246,6 +268,8 @@ mod tests {
             ("due", living(3600), None, false, 1800, Now),
             ("due, and it has just failed", living(3600), failed(1, true, 1800), false, 1801, In(s(4))),
             ("due, and the wait is over", living(3600), failed(1, true, 1800), false, 1805, Now),
+            ("expired when it came", living(0), None, true, 1, In(s(4))),
+            ("expired when it came a while ago", living(0), None, true, 5, Now),
             ("expired, and nobody waits", living(3600), failed(1, true, 3600), false, 3700, WhenAwaited),
             ("expired, and a request waits", living(3600), None, true, 3700, Now),
             ("failed, and a request waits", None, failed(2, false, 5), true, 5, In(s(1))),

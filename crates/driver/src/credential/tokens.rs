@@ -3,6 +3,7 @@
 //! One task looks after it. A fetch belongs to that task, so a request that gives up does not end it, and the next
 //! request finds what it brings. When to fetch, wait or fail is decided in `cosmonaut_policy`.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +12,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use cosmonaut_policy::{
-    Deadline, SharedError, TOKEN_FETCH_LIMIT, TokenFailure, TokenFetch, TokenLife, TokenState, TokenUse,
-    next_token_fetch, token_use,
+    Deadline, SharedError, TOKEN_FETCH_LIMIT, TOKEN_FETCH_STEP, TOKEN_FETCHES_ABREAST, TokenFailure,
+    TokenFetch, TokenLife, TokenState, TokenUse, next_token_fetch, token_use,
 };
 use cosmonaut_wire::Authorization;
 use http::HeaderValue;
@@ -20,7 +21,7 @@ use tokio::sync::{Notify, watch};
 
 use super::{AccessToken, CredentialError, CredentialErrorKind, TokenProvider, TokenRequest};
 use crate::platform::{Platform, Task, chance};
-use crate::race::{Either, race};
+use crate::race::{Either, first_success, race};
 use crate::transport::BoxFuture;
 
 /// The scope of accounts that Entra does not know by their own name.
@@ -83,6 +84,17 @@ struct Book {
     is_awaited: bool,
     /// How many tokens there have been.
     fetched: u64,
+}
+
+impl Book {
+    /// Whether a token that was asked for with these claims is not enough any more.
+    fn wants_more_than(&self, claims: Option<&Arc<str>>) -> bool {
+        match (&self.claims, claims) {
+            (Some(wanted), Some(asked)) => !Arc::ptr_eq(wanted, asked),
+            (Some(_), None) => true,
+            (None, _) => false,
+        }
+    }
 }
 
 impl TokenKeeper {
@@ -256,22 +268,17 @@ impl Tokens {
             let book = self.book();
             (Arc::clone(&book.scope), book.claims.clone())
         };
-        let mut result = self.ask(&scope, claims.as_deref()).await;
+        let mut result = self.ask(&scope, claims.as_ref()).await;
         let is_unknown = result.as_ref().is_err_and(CredentialError::names_unknown_resource);
         if is_unknown && self.may_fall_back && *scope != *FALLBACK_SCOPE {
             let fallback = Arc::from(FALLBACK_SCOPE);
             self.book().scope = Arc::clone(&fallback);
-            result = self.ask(&fallback, claims.as_deref()).await;
+            result = self.ask(&fallback, claims.as_ref()).await;
         }
         let mut book = self.book();
-        let is_outdated = match (&book.claims, &claims) {
-            (Some(wanted), Some(asked)) => !Arc::ptr_eq(wanted, asked),
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
         match result {
             // The service has asked for more meanwhile, and would refuse this one.
-            Ok(_) if is_outdated => {}
+            Ok(_) if book.wants_more_than(claims.as_ref()) => {}
             Ok((header, expires_on)) => {
                 let (time_of_day, now) = (self.platform.time_of_day(), self.platform.now());
                 book.fetched += 1;
@@ -287,7 +294,35 @@ impl Tokens {
         }
     }
 
+    /// Asks the provider, and while a request waits in vain asks it again beside that. The first answer counts.
     async fn ask(
+        &self,
+        scope: &Arc<str>,
+        claims: Option<&Arc<str>>,
+    ) -> Result<(HeaderValue, Duration), CredentialError> {
+        let asked = (0..TOKEN_FETCHES_ABREAST).map(|_| async {
+            // A failure is an answer too: when to ask after that is decided elsewhere.
+            Ok::<_, Infallible>(self.ask_once(scope, claims.map(|claims| &**claims)).await)
+        });
+        match first_success(asked, || self.waits_in_vain(claims)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(CredentialError::new(CredentialErrorKind::Failed, scope)),
+        }
+    }
+
+    /// Ends when a step is over and a request waits for a token with these claims.
+    async fn waits_in_vain(&self, claims: Option<&Arc<str>>) {
+        loop {
+            self.platform.sleep(TOKEN_FETCH_STEP).await;
+            let book = self.book();
+            let is_needed = book.is_awaited && self.token_use(&book) != TokenUse::Use;
+            if is_needed && !book.wants_more_than(claims) {
+                return;
+            }
+        }
+    }
+
+    async fn ask_once(
         &self,
         scope: &Arc<str>,
         claims: Option<&str>,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cosmonaut_policy::Moment;
 use cosmonaut_wire::{CosmosStatus, headers};
 use http::{HeaderValue, Request, Response, header};
 use tokio::sync::watch;
@@ -34,6 +35,14 @@ impl FaultInjectingHttpClientFactory {
 impl HttpClientFactory for FaultInjectingHttpClientFactory {
     fn version<'a>(&'a self, server: &'a Authority) -> BoxFuture<'a, Result<HttpVersion, TransportError>> {
         self.inner.version(server)
+    }
+
+    fn is_guess(&self, server: &Authority) -> bool {
+        self.inner.is_guess(server)
+    }
+
+    fn sweep(&self) {
+        self.inner.sweep();
     }
 
     fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient> {
@@ -70,6 +79,10 @@ impl HttpClient for FaultInjectingHttpClient {
 
     fn warm_up(&self) -> BoxFuture<'_, Result<(), TransportError>> {
         self.inner.warm_up()
+    }
+
+    fn last_heard(&self) -> Option<Moment> {
+        self.inner.last_heard()
     }
 
     fn close(&self) {

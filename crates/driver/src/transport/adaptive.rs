@@ -22,8 +22,8 @@ use super::connector::HttpVersion;
 use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
 use super::flight::{Flight, Maker};
-use super::http_client::{BoxFuture, HttpClient, HttpClientFactory, SendProgress};
-use super::sharded_transport::ShardedHttpTransport;
+use super::http_client::{BoxFuture, HttpClientFactory, SendProgress};
+use super::strategy::{Strategy, StrategyMaker};
 use super::time_limit::TimeLimit;
 use super::timeline::{ConnectMarks, Timeline};
 use crate::platform::Platform;
@@ -77,12 +77,6 @@ struct EndpointTransport {
     is_used: AtomicBool,
     /// When a sweep last found that it was used, in nanoseconds since the start.
     last_used: AtomicU64,
-}
-
-#[expect(clippy::large_enum_variant, reason = "there is one per endpoint, on the heap")]
-enum Strategy {
-    Sharded(ShardedHttpTransport),
-    Plain(Arc<dyn HttpClient>),
 }
 
 impl AdaptiveTransport {
@@ -143,8 +137,9 @@ impl AdaptiveTransport {
                 let (result, ended) = sharded.send(&lease, request, &progress, &limit).await;
                 (result, SentOver { version: Some(HttpVersion::Http2), shard }, ended)
             }
-            Strategy::Plain(client) => {
-                let (result, ended) = limit.apply(client.send(attempt.request, &progress), &progress).await;
+            Strategy::Plain(plain) => {
+                let sending = plain.client.send(attempt.request, &progress);
+                let (result, ended) = limit.apply(sending, &progress).await;
                 (result, SentOver { version: Some(HttpVersion::Http1), shard: None }, ended)
             }
         };
@@ -201,9 +196,10 @@ impl AdaptiveTransport {
             if endpoint.is_unused(&self.sharding, now) {
                 unused.push(name.clone());
             } else if let Some(strategy) = endpoint.strategy.load_full() {
-                self.sweep_endpoint(&strategy, cpu, now);
+                self.sweep_endpoint(endpoint, &strategy, cpu, now);
             }
         }
+        self.factory.sweep();
         if !unused.is_empty() {
             self.endpoints.rcu(|known| {
                 let mut next = HashMap::clone(known);
@@ -213,9 +209,16 @@ impl AdaptiveTransport {
         }
     }
 
-    fn sweep_endpoint(&self, strategy: &Arc<Strategy>, cpu: Option<f64>, now: Moment) {
+    fn sweep_endpoint(
+        &self,
+        endpoint: &Arc<EndpointTransport>,
+        strategy: &Arc<Strategy>,
+        cpu: Option<f64>,
+        now: Moment,
+    ) {
         let swept = match &**strategy {
             Strategy::Sharded(sharded) => sharded.sweep(cpu, now),
+            Strategy::Plain(plain) if plain.is_to_be_asked() => return self.ask_again(endpoint, strategy),
             Strategy::Plain(_) => return,
         };
         for shard in swept.opened {
@@ -234,6 +237,24 @@ impl AdaptiveTransport {
                 }
             });
         }
+    }
+
+    /// Asks an endpoint for its version that said nothing when it was asked. No request waits for that.
+    fn ask_again(&self, endpoint: &Arc<EndpointTransport>, strategy: &Arc<Strategy>) {
+        let (endpoint, strategy) = (Arc::clone(endpoint), Arc::clone(strategy));
+        let maker = self.maker(&endpoint);
+        self.tasks.spawn("version of HTTP", async move {
+            // One that cannot be reached now is asked another time.
+            if let Some(certain) = maker.ask().await.ok().filter(|asked| asked.is_certain()) {
+                endpoint.change(&strategy, Some(certain));
+            }
+        });
+    }
+
+    fn maker(&self, endpoint: &EndpointTransport) -> StrategyMaker {
+        let Self { factory, platform, sharding, .. } = self;
+        let (factory, platform) = (Arc::clone(factory), Arc::clone(platform));
+        StrategyMaker { factory, platform, sharding: sharding.clone(), server: endpoint.server.clone() }
     }
 
     /// The shards of an endpoint; none if it does not speak HTTP/2 or has not been asked.
@@ -278,18 +299,7 @@ impl Maker for Asking<'_> {
     }
 
     fn make(&self, _: Arc<ConnectMarks>) -> BoxFuture<'static, Result<Arc<Strategy>, TransportError>> {
-        let AdaptiveTransport { factory, platform, sharding, .. } = self.transport;
-        let (factory, platform) = (Arc::clone(factory), Arc::clone(platform));
-        let (sharding, server) = (sharding.clone(), self.endpoint.server.clone());
-        Box::pin(async move {
-            Ok(Arc::new(match factory.version(&server).await? {
-                HttpVersion::Http1 => Strategy::Plain(factory.create(&server, HttpVersion::Http1)),
-                HttpVersion::Http2 => {
-                    let now = platform.now();
-                    Strategy::Sharded(ShardedHttpTransport::new(server, factory, sharding, now))
-                }
-            }))
-        })
+        Box::pin(self.transport.maker(self.endpoint).ask())
     }
 
     fn interrupted(&self) -> TransportError {
@@ -316,15 +326,20 @@ impl EndpointTransport {
         endpoint_is_unused(last_used, is_held || self.asking.is_under_way(), config, now)
     }
 
+    /// Puts another strategy in the place of this one, unless that has happened meanwhile.
+    fn change(&self, strategy: &Arc<Strategy>, to: Option<Arc<Strategy>>) {
+        let current = self.strategy.load();
+        if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, strategy)) {
+            self.strategy.compare_and_swap(&current, to);
+        }
+    }
+
     /// Forgets what the endpoint speaks if it spoke otherwise. Requests under way keep what they were sent
     /// over.
     fn learn_from(&self, error: &TransportError, strategy: &Arc<Strategy>) {
         match error.kind() {
             TransportErrorKind::OtherVersion | TransportErrorKind::Protocol => {
-                let current = self.strategy.load();
-                if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, strategy)) {
-                    self.strategy.compare_and_swap(&current, None);
-                }
+                self.change(strategy, None);
             }
             TransportErrorKind::Unresolved
             | TransportErrorKind::Unreachable

@@ -14,9 +14,10 @@ pub enum TransportErrorKind {
     Unreachable,
     /// The connection took too long. Retried in another region.
     ConnectTimeout,
-    /// The certificate cannot be trusted. Never retried.
+    /// The certificate cannot be trusted. Retried in another region, whose certificate may be good.
     Certificate,
-    /// The peer does not speak TLS, or only speaks TLS. Never retried.
+    /// The peer does not speak TLS, or only speaks TLS. Retried in another region, as this one's may be a machine in
+    /// between that has no server behind it.
     WrongScheme,
     /// The proxy does not lead to the server: it refused, failed, or does not speak HTTP. Retried in another region,
     /// as the proxy may lead there.
@@ -42,12 +43,14 @@ impl TransportErrorKind {
             Self::Unresolved
             | Self::Unreachable
             | Self::ConnectTimeout
+            | Self::Certificate
+            | Self::WrongScheme
             | Self::Proxy
             | Self::Disconnected
             | Self::OtherVersion
             | Self::Protocol
             | Self::Timeout => true,
-            Self::Certificate | Self::WrongScheme | Self::ProxyAuthentication | Self::TooLarge => false,
+            Self::ProxyAuthentication | Self::TooLarge => false,
         }
     }
 
@@ -97,7 +100,10 @@ impl TransportErrorKind {
                 "has a certificate that cannot be trusted",
                 "add its issuer to the trusted roots, or renew the certificate",
             ),
-            Self::WrongScheme => ("answered in the other scheme", "swap http:// and https://"),
+            Self::WrongScheme => (
+                "answered in the other scheme",
+                "swap http:// and https://, or check what is between if only one region does so",
+            ),
             Self::Proxy => (
                 "cannot be reached through the proxy",
                 "check the proxy's address and rules; other regions are tried",

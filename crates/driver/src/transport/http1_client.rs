@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use cosmonaut_policy::Moment;
 use http::{HeaderValue, Method, Request, Response, Uri, header};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -85,8 +86,11 @@ impl HttpClient for Http1Client {
                 return Err(failed(&self.server, RequestSentStatus::NotSent, error));
             }
             let request = in_origin_form(request, &self.server)?;
-            progress.hand_over_at(self.shared.platform.now());
+            let sent = self.shared.platform.now();
+            progress.hand_over_at(sent);
+            let mut silence = Silence { pool: &self.pool, sent, is_over: false };
             let answer = connection.sender.try_send_request(request.map(Whole::new)).await;
+            silence.is_over = true;
             let response = answer.map_err(|error| not_answered(&self.server, error))?;
             let response =
                 whole_response(&self.shared, &self.server, response, TAKEN_IN_UNREAD, progress).await?;
@@ -105,6 +109,21 @@ impl HttpClient for Http1Client {
 
     fn close(&self) {
         self.pool.clear();
+    }
+}
+
+/// A request without an answer. Its caller may go away without a word, as when its time is up.
+struct Silence<'a> {
+    pool: &'a Http1Pool,
+    sent: Moment,
+    is_over: bool,
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.pool.distrust(self.sent);
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! first goes to whoever has waited longest; a connection that nobody waits for is kept.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use cosmonaut_policy::Moment;
 use hyper::client::conn::http1;
@@ -44,7 +44,8 @@ pub(super) struct Http1Pool {
 struct State {
     idle: Vec<Http1Connection>,
     waiting: VecDeque<oneshot::Sender<Delivery>>,
-    attempts: Vec<(u64, Task)>,
+    /// Without a task while that is being started.
+    attempts: Vec<(u64, Option<Task>)>,
     next_attempt: u64,
 }
 
@@ -82,32 +83,44 @@ impl Http1Pool {
         state.waiting.retain(|waiting| !waiting.is_closed());
         state.waiting.push_back(tell);
         // An attempt whose caller has gone away serves this one.
-        if state.attempts.len() < state.waiting.len() {
-            self.start_attempt(&mut state);
+        let attempt = (state.attempts.len() < state.waiting.len()).then(|| {
+            state.next_attempt += 1;
+            let id = state.next_attempt;
+            state.attempts.push((id, None));
+            id
+        });
+        drop(state);
+        if let Some(id) = attempt {
+            self.start_attempt(id);
         }
         Err(Waiter { pool: Arc::clone(self), delivered })
     }
 
-    fn start_attempt(self: &Arc<Self>, state: &mut State) {
-        let id = state.next_attempt;
-        state.next_attempt += 1;
-        let (pool, server, shared) = (Arc::downgrade(self), self.server.clone(), Arc::clone(&self.shared));
+    /// Outside of the lock: a runtime that has ended drops the task, and so ends the attempt, in here.
+    fn start_attempt(self: &Arc<Self>, id: u64) {
+        let attempt = Attempt { pool: Arc::downgrade(self), id };
+        let (server, shared) = (self.server.clone(), Arc::clone(&self.shared));
         let task = self.shared.platform.spawn(Box::pin(async move {
             let marks = Arc::<ConnectMarks>::default();
             let result = connect(&shared, &server, &marks).await;
-            let Some(pool) = pool.upgrade() else { return };
-            let ended = {
-                let mut state = pool.lock();
-                let place = state.attempts.iter().position(|(known, _)| *known == id);
-                place.map(|place| state.attempts.swap_remove(place))
-            };
-            // A pool that was cleared wants no connection from before.
-            if let Some((_, task)) = ended {
-                task.detach();
-                pool.deliver(Delivery { result, marks: Some(marks) });
-            }
+            attempt.end(Delivery { result, marks: Some(marks) });
         }));
-        state.attempts.push((id, task));
+        let mut state = self.lock();
+        if let Some((_, place)) = state.attempts.iter_mut().find(|(known, _)| *known == id) {
+            *place = Some(task);
+            return;
+        }
+        drop(state);
+        // It has ended, or the pool was cleared.
+        drop(task);
+    }
+
+    /// Takes in that a request was sent at this moment and given up in silence. Connections that have shown no life
+    /// since are closed, so that a dead path costs one request and not one for each of them.
+    pub(super) fn distrust(&self, sent: Moment) {
+        let distrusted: Vec<_> =
+            self.lock().idle.extract_if(.., |connection| connection.idle_since <= sent).collect();
+        drop(distrusted);
     }
 
     /// Gives back a connection whose request is over.
@@ -140,6 +153,36 @@ impl Http1Pool {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An attempt to connect. One that is dropped before its end, as with its runtime, fails; others are made after it.
+struct Attempt {
+    pool: Weak<Http1Pool>,
+    id: u64,
+}
+
+impl Attempt {
+    /// Passes on what came of it. A pool that was cleared wants no connection from before.
+    fn end(&self, delivery: Delivery) {
+        let Some(pool) = self.pool.upgrade() else { return };
+        let ended = {
+            let mut state = pool.lock();
+            let place = state.attempts.iter().position(|(known, _)| *known == self.id);
+            place.map(|place| state.attempts.swap_remove(place))
+        };
+        if let Some((_, task)) = ended {
+            task.into_iter().for_each(Task::detach);
+            pool.deliver(delivery);
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let Some(pool) = self.pool.upgrade() else { return };
+        let result = Err(not_sent(&pool.server, TransportErrorKind::Unreachable));
+        self.end(Delivery { result, marks: None });
     }
 }
 

@@ -1,10 +1,11 @@
 //! [`HttpClient`] that is one HTTP/2 connection, made when first used and again after it has closed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use cosmonaut_policy::Moment;
 use http::{Request, Response};
 use hyper::client::conn::http2;
 use hyper_util::rt::TokioIo;
@@ -18,7 +19,7 @@ use super::http_client::{BoxFuture, HttpClient, SendProgress};
 use super::hyper_client::{Shared, whole_response};
 use super::hyper_error::{failed, not_answered, not_sent};
 use super::negotiate::Tapped;
-use super::timeline::ConnectMarks;
+use super::timeline::{ConnectMarks, Mark};
 use super::tls::Offer;
 use crate::platform::{Platform, Task};
 
@@ -33,6 +34,9 @@ pub(super) struct Http2Client {
     server: Authority,
     shared: Arc<Shared>,
     live: ArcSwapOption<Http2Connection>,
+    /// Connections that the server has said goodbye on: they take no request, and those under way are still
+    /// answered.
+    leaving: Mutex<Vec<Arc<Http2Connection>>>,
     connecting: Flight<Arc<Http2Connection>, TransportError>,
 }
 
@@ -43,17 +47,27 @@ pub(super) struct Http2Connection {
     _dispatch: Task,
     /// Moves the bytes. Stopping it fails what is under way.
     _pump: Arc<OnceLock<Task>>,
+    /// Held by what moves the bytes, until it has moved the last.
+    pumping: Weak<()>,
+    /// When anything last came over it.
+    heard: Arc<Mark>,
 }
 
 impl Http2Connection {
     pub(super) fn is_open(&self) -> bool {
         !self.sender.is_closed()
     }
+
+    /// Whether nothing is under way on it, nor can be any more.
+    fn is_over(&self) -> bool {
+        self.pumping.strong_count() == 0
+    }
 }
 
 impl Http2Client {
     pub(super) fn new(server: Authority, shared: Arc<Shared>) -> Self {
-        Self { server, shared, live: ArcSwapOption::empty(), connecting: Flight::default() }
+        let (live, leaving) = (ArcSwapOption::empty(), Mutex::default());
+        Self { server, shared, live, leaving, connecting: Flight::default() }
     }
 
     fn open_connection(&self) -> Option<http2::SendRequest<Whole>> {
@@ -79,7 +93,12 @@ impl Maker for Http2Client {
     }
 
     fn keep(&self, connection: &Arc<Http2Connection>) {
-        self.live.store(Some(Arc::clone(connection)));
+        let before = self.live.swap(Some(Arc::clone(connection)));
+        let before = before.filter(|before| !Arc::ptr_eq(before, connection));
+        // It leaves by itself when its last stream is over, at the latest when each of these is out of time.
+        let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
+        leaving.extend(before);
+        leaving.retain(|connection| !connection.is_over());
     }
 
     fn is_good(&self, connection: &Arc<Http2Connection>) -> bool {
@@ -114,6 +133,9 @@ pub(super) async fn handshake(
 ) -> Result<Arc<Http2Connection>, TransportError> {
     let pump = Arc::new(OnceLock::new());
     let executor = Executor::new(Arc::clone(&shared.platform), Arc::downgrade(&pump));
+    let pumping = executor.pumping();
+    let heard = Arc::<Mark>::default();
+    let stream = stream.noting(&heard, &shared.platform);
     let head = u32::try_from(shared.config.max_response_head).unwrap_or(u32::MAX);
     let (sender, connection) = http2::Builder::new(executor)
         .timer(shared.timer.clone())
@@ -129,7 +151,7 @@ pub(super) async fn handshake(
         // How a connection ended is told to each request that was on it.
         let _ = connection.await;
     }));
-    Ok(Arc::new(Http2Connection { sender, _dispatch: dispatch, _pump: pump }))
+    Ok(Arc::new(Http2Connection { sender, _dispatch: dispatch, _pump: pump, pumping, heard }))
 }
 
 impl HttpClient for Http2Client {
@@ -159,8 +181,14 @@ impl HttpClient for Http2Client {
         })
     }
 
+    fn last_heard(&self) -> Option<Moment> {
+        self.live.load().as_ref().and_then(|live| live.heard.get())
+    }
+
     fn close(&self) {
         self.live.store(None);
+        let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(leaving);
         self.connecting.clear();
     }
 }
@@ -175,23 +203,37 @@ struct ConnectionTasks {
     /// Weak, as hyper keeps a clone of this for each request: those must not keep alive what would end them.
     pump: Weak<OnceLock<Task>>,
     is_pump_started: AtomicBool,
+    /// Taken by the pump.
+    pumping: Mutex<Option<Arc<()>>>,
 }
 
 impl Executor {
     fn new(platform: Arc<dyn Platform>, pump: Weak<OnceLock<Task>>) -> Self {
-        Self(Arc::new(ConnectionTasks { platform, pump, is_pump_started: AtomicBool::new(false) }))
+        let pumping = Mutex::new(Some(Arc::default()));
+        Self(Arc::new(ConnectionTasks { platform, pump, is_pump_started: AtomicBool::new(false), pumping }))
+    }
+
+    /// Lives as long as the pump does.
+    fn pumping(&self) -> Weak<()> {
+        let pumping = self.0.pumping.lock().unwrap_or_else(PoisonError::into_inner);
+        pumping.as_ref().map(Arc::downgrade).unwrap_or_default()
     }
 }
 
 impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
     fn execute(&self, future: F) {
-        let ConnectionTasks { platform, pump, is_pump_started } = &*self.0;
+        let ConnectionTasks { platform, pump, is_pump_started, pumping } = &*self.0;
         if is_pump_started.load(Ordering::Relaxed) || is_pump_started.swap(true, Ordering::Relaxed) {
             return platform.spawn_detached(Box::pin(future));
         }
         // Whoever has given up connecting wants no pump.
+        let pumping = pumping.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(pump) = pump.upgrade() {
-            pump.set(platform.spawn(Box::pin(future))).unwrap_or_else(Task::detach);
+            let pumping = async move {
+                future.await;
+                drop(pumping);
+            };
+            pump.set(platform.spawn(Box::pin(pumping))).unwrap_or_else(Task::detach);
         }
     }
 }

@@ -124,6 +124,11 @@ pub trait HttpClient: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
+    /// When anything last came over the connection, if there is one and that is known.
+    fn last_heard(&self) -> Option<Moment> {
+        None
+    }
+
     /// Closes the connection. What is under way on it fails.
     fn close(&self) {}
 }
@@ -132,6 +137,15 @@ pub trait HttpClient: Send + Sync + 'static {
 pub trait HttpClientFactory: Send + Sync + 'static {
     /// Which version of HTTP a server speaks. Asked once per server and remembered.
     fn version<'a>(&'a self, server: &'a Authority) -> BoxFuture<'a, Result<HttpVersion, TransportError>>;
+
+    /// Whether the version that a server was last found to speak is a guess, as the server said nothing. Such a server
+    /// is asked again.
+    fn is_guess(&self, _: &Authority) -> bool {
+        false
+    }
+
+    /// Closes what nobody came for. Called now and then.
+    fn sweep(&self) {}
 
     /// A client for a server that speaks this version. Connects when first used.
     fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient>;

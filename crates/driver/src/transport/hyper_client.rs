@@ -1,6 +1,6 @@
 //! Makes clients on hyper and rustls, and holds what they share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ use super::http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFact
 use super::http1_client::Http1Client;
 use super::http1_pool::Http1Connection;
 use super::http2_client::{Http2Client, Http2Connection};
-use super::hyper_error::failed;
+use super::hyper_error::cut_short;
 use super::negotiate;
 use super::proxy::Tunnels;
 use super::resolver::{Lookups, Resolver, SystemResolver};
@@ -44,6 +44,8 @@ pub(super) struct Shared {
     pub(super) timer: PlatformTimer,
     /// Connections that showed which version their server speaks, for the first client that wants one.
     negotiated: Mutex<HashMap<Authority, (Negotiated, Moment)>>,
+    /// Servers that said nothing when they were asked for their version.
+    silent: Mutex<HashSet<Authority>>,
 }
 
 /// A connection that showed which version its server speaks, and how it was made.
@@ -104,8 +106,8 @@ impl HyperClientFactory {
             platform: Arc::clone(&platform),
         };
         let timer = PlatformTimer::new(Arc::clone(&platform));
-        let negotiated = Mutex::default();
-        Ok(Self { shared: Arc::new(Shared { connector, config, platform, timer, negotiated }) })
+        let (negotiated, silent) = (Mutex::default(), Mutex::default());
+        Ok(Self { shared: Arc::new(Shared { connector, config, platform, timer, negotiated, silent }) })
     }
 }
 
@@ -120,6 +122,14 @@ impl HttpClientFactory for HyperClientFactory {
         })
     }
 
+    fn is_guess(&self, server: &Authority) -> bool {
+        self.shared.lock_silent().contains(server)
+    }
+
+    fn sweep(&self) {
+        self.shared.close_unwanted();
+    }
+
     fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient> {
         let (server, shared) = (server.clone(), Arc::clone(&self.shared));
         match version {
@@ -130,14 +140,33 @@ impl HttpClientFactory for HyperClientFactory {
 }
 
 impl Shared {
-    /// Keeps a connection for the first client that wants one. Those that nobody wanted for long are closed.
+    /// Keeps a connection for the first client that wants one.
     pub(super) fn park(&self, server: &Authority, connection: Negotiated) {
+        self.close_unwanted();
+        let parked = (connection, self.platform.now());
+        let before = self.lock_negotiated().insert(server.clone(), parked);
+        drop(before);
+    }
+
+    /// Closes connections that nobody wanted for long.
+    fn close_unwanted(&self) {
         let now = self.platform.now();
-        let mut parked = self.lock_negotiated();
-        parked.retain(|_, (connection, since)| {
+        self.lock_negotiated().retain(|_, (connection, since)| {
             connection.is_open() && now.since(*since) < self.config.pool_idle_timeout
         });
-        parked.insert(server.clone(), (connection, now));
+    }
+
+    /// Notes whether a server said anything when it was asked for its version.
+    pub(super) fn note_silence(&self, server: &Authority, is_silent: bool) {
+        let mut silent = self.lock_silent();
+        match is_silent {
+            true => silent.insert(server.clone()),
+            false => silent.remove(server),
+        };
+    }
+
+    fn lock_silent(&self) -> MutexGuard<'_, HashSet<Authority>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn take_http1(&self, server: &Authority) -> Option<(Http1Connection, Arc<ConnectMarks>)> {
@@ -189,7 +218,7 @@ pub(super) async fn whole_response(
     };
     match collected {
         Ok(body) => Ok(Response::from_parts(head, body)),
-        Err(Incomplete::Failed(error)) => Err(failed(server, RequestSentStatus::Sent, error)),
+        Err(Incomplete::Failed(error)) => Err(cut_short(server, error)),
         Err(Incomplete::TooLarge) => Err(TransportError::new(
             TransportErrorKind::TooLarge,
             RequestSentStatus::Sent,

@@ -22,10 +22,12 @@ pub(super) fn not_answered(server: &Authority, mut error: TrySendError<Request<W
     failed(server, sent, error)
 }
 
-/// Whether the server says that it has not looked at the request (RFC 9113, section 8.7).
+/// Whether the server says that it has not looked at the request (RFC 9113, section 8.7): it refused the stream, or
+/// said goodbye and named an earlier one as its last. What it does answer after a goodbye is not failed by it.
 fn was_refused(error: &hyper::Error) -> bool {
-    http2_error(error)
-        .is_some_and(|error| error.is_remote() && error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    http2_error(error).is_some_and(|error| {
+        error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    })
 }
 
 fn http2_error(error: &hyper::Error) -> Option<&h2::Error> {
@@ -38,6 +40,15 @@ pub(super) fn not_sent(server: &Authority, kind: TransportErrorKind) -> Transpor
 
 pub(super) fn failed(server: &Authority, sent: RequestSentStatus, error: hyper::Error) -> TransportError {
     TransportError::new(kind_of(&error), sent, Arc::clone(server.shown())).caused_by(error)
+}
+
+/// A body that was not complete. Its head had come, so whatever our own end gives up now, no head is too large.
+pub(super) fn cut_short(server: &Authority, error: hyper::Error) -> TransportError {
+    let kind = match kind_of(&error) {
+        TransportErrorKind::TooLarge => TransportErrorKind::Disconnected,
+        kind => kind,
+    };
+    TransportError::new(kind, RequestSentStatus::Sent, Arc::clone(server.shown())).caused_by(error)
 }
 
 fn kind_of(error: &hyper::Error) -> TransportErrorKind {

@@ -20,6 +20,7 @@ mod resolver;
 mod shard;
 mod shard_pool;
 mod sharded_transport;
+mod strategy;
 mod time_limit;
 mod timeline;
 mod timer;

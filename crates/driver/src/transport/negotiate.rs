@@ -17,16 +17,20 @@ use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
 use super::hyper_client::{Negotiated, Shared};
 use super::hyper_error::not_sent;
-use super::timeline::ConnectMarks;
+use super::timeline::{ConnectMarks, Mark};
 use super::tls::Offer;
 use super::{http1_client, http2_client};
+use crate::platform::Platform;
 use crate::race::{Either, race};
 
 /// Length (3), type (1), flags (1) and stream (4) of a frame; a server's first frame is SETTINGS.
 const FRAME_HEADER: usize = 9;
 const SETTINGS: u8 = 4;
-/// A server that says nothing at all is taken to wait for an HTTP/1.1 request.
+/// A server that says nothing at all is taken to wait for an HTTP/1.1 request. It may also have been busy, so that is
+/// no more than a guess.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How an answer of HTTP/1.1 begins, also one that refuses HTTP/2.
+const HTTP1: &[u8] = b"HTTP/";
 /// A TLS record that reports an error; its version follows.
 const TLS_ALERT: &[u8] = &[21, 3];
 
@@ -74,6 +78,7 @@ async fn clear_text_version(
         return Err(not_sent(server, TransportErrorKind::WrongScheme));
     }
     let is_settings = answer.len() == FRAME_HEADER && answer[3] == SETTINGS && answer[5..] == [0; 4];
+    shared.note_silence(server, !is_settings && !answer.starts_with(HTTP1));
     Ok(if is_settings { HttpVersion::Http2 } else { HttpVersion::Http1 })
 }
 
@@ -81,6 +86,13 @@ async fn clear_text_version(
 pub(super) struct Tapped {
     stream: Stream,
     tap: Option<Tap>,
+    note: Option<Note>,
+}
+
+/// Where it is noted when something came.
+struct Note {
+    heard: Arc<Mark>,
+    platform: Arc<dyn Platform>,
 }
 
 struct Tap {
@@ -91,13 +103,20 @@ struct Tap {
 impl Tapped {
     /// A stream that nobody watches.
     pub(super) fn plain(stream: Stream) -> Self {
-        Self { stream, tap: None }
+        Self { stream, tap: None, note: None }
+    }
+
+    /// The same stream, which notes when something came.
+    pub(super) fn noting(mut self, heard: &Arc<Mark>, platform: &Arc<dyn Platform>) -> Self {
+        self.note = Some(Note { heard: Arc::clone(heard), platform: Arc::clone(platform) });
+        self
     }
 
     /// A stream, and its first bytes: so many as a frame's header has, or fewer if the stream ends before.
     fn watched(stream: Stream) -> (Self, oneshot::Receiver<Vec<u8>>) {
         let (tell, first_bytes) = oneshot::channel();
-        (Self { stream, tap: Some(Tap { seen: Vec::with_capacity(FRAME_HEADER), tell }) }, first_bytes)
+        let tap = Tap { seen: Vec::with_capacity(FRAME_HEADER), tell };
+        (Self { stream, tap: Some(tap), note: None }, first_bytes)
     }
 
     fn show(&mut self, bytes: &[u8], has_ended: bool) {
@@ -129,6 +148,9 @@ impl AsyncRead for Tapped {
         let this = self.get_mut();
         let before = buffer.filled().len();
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
+        if let (Some(note), Poll::Ready(Ok(()))) = (&this.note, &read) {
+            note.heard.set(note.platform.now());
+        }
         if this.tap.is_some() {
             match &read {
                 Poll::Ready(Ok(())) => {

@@ -63,6 +63,7 @@ impl ClientShard {
             inflight: self.inflight.load(Ordering::Relaxed),
             unanswered_since: seen(&self.unanswered_since),
             last_success: seen(&self.last_success),
+            last_heard: self.client.last_heard(),
             last_request: seen(&self.last_request),
             created_at: self.created_at,
             consecutive_failures: self.consecutive_failures.load(Ordering::Relaxed),

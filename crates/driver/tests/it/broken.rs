@@ -1,10 +1,11 @@
 //! Servers that are none, or break off: a distinct error each, and never a hang.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use cosmonaut_driver::transport::{TransportErrorKind, Trust};
-use cosmonaut_driver::{CosmosDriverRuntime, Credential, Error, ErrorKind};
+use cosmonaut_driver::{CosmosDriverRuntime, Credential, Error, ErrorKind, OperationOptions};
 use cosmonaut_options::HttpProtocol;
 use cosmonaut_wire::EMULATOR_KEY;
 use http::Response;
@@ -18,7 +19,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 
-use crate::harness::{no_environment, speaking};
+use crate::connecting::body_for;
+use crate::harness::{no_environment, read, speaking};
 
 async fn failure_at(url: &str, trust: Trust) -> Error {
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).trust(trust).build().unwrap();
@@ -115,6 +117,36 @@ async fn an_oversized_header_over_http2_is_named() {
     });
     let error = failure_at(&url, Trust::default()).await;
     assert_eq!(error.kind(), ErrorKind::Transport(TransportErrorKind::TooLarge), "{error:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_short_over_http2_is_asked_for_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let (own, mut server) = (url.clone(), JoinSet::new());
+    server.spawn(async move {
+        let (mut connections, documents) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
+        while let Ok((stream, _)) = listener.accept().await {
+            let (own, documents) = (own.clone(), Arc::clone(&documents));
+            connections.spawn(async move {
+                let mut connection = h2::server::handshake(stream).await.unwrap();
+                while let Some(Ok((request, mut respond))) = connection.accept().await {
+                    let path = request.uri().path();
+                    let body = body_for(path, &own);
+                    let is_short = path.contains("/docs/") && documents.fetch_add(1, Ordering::Relaxed) == 0;
+                    let length = body.len() + if is_short { 10 } else { 0 };
+                    let head = Response::builder().header("content-length", length).body(()).unwrap();
+                    let mut stream = respond.send_response(head, false).unwrap();
+                    stream.send_data(Bytes::from(body), true).unwrap();
+                }
+            });
+        }
+    });
+    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+    let key = Credential::master_key(EMULATOR_KEY).unwrap();
+    let driver = runtime.create_driver(&url, key, speaking(HttpProtocol::Http2)).unwrap();
+    let answer = driver.execute_operation(&read("1", "a"), &OperationOptions::default()).await.unwrap();
+    assert_eq!(answer.diagnostics().attempts().len(), 2);
 }
 
 #[tokio::test]

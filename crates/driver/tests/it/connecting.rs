@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_driver::platform::{Platform, TokioPlatform};
-use cosmonaut_driver::transport::{BoxFuture, Resolver, Trust};
+use cosmonaut_driver::transport::{BoxFuture, HttpVersion, Resolver, Trust};
 use cosmonaut_driver::{
     CosmosDriver, CosmosDriverRuntime, CosmosResponse, Credential, Error, ErrorKind, OperationOptions,
+    OperationType,
 };
 use cosmonaut_options::{ConnectionOptions, CosmosClientOptions, HttpProtocol, RequestOptions};
 use cosmonaut_wire::EMULATOR_KEY;
@@ -26,7 +27,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::server::Acceptor;
 
 use crate::gateway::Gateway;
-use crate::harness::{emulator, no_environment, read, speaking, trust_in};
+use crate::harness::{emulator, no_environment, operation, read, speaking, trust_in};
 use crate::line::{Line, StillClock};
 
 const DEADLINE: Duration = Duration::from_millis(100);
@@ -328,6 +329,102 @@ async fn an_attempt_says_when_its_parts_were_over() {
     assert_eq!(second.diagnostics().attempts()[0].timeline, known, "it waited for no connection");
     let json = second.diagnostics().to_json();
     assert_eq!(json["attempts"][0]["timeline"]["firstByte"], 0.0);
+}
+
+#[tokio::test]
+async fn a_server_that_was_silent_once_is_asked_again_what_it_speaks() {
+    let emulator = emulator(false).await;
+    let mut line = Line::new("http").await;
+    line.lead_to(emulator.url());
+    let clock = StillClock::new();
+    let driver = driver_at(&clock, &line.url, Trust::default(), HttpProtocol::Negotiated);
+    line.hold();
+    let (own, mut first) = (driver.clone(), JoinSet::new());
+    first.spawn(async move { own.initialize().await });
+    line.hears_more_than(0).await;
+    clock.advance(Duration::from_millis(2100));
+    line.has_opened(2).await;
+    line.release();
+    first.join_next().await.unwrap().unwrap().unwrap();
+    let list = operation(OperationType::ReadFeed, "/dbs");
+    let mut versions = Vec::new();
+    for _ in 0..100 {
+        let answer = driver.execute_operation(&list, &OperationOptions::default()).await.unwrap();
+        versions.extend(answer.diagnostics().attempts()[0].protocol);
+        if versions.last() == Some(&HttpVersion::Http2) {
+            break;
+        }
+        // A sweep, and what it has begun.
+        clock.advance(Duration::from_secs(10));
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(versions.first(), Some(&HttpVersion::Http1), "no request waits for a server that may be slow");
+    assert_eq!(versions.last(), Some(&HttpVersion::Http2));
+}
+
+/// A caller asks an endpoint for its version, gives up and never comes back.
+#[tokio::test]
+async fn a_connection_that_nobody_came_back_for_is_closed() {
+    let server = TlsServer::start().await;
+    let mut line = Line::new("https").await;
+    line.lead_to(&server.url);
+    let clock = StillClock::new();
+    let driver = driver_at(&clock, &line.url, server.trust.clone(), HttpProtocol::Negotiated);
+    line.hold();
+    let (own, mut first) = (driver.clone(), JoinSet::new());
+    first.spawn(async move { own.initialize().await.is_ok() });
+    line.hears_more_than(0).await;
+    first.shutdown().await;
+    // What reads the account in the background goes too, but not the connections.
+    driver.shutdown().await;
+    line.release();
+    // The last word of the handshake.
+    line.hears_more_than(1).await;
+    let passing = async {
+        for _ in 0..12 {
+            clock.advance(Duration::from_secs(10));
+            for _ in 0..200 {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    tokio::select! {
+        () = line.has_closed(1) => {}
+        () = passing => panic!("it is open after two minutes"),
+    }
+}
+
+/// The runtime in which a connection was being made goes away, and a client in another asks.
+#[test]
+fn an_attempt_to_connect_that_ended_with_its_runtime_is_made_anew() {
+    for protocol in [HttpProtocol::Http2, HttpProtocol::Http1, HttpProtocol::Negotiated] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        // Nobody answers its handshake.
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let (tell, accepted) = std::sync::mpsc::channel();
+        std::thread::spawn(move || listener.incoming().try_for_each(|stream| tell.send(stream)));
+        let mut held = Vec::new();
+        let driver = std::sync::OnceLock::new();
+        for _ in 0..2 {
+            let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            tokio.block_on(async {
+                let driver = driver
+                    .get_or_init(|| driver_at(&StillClock::new(), &url, Trust::default(), protocol))
+                    .clone();
+                let mut reads = JoinSet::new();
+                start_read(&driver, None, &mut reads);
+                let stream = loop {
+                    match accepted.try_recv() {
+                        Ok(stream) => break stream,
+                        Err(_) => tokio::task::yield_now().await,
+                    }
+                };
+                held.push(stream);
+            });
+        }
+    }
 }
 
 #[tokio::test]

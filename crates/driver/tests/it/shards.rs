@@ -5,12 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cosmonaut_driver::{CosmosDriver, NextStep, OperationOptions};
-use cosmonaut_options::{ConnectionOptions, CosmosClientOptions, RequestOptions, ShardingOptions};
+use cosmonaut_driver::platform::Platform;
+use cosmonaut_driver::{
+    CosmosDriver, CosmosDriverRuntime, Credential, NextStep, OperationOptions, OperationType,
+};
+use cosmonaut_options::{
+    ConnectionOptions, CosmosClientOptions, HttpProtocol, RequestOptions, ShardingOptions,
+};
+use cosmonaut_wire::{EMULATOR_KEY, PartitionKey};
 use tokio::task::JoinSet;
 
 use crate::gateway::{Gateway, SkewedPlatform};
-use crate::harness::read;
+use crate::harness::{no_environment, operation, read};
+use crate::line::StillClock;
 
 fn with_clients(most: u32) -> CosmosClientOptions {
     let sharding = ShardingOptions { max_clients_per_endpoint: Some(most), ..Default::default() };
@@ -86,6 +93,42 @@ async fn a_shard_that_hangs_is_replaced_and_its_requests_repeated() {
     driver.sweep_shards();
     assert_eq!(reads.join_all().await, [2; 4], "each was sent twice");
     assert!(driver_shards(&driver).iter().all(|shard| shard.id != hung));
+}
+
+/// A PING goes out after a second of silence; each is answered before more time passes.
+#[tokio::test]
+async fn a_request_that_takes_long_is_not_cut_off_while_its_connection_answers_pings() {
+    let gateway = Gateway::start().await;
+    let clock = StillClock::new();
+    let runtime = CosmosDriverRuntime::builder()
+        .environment(&no_environment)
+        .platform(Arc::clone(&clock) as Arc<dyn Platform>)
+        .build()
+        .unwrap();
+    let connection = ConnectionOptions {
+        http_protocol: Some(HttpProtocol::Http2),
+        request_timeout: Some(Duration::from_secs(60)),
+        ..Default::default()
+    };
+    let options = CosmosClientOptions { connection, ..Default::default() };
+    let key = Credential::master_key(EMULATOR_KEY).unwrap();
+    let driver = runtime.create_driver(&gateway.url, key, options).unwrap();
+    let write = operation(OperationType::Create, "/dbs/d/colls/c/docs")
+        .with_body(r#"{"id":"1","pk":"a"}"#.to_owned())
+        .with_target(PartitionKey::from("a"));
+    let (own, mut writes) = (driver.clone(), JoinSet::new());
+    writes.spawn(async move { own.execute_operation(&write, &OperationOptions::default()).await });
+    gateway.holds(1).await;
+    for _ in 0..30 {
+        clock.advance(Duration::from_secs(1));
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        driver.sweep_shards();
+    }
+    gateway.open();
+    let made = writes.join_next().await.unwrap().unwrap().unwrap();
+    assert_eq!(made.diagnostics().attempts().len(), 1, "{}", made.diagnostics());
 }
 
 fn driver_shards(driver: &CosmosDriver) -> Vec<cosmonaut_policy::ShardStats> {

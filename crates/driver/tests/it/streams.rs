@@ -24,13 +24,13 @@ use tokio::task::JoinSet;
 use crate::line::StillClock;
 
 /// A client of a server, and what is sent to it.
-struct Peer {
+pub(crate) struct Peer {
     client: Arc<dyn HttpClient>,
     server: Authority,
 }
 
 impl Peer {
-    fn new(listener: &TcpListener, version: HttpVersion, config: HttpClientConfig) -> Self {
+    pub(crate) fn new(listener: &TcpListener, version: HttpVersion, config: HttpClientConfig) -> Self {
         Self::on(Arc::new(TokioPlatform::new()), listener, version, config)
     }
 
@@ -41,23 +41,32 @@ impl Peer {
         config: HttpClientConfig,
     ) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
+        Self::at(platform, &url, version, config)
+    }
+
+    pub(crate) fn at(
+        platform: Arc<dyn Platform>,
+        url: &str,
+        version: HttpVersion,
+        config: HttpClientConfig,
+    ) -> Self {
         let server = Authority::of(&url.parse().unwrap()).unwrap();
         let factory = HyperClientFactory::new(config, platform).unwrap();
         Self { client: factory.create(&server, version), server }
     }
 
-    async fn send(&self, method: Method) -> Result<Response<Bytes>, TransportError> {
+    pub(crate) async fn send(&self, method: Method) -> Result<Response<Bytes>, TransportError> {
         let uri = format!("{}/x", self.server);
         let request = Request::builder().method(method).uri(uri).body(Bytes::new()).unwrap();
         self.client.send(request, &SendProgress::new()).await
     }
 }
 
-async fn listen() -> TcpListener {
+pub(crate) async fn listen() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.unwrap()
 }
 
-fn reply() -> Response<()> {
+pub(crate) fn reply() -> Response<()> {
     Response::builder().status(200).body(()).unwrap()
 }
 

@@ -41,7 +41,7 @@ pub enum EvictionReason {
 /// | 1 | it is retired, and has requests after more than the drain timeout | unhealthy: drain timeout |
 /// | 2 | it is retired | healthy: it may finish |
 /// | 3 | it has answered of late | healthy |
-/// | 4 | it was given requests, and has answered none for longer than the hang threshold, whether they still wait or were given up | unhealthy: hang |
+/// | 4 | it was given requests, and nothing has come for longer than the hang threshold, not even the answer to a PING, whether they still wait or were given up | unhealthy: hang |
 /// | 5 | too many failures in a row, its grace is over, and another connection does better | unhealthy: failures with healthy peers |
 /// | 6 | too many failures in a row, its grace is over, and no other connection does better | unhealthy: failures alone |
 /// | 7 | it has nothing in flight, and had nothing to do for longer than the idle timeout | idle |
@@ -85,7 +85,9 @@ pub fn check_shard_health(
 fn waiting_since(shard: &ShardStats) -> Option<Moment> {
     // A request can have come before the last answer and still wait: then the silence began with that answer.
     let since_answer = (shard.inflight > 0).then(|| shard.last_success.unwrap_or(shard.created_at));
-    shard.unanswered_since.or(since_answer)
+    let since = shard.unanswered_since.or(since_answer)?;
+    // One that answers PINGs carries requests that are slow. These have limits of their own.
+    Some(shard.last_heard.map_or(since, |heard| since.max(heard)))
 }
 
 /// Whether another connection has failed less often and has answered since this one last did.

@@ -74,6 +74,7 @@ fn shard(id: u64) -> ShardStats {
         inflight: 0,
         unanswered_since: None,
         last_success: Some(at(100)),
+        last_heard: None,
         last_request: Some(at(100)),
         created_at: at(0),
         consecutive_failures: 0,
@@ -98,6 +99,20 @@ fn health_is_checked_in_order() {
         ),
         ("busy, answered within the threshold", busy, peer, 110, ShardHealthStatus::Healthy),
         ("busy, silent", busy, peer, 111, unhealthy(ReadHang)),
+        (
+            "busy, and answers PINGs",
+            ShardStats { last_heard: Some(at(130)), ..busy },
+            peer,
+            140,
+            ShardHealthStatus::Healthy,
+        ),
+        (
+            "busy, and has stopped to answer PINGs",
+            ShardStats { last_heard: Some(at(130)), ..busy },
+            peer,
+            141,
+            unhealthy(ReadHang),
+        ),
         (
             "busy since a moment ago after a long pause",
             ShardStats { unanswered_since: Some(at(150)), ..busy },

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use super::super::http_client::HttpClient;
 use super::*;
 use crate::platform::Task;
 

@@ -210,10 +210,14 @@ fn refusals_do_not_use_up_the_retries_of_other_failures() {
 
 #[test]
 fn a_write_that_cannot_be_sent_waits_for_its_region_as_long_as_the_patience_lasts() {
-    let mut world = World { location: snapshot(1, false), ..World::new(create()) };
+    let partitions = Arc::new(crate::PartitionEndpointState::new(Default::default()));
+    let location = LocationSnapshot { partitions, ..snapshot(3, false) };
+    let mut world = World { location, ..World::new(create()) };
     for _ in 0..50 {
         world.state = next_state(world.evaluate(lost(NotSent)).0).0;
     }
+    let alone = World { location: snapshot(1, false), ..World::new(create()) };
+    assert_eq!(exhaust(alone, &lost(NotSent)).0.len(), 10, "there is no region to wait for");
     let read = World { location: snapshot(1, false), ..World::new(read()) };
     assert_eq!(exhaust(read, &lost(NotSent)).0.len(), 10, "reads have other regions");
 }

@@ -89,7 +89,9 @@ fn attempt(attempt: &AttemptDiagnostics) -> Attempt<'_> {
     let (answered, given_up) = match attempt.outcome {
         AttemptOutcome::Answered(status) => (status.code().is_success(), false),
         AttemptOutcome::Failed { .. } => (false, false),
-        AttemptOutcome::DeadlineExceeded | AttemptOutcome::Cancelled => (false, true),
+        AttemptOutcome::DeadlineExceeded | AttemptOutcome::Cancelled | AttemptOutcome::LeftRunning => {
+            (false, true)
+        }
     };
     let region = attempt.endpoint.region().map(|region| region.as_str());
     Attempt { region, charge: attempt.request_charge.unwrap_or_default(), answered, given_up }

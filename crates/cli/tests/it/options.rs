@@ -37,7 +37,7 @@ fn json_says_all_there_is_to_say_about_an_option() {
         .unwrap();
     assert!(output.status.success());
     let options: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(options.as_array().map(Vec::len), Some(2));
+    assert_eq!(options.as_array().map(Vec::len), Some(5));
     assert_eq!(
         options[0],
         json!({

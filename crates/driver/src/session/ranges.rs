@@ -32,6 +32,8 @@ struct RangeSession {
     seen: ArcSwapOption<Seen>,
     /// Whether the partition's children have inherited, so that the next map drops it.
     is_replaced: AtomicBool,
+    /// Whether the entry is about to be dropped. It can still be read, but what comes in goes to a new entry.
+    is_leaving: AtomicBool,
 }
 
 impl Default for RangeSessions {
@@ -66,10 +68,10 @@ impl RangeSessions {
         loop {
             let range = self.range(id);
             range.change(&rule);
-            // An entry that was dropped meanwhile may have been read for the last time: then it is done again
-            // on a new one. Operations of `arc-swap` have one order over all instances, so either this finds
-            // the entry gone, or whoever dropped it finds the change.
-            if self.holds(&range) {
+            // An entry that is leaving may have been read for the last time: then it is done again on a new one. The
+            // flag and the operations of `arc-swap` have one order, so either this finds the flag set, or whoever
+            // has set it finds the change.
+            if !range.is_leaving.load(Ordering::SeqCst) {
                 return;
             }
         }
@@ -110,9 +112,10 @@ impl RangeSessions {
         };
         inherit();
         if parent.is_replaced.swap(true, Ordering::Relaxed) {
-            self.drop_range(parent);
-            // What came in before the entry was gone.
+            parent.is_leaving.store(true, Ordering::SeqCst);
+            // What came in until now. Only then the entry goes, so that whoever looks finds the parent or the heir.
             inherit();
+            self.drop_range(parent);
         }
     }
 
@@ -128,24 +131,26 @@ impl RangeSessions {
         find(shelf, id).ok().map(|place| Arc::clone(&shelf[place]))
     }
 
-    fn holds(&self, range: &Arc<RangeSession>) -> bool {
-        self.known(&range.id).is_some_and(|known| Arc::ptr_eq(&known, range))
-    }
-
-    /// The entry of a partition, made if there is none.
+    /// The entry of a partition, made if there is none that stays.
     fn range(&self, id: &PartitionKeyRangeId) -> Arc<RangeSession> {
-        if let Some(known) = self.known(id) {
-            return known;
+        let known = self.known(id);
+        if let Some(known) = known.as_ref().filter(|known| !known.is_leaving.load(Ordering::SeqCst)) {
+            return Arc::clone(known);
         }
+        // What a leaving entry has is handed on, so that readers find it in either.
+        let seen = known.and_then(|leaving| leaving.seen.load_full());
         let new = Arc::new(RangeSession {
             id: id.clone(),
-            seen: ArcSwapOption::empty(),
+            seen: ArcSwapOption::new(seen),
             is_replaced: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
         });
         self.shelf(id).rcu(|shelf| {
             let mut next = shelf.as_deref().cloned().unwrap_or_default();
-            if let Err(place) = find(&next, id) {
-                next.insert(place, Arc::clone(&new));
+            match find(&next, id) {
+                Ok(place) if next[place].is_leaving.load(Ordering::SeqCst) => next[place] = Arc::clone(&new),
+                Ok(_) => {}
+                Err(place) => next.insert(place, Arc::clone(&new)),
             }
             Some(Arc::new(next))
         });

@@ -135,6 +135,15 @@ fn asked_for(store: &SessionStore, child: usize) -> i64 {
     token.map_or(0, |token| token.get(child.range()).unwrap().global().0)
 }
 
+/// Ends what runs beside a test, also when the test fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn a_token_never_goes_back_and_a_split_loses_nothing() {
     const WRITES: i64 = 300;
@@ -178,8 +187,8 @@ fn a_token_never_goes_back_and_a_split_loses_nothing() {
                     }
                 });
             }
+            let _over = Over(&is_over);
             writers.into_iter().for_each(|writer| writer.join().unwrap());
-            is_over.store(true, Ordering::Relaxed);
         });
         // Two maps after the last answer, nothing of the parent is left.
         (0..2).for_each(|_| store.settle(rid(), &after()));

@@ -25,9 +25,9 @@ const WARM_UP: Duration = Duration::from_millis(300);
 /// Distinct items that are read.
 const ITEMS: u64 = 1000;
 
-const LEAST_RATE: f64 = 0.8;
-const MOST_CPU: f64 = 1.4;
-const MOST_OWN_ALLOCATIONS: f64 = 25.0;
+const LEAST_RATE: f64 = 0.9;
+const MOST_CPU: f64 = 1.15;
+const MOST_OWN_ALLOCATIONS: f64 = 5.0;
 
 pub struct Settings {
     time: Duration,

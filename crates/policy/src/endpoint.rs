@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ struct Inner {
     scheme: Scheme,
     /// In lower case, without the scheme's default port.
     authority: Authority,
+    /// Of the address: every request looks endpoints up.
+    hash: u64,
 }
 
 impl CosmosEndpoint {
@@ -114,7 +116,10 @@ impl CosmosEndpoint {
             _ => host,
         };
         let authority = Authority::try_from(authority).map_err(|_| error())?;
-        Ok(Self(Arc::new(Inner { region, kind, scheme: scheme.clone(), authority })))
+        let scheme = scheme.clone();
+        let mut hasher = DefaultHasher::new();
+        (&scheme, &authority).hash(&mut hasher);
+        Ok(Self(Arc::new(Inner { region, kind, scheme, authority, hash: hasher.finish() })))
     }
 
     /// The region; `None` for the account's own endpoint.
@@ -204,13 +209,13 @@ impl PartialOrd for CosmosEndpoint {
 
 impl Hash for CosmosEndpoint {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.address().hash(state);
+        state.write_u64(self.0.hash);
     }
 }
 
 impl fmt::Display for CosmosEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { region, kind: _, scheme, authority } = &*self.0;
+        let Inner { region, kind: _, scheme, authority, hash: _ } = &*self.0;
         match region {
             Some(region) => write!(f, "{region} ({scheme}://{authority})"),
             None => write!(f, "{scheme}://{authority}"),

@@ -105,7 +105,7 @@ pub use retry_state::{FailedEndpoint, FailureCause, OperationRetryState, Session
 pub use routing::{PartitionOverride, Probe, RoutingDecision, resolve_endpoint, resolve_hedge_endpoint};
 pub use session::{
     ConsistencyError, ReadConsistency, Seen, SessionSource, SessionState, SessionView,
-    resolve_read_consistency, resolve_session, response_token, teaches_session,
+    resolve_read_consistency, resolve_session, response_progress, response_token, teaches_session,
 };
 pub use sharding::{
     CPU_GUARD, EvictionReason, LoadSpread, ShardHealthStatus, ShardSelection, ShardStats, ShardingConfig,

@@ -140,7 +140,8 @@ impl CosmosOperation {
         self
     }
 
-    /// Adds a header. It replaces one of the same name that the operation would send by itself.
+    /// Adds a header. It replaces one of the same name that the operation would send by itself. What says how the
+    /// connection is used, such as `connection` or `content-length`, is the driver's business and is not sent.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));

@@ -15,7 +15,7 @@ use crate::{CosmosOperation, PartitionId};
 
 pub use consistency::{ConsistencyError, ReadConsistency, resolve_read_consistency};
 use seen::token_for_partition;
-pub use seen::{Seen, SessionView, response_token};
+pub use seen::{Seen, SessionView, response_progress, response_token};
 
 /// What one attempt says about consistency.
 #[derive(Clone, Debug, PartialEq, Eq)]

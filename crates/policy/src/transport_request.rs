@@ -9,8 +9,10 @@ mod tests;
 use bytes::Bytes;
 use cosmonaut_options::RequestOptionsView;
 use cosmonaut_wire::{PriorityLevel, ResourcePath, SignedParts, headers};
-use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, IF_MATCH, IF_NONE_MATCH, TE, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::{
     CosmosEndpoint, CosmosOperation, Deadline, OperationType, PartitionTarget, Precondition, RoutingDecision,
@@ -19,6 +21,18 @@ use crate::{
 
 const TRUE: HeaderValue = HeaderValue::from_static("True");
 const FALSE: HeaderValue = HeaderValue::from_static("False");
+/// What says how the connection is used. HTTP/2 forbids most of it (RFC 9113, section 8.2.2), and the rest is the
+/// driver's to say.
+const OF_CONNECTIONS: [HeaderName; 8] = [
+    CONNECTION,
+    CONTENT_LENGTH,
+    HOST,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
 
 /// Why an attempt is made, for diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -132,8 +146,16 @@ impl<'a> TransportRequest<'a> {
             into.insert(headers::ALLOW_TENTATIVE_WRITES, TRUE);
         }
         write_options(&self.settings.options, into);
-        for (name, value) in self.operation.headers() {
-            into.insert(name.clone(), value.clone());
+        let own = self.operation.headers().iter().map(|(name, value)| (name.clone(), value.clone()));
+        write_own(own, into);
+    }
+}
+
+/// What the caller adds.
+fn write_own(headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>, into: &mut HeaderMap) {
+    for (name, value) in headers {
+        if !OF_CONNECTIONS.contains(&name) {
+            into.insert(name, value);
         }
     }
 }
@@ -217,7 +239,5 @@ fn write_options(options: &RequestOptionsView<'_>, into: &mut HeaderMap) {
     if let Some(bucket) = options.throughput_bucket() {
         into.insert(headers::THROUGHPUT_BUCKET, HeaderValue::from(bucket));
     }
-    for (name, value) in options.custom_headers() {
-        into.insert(name, value);
-    }
+    write_own(options.custom_headers(), into);
 }

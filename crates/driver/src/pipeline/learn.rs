@@ -3,8 +3,8 @@
 //! Nothing here waits, so that none of it is lost if the caller gives up.
 
 use cosmonaut_policy::{
-    Attempt, Effects, LocationEffect, OperationAction, RoutingDecision, TransportResult, answering_partition,
-    evaluate_transport_result, hedge_win_effects, teaches_session,
+    Attempt, Effects, LocationEffect, Moment, OperationAction, RoutingDecision, TransportResult,
+    answering_partition, evaluate_transport_result, hedge_win_effects, teaches_session,
 };
 use cosmonaut_wire::headers;
 
@@ -21,6 +21,7 @@ impl OperationPipeline<'_> {
         state: &OperationState,
         routing: &RoutingDecision,
         result: &TransportResult,
+        now: Moment,
     ) -> (OperationAction, bool) {
         let core = self.core;
         // What a call sets for itself matters to failures alone.
@@ -34,16 +35,16 @@ impl OperationPipeline<'_> {
             deadline: self.deadline,
         };
         let chance = if result.is_success() { 0.0 } else { chance(&*core.platform) };
-        let (action, effects) = evaluate_transport_result(&attempt, result, core.platform.now(), chance);
+        let (action, effects) = evaluate_transport_result(&attempt, result, now, chance);
         (action, core.apply(effects))
     }
 
     /// Takes in what the legs have shown whose results do not count: what each was answered, and that the first was
     /// silent while another answered.
-    pub(super) fn learn_from_others(&self, state: &OperationState, learned: Learned) -> bool {
+    pub(super) fn learn_from_others(&self, state: &OperationState, learned: Learned, now: Moment) -> bool {
         let mut wants_account = false;
         for (routing, result) in &learned.answered {
-            wants_account |= self.evaluate(state, routing, result).1;
+            wants_account |= self.evaluate(state, routing, result, now).1;
         }
         if let Some(first) = &learned.silent_first {
             wants_account |= self.core.apply(hedge_win_effects(self.operation, &state.retry_state, first));

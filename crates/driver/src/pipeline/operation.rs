@@ -101,8 +101,9 @@ impl<'a> OperationPipeline<'a> {
     /// Runs it.
     pub(crate) async fn run(mut self) -> Result<CosmosResponse, Error> {
         match self.attempts().await {
+            // Nothing waits between an answer and its return.
             Ok(Answer { status, headers, body }) => {
-                Ok(CosmosResponse { status, headers, body, diagnostics: self.finish() })
+                Ok(CosmosResponse { status, headers, body, diagnostics: self.diagnostics })
             }
             Err(Failure::Aborted(abort, result)) => Err(Error::aborted(abort, *result, self.finish())),
             Err(Failure::Between(error)) => Err(error.with_diagnostics(self.finish())),
@@ -164,11 +165,13 @@ impl<'a> OperationPipeline<'a> {
     /// One attempt, and what it leads to.
     async fn step(&mut self, state: &mut OperationState) -> Result<Step, Failure> {
         let Attempted { began, routing, result, throttling, learned } = self.attempt(state).await;
+        let now = self.core.platform.now();
+        self.diagnostics.elapsed = now.since(self.diagnostics.started);
         state.throttling = throttling;
         self.learn(state, &result);
-        let (action, mut wants_account) = self.evaluate(state, &routing, &result);
+        let (action, mut wants_account) = self.evaluate(state, &routing, &result, now);
         if let Some(learned) = learned {
-            wants_account |= self.learn_from_others(state, *learned);
+            wants_account |= self.learn_from_others(state, *learned, now);
         }
         let account_read = match wants_account {
             true => self.core.read_account_for(began),

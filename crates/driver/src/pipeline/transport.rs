@@ -167,7 +167,7 @@ impl TransportPipeline {
                 match attempt_timeout(deadline, most, signed) {
                     None => unsent(TOO_LATE, signed),
                     Some(limit) => {
-                        let attempt = Try { endpoint, request, limit, avoid, started };
+                        let attempt = Try { endpoint, request, limit, avoid, started, ready: signed };
                         let Sent { result, over, ended, timeline } = self.transport.send(attempt).await;
                         (outcome_of(result, deadline, ended), over, ended, timeline)
                     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use cosmonaut_policy::{PartitionId, Seen, SessionView, response_token};
+use cosmonaut_policy::{PartitionId, Seen, SessionView, response_progress, response_token};
 use cosmonaut_wire::{PartitionKeyRangeId, ResourceId, SessionToken};
 use http::HeaderMap;
 
@@ -37,8 +37,13 @@ impl SessionStore {
         if known.is_some_and(|known| known.is_said_by(response)) {
             return;
         }
-        if let Some(token) = response_token(response) {
-            self.adopt(container, &token);
+        let asked = partition.map(PartitionId::range);
+        let said = asked.and_then(|range| Some((range, response_progress(response, range)?)));
+        match said {
+            Some((range, progress)) => {
+                self.container(container).change(range, |before| Seen::after(before, range, &progress));
+            }
+            None => response_token(response).iter().for_each(|token| self.adopt(container, token)),
         }
     }
 

@@ -56,6 +56,8 @@ pub(crate) struct Try<'a> {
     pub(crate) avoid: Option<u64>,
     /// When it began.
     pub(crate) started: Moment,
+    /// When it was ready to be sent.
+    pub(crate) ready: Moment,
 }
 
 /// Sends to any endpoint.
@@ -104,16 +106,16 @@ impl AdaptiveTransport {
     /// Sends once.
     pub(crate) async fn send(&self, attempt: Try<'_>) -> Sent {
         let progress = SendProgress::new();
-        let (endpoint, started) = (attempt.endpoint, attempt.started);
+        let (endpoint, started, mut ready) = (attempt.endpoint, attempt.started, attempt.ready);
         let mut limit = TimeLimit { platform: &*self.platform, limit: attempt.limit, endpoint };
         let strategy = match self.known_strategy(endpoint) {
             Some(strategy) => strategy,
             None => {
-                let began = self.platform.now();
                 match Box::pin(limit.apply(self.negotiate(endpoint, &progress), &progress)).await {
                     (Ok(strategy), ended) => {
                         // The request has what asking has left of its time.
-                        limit.limit = limit.limit.saturating_sub(ended.since(began));
+                        limit.limit = limit.limit.saturating_sub(ended.since(ready));
+                        ready = ended;
                         strategy
                     }
                     (Err(error), ended) => {
@@ -125,7 +127,7 @@ impl AdaptiveTransport {
         };
         let (result, over, ended) = match &*strategy {
             Strategy::Sharded(sharded) => {
-                let lease = sharded.lease(attempt.avoid, self.platform.now());
+                let lease = sharded.lease(attempt.avoid, ready);
                 #[cfg_attr(
                     not(feature = "fault_injection"),
                     expect(unused_mut, reason = "tagged for faults only")

@@ -10,13 +10,13 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::Semaphore;
 
 use super::body::Whole;
+use super::broken::{failed, not_answered, not_sent};
 use super::connector::{HttpVersion, Stream};
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::http_client::{BoxFuture, HttpClient, SendProgress};
 use super::http1_pool::{Http1Connection, Http1Pool};
 use super::hyper_client::{Shared, whole_response};
-use super::hyper_error::{failed, not_answered, not_sent};
 use super::timeline::ConnectMarks;
 use super::tls::Offer;
 

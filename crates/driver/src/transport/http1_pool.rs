@@ -11,12 +11,12 @@ use hyper::client::conn::http1;
 use tokio::sync::oneshot;
 
 use super::body::Whole;
+use super::broken::not_sent;
 use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
 use super::http_client::SendProgress;
 use super::http1_client::connect;
 use super::hyper_client::Shared;
-use super::hyper_error::not_sent;
 use super::timeline::ConnectMarks;
 use crate::platform::Task;
 

@@ -1,32 +1,27 @@
 //! [`HttpClient`] that is one HTTP/2 connection, made when first used and again after it has closed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use cosmonaut_policy::Moment;
+use h2::client::SendRequest;
 use http::{Request, Response};
-use hyper::client::conn::http2;
-use hyper_util::rt::TokioIo;
 
-use super::body::Whole;
+use super::body::StreamBody;
+use super::broken::{failed, not_sent, stream_failed};
 use super::connector::HttpVersion;
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::flight::{Flight, Maker};
 use super::http_client::{BoxFuture, HttpClient, SendProgress};
+use super::http2_connection::{Http2Connection, give};
 use super::hyper_client::{Shared, whole_response};
-use super::hyper_error::{failed, not_answered, not_sent};
 use super::negotiate::Tapped;
-use super::timeline::{ConnectMarks, Mark};
+use super::timeline::ConnectMarks;
 use super::tls::Offer;
-use crate::platform::{Platform, Task};
 
-/// Streams that are opened before the server has said how many it allows. The service allows 20.
-const STREAMS_BEFORE_SETTINGS: usize = 20;
-/// How much of an answer the connection takes in even if nobody reads it; well within the window that hyper
-/// grants to each stream.
+/// How much of an answer the connection takes in even if nobody reads it; well within the window of a stream.
 const TAKEN_IN_UNREAD: u64 = 64 * 1024;
 
 /// One HTTP/2 connection.
@@ -40,47 +35,19 @@ pub(super) struct Http2Client {
     connecting: Flight<Arc<Http2Connection>, TransportError>,
 }
 
-/// A connection that takes requests until it is closed. Dropping it closes it.
-pub(super) struct Http2Connection {
-    sender: http2::SendRequest<Whole>,
-    /// Takes requests; ends with the connection.
-    _dispatch: Task,
-    /// Moves the bytes. Stopping it fails what is under way.
-    _pump: Arc<OnceLock<Task>>,
-    /// Held by what moves the bytes, until it has moved the last.
-    pumping: Weak<()>,
-    /// When anything last came over it.
-    heard: Arc<Mark>,
-}
-
-impl Http2Connection {
-    pub(super) fn is_open(&self) -> bool {
-        !self.sender.is_closed()
-    }
-
-    /// Whether nothing is under way on it, nor can be any more.
-    fn is_over(&self) -> bool {
-        self.pumping.strong_count() == 0
-    }
-}
-
 impl Http2Client {
     pub(super) fn new(server: Authority, shared: Arc<Shared>) -> Self {
         let (live, leaving) = (ArcSwapOption::empty(), Mutex::default());
         Self { server, shared, live, leaving, connecting: Flight::default() }
     }
 
-    fn open_connection(&self) -> Option<http2::SendRequest<Whole>> {
-        let live = self.live.load();
-        live.as_ref().filter(|live| live.is_open()).map(|live| live.sender.clone())
+    fn open_connection(&self) -> Option<SendRequest<Bytes>> {
+        self.live.load().as_ref()?.requests()
     }
 
-    async fn connect(
-        &self,
-        progress: Option<&SendProgress>,
-    ) -> Result<http2::SendRequest<Whole>, TransportError> {
-        let made = self.connecting.join(self, &*self.shared.platform, progress).await;
-        made.map(|connection| connection.sender.clone())
+    async fn connect(&self, progress: Option<&SendProgress>) -> Result<SendRequest<Bytes>, TransportError> {
+        let connection = self.connecting.join(self, &*self.shared.platform, progress).await?;
+        connection.requests().ok_or_else(|| not_sent(&self.server, TransportErrorKind::Disconnected))
     }
 }
 
@@ -116,42 +83,13 @@ impl Maker for Http2Client {
             if version == Some(HttpVersion::Http1) {
                 return Err(not_sent(&server, TransportErrorKind::OtherVersion));
             }
-            handshake(&shared, &server, Tapped::plain(stream)).await
+            Http2Connection::begin(&shared, &server, Tapped::plain(stream)).await
         })
     }
 
     fn interrupted(&self) -> TransportError {
         not_sent(&self.server, TransportErrorKind::Unreachable)
     }
-}
-
-/// Speaks HTTP/2 on a stream from here on, and sends PINGs whenever the peer is silent.
-pub(super) async fn handshake(
-    shared: &Arc<Shared>,
-    server: &Authority,
-    stream: Tapped,
-) -> Result<Arc<Http2Connection>, TransportError> {
-    let pump = Arc::new(OnceLock::new());
-    let executor = Executor::new(Arc::clone(&shared.platform), Arc::downgrade(&pump));
-    let pumping = executor.pumping();
-    let heard = Arc::<Mark>::default();
-    let stream = stream.noting(&heard, &shared.platform);
-    let head = u32::try_from(shared.config.max_response_head).unwrap_or(u32::MAX);
-    let (sender, connection) = http2::Builder::new(executor)
-        .timer(shared.timer.clone())
-        .keep_alive_interval(shared.config.http2_keepalive_interval)
-        .keep_alive_timeout(shared.config.http2_keepalive_timeout)
-        .keep_alive_while_idle(true)
-        .initial_max_send_streams(STREAMS_BEFORE_SETTINGS)
-        .max_header_list_size(head)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(|error| failed(server, RequestSentStatus::NotSent, error))?;
-    let dispatch = shared.platform.spawn(Box::pin(async move {
-        // How a connection ended is told to each request that was on it.
-        let _ = connection.await;
-    }));
-    Ok(Arc::new(Http2Connection { sender, _dispatch: dispatch, _pump: pump, pumping, heard }))
 }
 
 impl HttpClient for Http2Client {
@@ -161,13 +99,18 @@ impl HttpClient for Http2Client {
         progress: &'a SendProgress,
     ) -> BoxFuture<'a, Result<Response<Bytes>, TransportError>> {
         Box::pin(async move {
-            let mut sender = match self.open_connection() {
-                Some(sender) => sender,
+            let requests = match self.open_connection() {
+                Some(requests) => requests,
                 None => Box::pin(self.connect(Some(progress))).await?,
             };
+            let mut given = give(requests, request)
+                .map_err(|error| failed(&self.server, RequestSentStatus::NotSent, error))?;
+            given.has_stream().await;
             progress.hand_over_at(self.shared.platform.now());
-            let answer = sender.try_send_request(request.map(Whole::new)).await;
-            let response = answer.map_err(|error| not_answered(&self.server, error))?;
+            let response = given.response.await.map_err(|error| stream_failed(&self.server, error))?;
+            let (head, stream) = response.into_parts();
+            let body = StreamBody::new(stream, &head.headers);
+            let response = Response::from_parts(head, body);
             whole_response(&self.shared, &self.server, response, TAKEN_IN_UNREAD, progress).await
         })
     }
@@ -182,7 +125,7 @@ impl HttpClient for Http2Client {
     }
 
     fn last_heard(&self) -> Option<Moment> {
-        self.live.load().as_ref().and_then(|live| live.heard.get())
+        self.live.load().as_ref().and_then(|live| live.last_heard())
     }
 
     fn close(&self) {
@@ -190,50 +133,5 @@ impl HttpClient for Http2Client {
         let leaving = std::mem::take(&mut *self.leaving.lock().unwrap_or_else(PoisonError::into_inner));
         drop(leaving);
         self.connecting.clear();
-    }
-}
-
-/// Runs what hyper spawns for a connection through the platform. The first of these is what moves the bytes;
-/// all others end when it does.
-#[derive(Clone)]
-struct Executor(Arc<ConnectionTasks>);
-
-struct ConnectionTasks {
-    platform: Arc<dyn Platform>,
-    /// Weak, as hyper keeps a clone of this for each request: those must not keep alive what would end them.
-    pump: Weak<OnceLock<Task>>,
-    is_pump_started: AtomicBool,
-    /// Taken by the pump.
-    pumping: Mutex<Option<Arc<()>>>,
-}
-
-impl Executor {
-    fn new(platform: Arc<dyn Platform>, pump: Weak<OnceLock<Task>>) -> Self {
-        let pumping = Mutex::new(Some(Arc::default()));
-        Self(Arc::new(ConnectionTasks { platform, pump, is_pump_started: AtomicBool::new(false), pumping }))
-    }
-
-    /// Lives as long as the pump does.
-    fn pumping(&self) -> Weak<()> {
-        let pumping = self.0.pumping.lock().unwrap_or_else(PoisonError::into_inner);
-        pumping.as_ref().map(Arc::downgrade).unwrap_or_default()
-    }
-}
-
-impl<F: Future<Output = ()> + Send + 'static> hyper::rt::Executor<F> for Executor {
-    fn execute(&self, future: F) {
-        let ConnectionTasks { platform, pump, is_pump_started, pumping } = &*self.0;
-        if is_pump_started.load(Ordering::Relaxed) || is_pump_started.swap(true, Ordering::Relaxed) {
-            return platform.spawn_detached(Box::pin(future));
-        }
-        // Whoever has given up connecting wants no pump.
-        let pumping = pumping.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(pump) = pump.upgrade() {
-            let pumping = async move {
-                future.await;
-                drop(pumping);
-            };
-            pump.set(platform.spawn(Box::pin(pumping))).unwrap_or_else(Task::detach);
-        }
     }
 }

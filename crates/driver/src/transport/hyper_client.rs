@@ -10,10 +10,10 @@ use bytes::Bytes;
 use cosmonaut_options::HttpProtocol;
 use cosmonaut_policy::Moment;
 use http::Response;
-use hyper::body::Incoming;
 use tokio::sync::oneshot;
 
-use super::body::{Collecting, Incomplete};
+use super::body::{Collecting, Incomplete, Pieces};
+use super::broken::cut_short;
 use super::connector::{Connector, HttpVersion};
 use super::dial::Dialer;
 use super::endpoint::Authority;
@@ -21,13 +21,12 @@ use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory, SendProgress};
 use super::http1_client::Http1Client;
 use super::http1_pool::Http1Connection;
-use super::http2_client::{Http2Client, Http2Connection};
-use super::hyper_error::cut_short;
+use super::http2_client::Http2Client;
+use super::http2_connection::Http2Connection;
 use super::negotiate;
 use super::proxy::Tunnels;
 use super::resolver::{Lookups, Resolver, SystemResolver};
 use super::timeline::ConnectMarks;
-use super::timer::PlatformTimer;
 use super::tls::LazyTls;
 use crate::platform::Platform;
 
@@ -41,7 +40,6 @@ pub(super) struct Shared {
     pub(super) connector: Connector,
     pub(super) config: HttpClientConfig,
     pub(super) platform: Arc<dyn Platform>,
-    pub(super) timer: PlatformTimer,
     /// Connections that showed which version their server speaks, for the first client that wants one.
     negotiated: Mutex<HashMap<Authority, (Negotiated, Moment)>>,
     /// Servers that said nothing when they were asked for their version.
@@ -105,9 +103,8 @@ impl HyperClientFactory {
             },
             platform: Arc::clone(&platform),
         };
-        let timer = PlatformTimer::new(Arc::clone(&platform));
         let (negotiated, silent) = (Mutex::default(), Mutex::default());
-        Ok(Self { shared: Arc::new(Shared { connector, config, platform, timer, negotiated, silent }) })
+        Ok(Self { shared: Arc::new(Shared { connector, config, platform, negotiated, silent }) })
     }
 }
 
@@ -201,16 +198,20 @@ impl Shared {
 pub(super) async fn whole_response(
     shared: &Arc<Shared>,
     server: &Authority,
-    response: Response<Incoming>,
+    response: Response<impl Pieces>,
     taken_in_unread: u64,
     progress: &SendProgress,
 ) -> Result<Response<Bytes>, TransportError> {
-    progress.head_at(shared.platform.now());
+    let came = shared.platform.now();
+    progress.head_at(came);
     let (head, body) = response.into_parts();
     let mut collecting = Collecting::new(body, shared.config.max_response);
     let now = poll_fn(|context| Poll::Ready(Pin::new(&mut collecting).poll(context))).await;
     let collected = match now {
-        Poll::Ready(collected) => collected,
+        Poll::Ready(collected) => {
+            progress.ended_at(came);
+            collected
+        }
         Poll::Pending if collecting.missing().is_some_and(|missing| missing <= taken_in_unread) => {
             collecting.await
         }
@@ -233,11 +234,11 @@ pub(super) async fn whole_response(
 }
 
 /// Collects a body in a task of its own, which ends with its caller.
-async fn drained(
+async fn drained<P: Pieces>(
     shared: &Arc<Shared>,
-    collecting: Collecting,
+    collecting: Collecting<P>,
     progress: &SendProgress,
-) -> Result<Bytes, Incomplete> {
+) -> Result<Bytes, Incomplete<P::Error>> {
     let (tell, collected) = oneshot::channel();
     let platform = Arc::clone(&shared.platform);
     let _draining = shared.platform.spawn(Box::pin(async move {

@@ -2,6 +2,7 @@
 
 mod adaptive;
 mod body;
+mod broken;
 mod connector;
 mod dial;
 mod endpoint;
@@ -10,9 +11,9 @@ mod flight;
 mod http1_client;
 mod http1_pool;
 mod http2_client;
+mod http2_connection;
 mod http_client;
 mod hyper_client;
-mod hyper_error;
 mod negotiate;
 mod proxy;
 mod proxy_variables;
@@ -23,7 +24,6 @@ mod sharded_transport;
 mod strategy;
 mod time_limit;
 mod timeline;
-mod timer;
 mod tls;
 
 pub(crate) use adaptive::{AdaptiveTransport, Sent, SentOver, Try};

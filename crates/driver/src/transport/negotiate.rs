@@ -12,14 +12,15 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
+use super::broken::not_sent;
 use super::connector::{HttpVersion, Stream};
 use super::endpoint::Authority;
 use super::error::{TransportError, TransportErrorKind};
+use super::http1_client;
+use super::http2_connection::Http2Connection;
 use super::hyper_client::{Negotiated, Shared};
-use super::hyper_error::not_sent;
 use super::timeline::{ConnectMarks, Mark};
 use super::tls::Offer;
-use super::{http1_client, http2_client};
 use crate::platform::Platform;
 use crate::race::{Either, race};
 
@@ -47,11 +48,11 @@ pub(super) async fn version_of(
             Negotiated::Http1(http1_client::handshake(shared, server, stream).await?, marks)
         }
         Some(HttpVersion::Http2) => {
-            Negotiated::Http2(http2_client::handshake(shared, server, Tapped::plain(stream)).await?, marks)
+            Negotiated::Http2(Http2Connection::begin(shared, server, Tapped::plain(stream)).await?, marks)
         }
         None => {
             let (stream, first_bytes) = Tapped::watched(stream);
-            let connection = http2_client::handshake(shared, server, stream).await?;
+            let connection = Http2Connection::begin(shared, server, stream).await?;
             match clear_text_version(shared, server, first_bytes).await? {
                 // What was sent is no beginning of an HTTP/1.1 request.
                 HttpVersion::Http1 => return Ok(HttpVersion::Http1),
@@ -133,7 +134,7 @@ impl Tapped {
 }
 
 impl Drop for Tapped {
-    /// hyper may give the stream up before it has read the end: what has come by then decides.
+    /// h2 may give the stream up before it has read the end: what has come by then decides.
     fn drop(&mut self) {
         self.show(&[], true);
     }

@@ -56,9 +56,11 @@ impl Peer {
     }
 
     pub(crate) async fn send(&self, method: Method) -> Result<Response<Bytes>, TransportError> {
-        let uri = format!("{}/x", self.server);
-        let request = Request::builder().method(method).uri(uri).body(Bytes::new()).unwrap();
-        self.client.send(request, &SendProgress::new()).await
+        self.client.send(self.request(method, Bytes::new()), &SendProgress::new()).await
+    }
+
+    fn request(&self, method: Method, body: Bytes) -> Request<Bytes> {
+        Request::builder().method(method).uri(format!("{}/x", self.server)).body(body).unwrap()
     }
 }
 
@@ -165,6 +167,122 @@ async fn requests_beyond_what_the_server_allows_wait_for_a_stream() {
     }
     assert!(all.join_all().await.into_iter().all(|is_ok| is_ok), "none is refused");
     assert_eq!(peak.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test]
+async fn what_still_waits_for_a_stream_was_not_sent() {
+    let listener = listen().await;
+    let peer = Peer::new(&listener, HttpVersion::Http2, HttpClientConfig::default());
+    let mut server = JoinSet::new();
+    let (tell, mut asked) = mpsc::unbounded_channel();
+    server.spawn(async move {
+        let (stream, _) = listener.accept().await.unwrap();
+        let mut connection =
+            h2::server::Builder::new().max_concurrent_streams(1).handshake::<_, Bytes>(stream).await.unwrap();
+        let mut open = Vec::new();
+        while let Some(Ok((_, mut respond))) = connection.accept().await {
+            // The first comes before the driver knows the limit; the second has no answer.
+            match open.is_empty() {
+                true => drop(respond.send_response(reply(), true)),
+                false => tell.send(()).unwrap(),
+            }
+            open.push(respond);
+        }
+    });
+    peer.send(Method::GET).await.unwrap();
+    let [first, second] = [(); 2].map(|()| SendProgress::new());
+    let mut hanging = peer.client.send(peer.request(Method::POST, Bytes::from_static(b"1")), &first);
+    let mut waiting = peer.client.send(peer.request(Method::POST, Bytes::from_static(b"2")), &second);
+    tokio::select! {
+        _ = &mut hanging => panic!("nobody answers"),
+        _ = asked.recv() => {}
+    }
+    tokio::select! {
+        biased;
+        _ = &mut waiting => panic!("there is no stream for it"),
+        () = std::future::ready(()) => {}
+    }
+    assert_eq!(first.sent(), RequestSentStatus::Unknown);
+    assert_eq!(second.sent(), RequestSentStatus::NotSent);
+    drop(hanging);
+    tokio::select! {
+        _ = &mut waiting => panic!("nobody answers"),
+        _ = asked.recv() => {}
+    }
+    assert_eq!(second.sent(), RequestSentStatus::Unknown, "the stream was free again");
+}
+
+#[tokio::test]
+async fn over_http2_a_body_comes_whole_however_little_the_server_takes_at_once() {
+    for (length, expected) in [(0, Some("0")), (1, Some("1")), (3 << 20, Some("3145728"))] {
+        let listener = listen().await;
+        let peer = Peer::new(&listener, HttpVersion::Http2, HttpClientConfig::default());
+        let mut server = JoinSet::new();
+        server.spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            let (request, mut respond) = connection.accept().await.unwrap().unwrap();
+            let said = request.headers().get("content-length").map(|said| said.to_str().unwrap().to_owned());
+            let reading = async move {
+                let (mut body, mut read) = (request.into_body(), 0);
+                while let Some(Ok(data)) = body.data().await {
+                    read += data.len();
+                    body.flow_control().release_capacity(data.len()).unwrap();
+                }
+                respond.send_response(reply(), true).unwrap();
+                read
+            };
+            tokio::pin!(reading);
+            let read = loop {
+                tokio::select! {
+                    read = &mut reading => break read,
+                    _ = connection.accept() => {}
+                }
+            };
+            while let Some(Ok(_)) = connection.accept().await {}
+            (said, read)
+        });
+        let request = peer.request(Method::POST, vec![7; length].into());
+        peer.client.send(request, &SendProgress::new()).await.unwrap();
+        drop(peer);
+        let (said, read) = server.join_next().await.unwrap().unwrap();
+        assert_eq!((said.as_deref(), read), (expected, length));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_before_the_body_was_read_counts_and_one_that_is_cut_does_not() {
+    for is_cut in [false, true] {
+        let listener = listen().await;
+        let peer = Peer::new(&listener, HttpVersion::Http2, HttpClientConfig::default());
+        let mut server = JoinSet::new();
+        server.spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut connection = h2::server::handshake(stream).await.unwrap();
+            let (_request, mut respond) = connection.accept().await.unwrap().unwrap();
+            let mut body = respond.send_response(reply(), false).unwrap();
+            body.send_data(Bytes::from_static(b"the beginning"), !is_cut).unwrap();
+            if is_cut {
+                // Otherwise the data would not go out before the end of the stream.
+                std::future::poll_fn(|context| {
+                    let _ = connection.poll_accept(context);
+                    Poll::Ready(())
+                })
+                .await;
+                body.send_reset(h2::Reason::CANCEL);
+            }
+            while let Some(Ok(_)) = connection.accept().await {}
+        });
+        let request = peer.request(Method::POST, vec![7; 1 << 20].into());
+        let answer = peer.client.send(request, &SendProgress::new()).await;
+        match is_cut {
+            false => assert_eq!(answer.unwrap().into_body(), "the beginning"),
+            true => {
+                let error = answer.unwrap_err();
+                assert_eq!(error.kind(), TransportErrorKind::Disconnected, "{error}");
+            }
+        }
+    }
 }
 
 /// The head of the next request on a connection.

@@ -2,12 +2,16 @@
 //!
 //! Keeping it for all partitions, shared between requests, is the driver's business.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use cosmonaut_wire::{PartitionKeyRangeId, PartitionToken, ResourceId, SessionToken, headers};
 use http::{HeaderMap, HeaderValue};
 
 use crate::PartitionId;
+
+/// Room for nearly every token of one partition on an account with one write region.
+const USUAL_LENGTH: usize = 32;
 
 /// What was seen of one partition, with the header that says so, made once for all requests that send it.
 #[derive(Debug)]
@@ -19,8 +23,9 @@ pub struct Seen {
 impl Seen {
     /// `None` if the token does not fit in a header, which never happens to a token of a response.
     fn new(range: &PartitionKeyRangeId, progress: PartitionToken) -> Option<Self> {
-        let header = HeaderValue::try_from(format!("{range}:{progress}")).ok()?;
-        Some(Self { progress, header })
+        let mut text = String::with_capacity(USUAL_LENGTH);
+        write!(text, "{range}:{progress}").ok()?;
+        Some(Self { progress, header: HeaderValue::try_from(text).ok()? })
     }
 
     /// What was seen of a partition, with what a token adds. `None` if the token adds nothing.
@@ -103,6 +108,14 @@ pub(super) fn token_for_partition(
 
 fn is_same(one: &Option<Arc<Seen>>, other: &Option<Arc<Seen>>) -> bool {
     one.as_ref().map(Arc::as_ptr) == other.as_ref().map(Arc::as_ptr)
+}
+
+/// What a response says of the partition that was asked, if it speaks of that one alone, as nearly every response does.
+pub fn response_progress(response: &HeaderMap, range: &PartitionKeyRangeId) -> Option<PartitionToken> {
+    let text = response.get(headers::SESSION_TOKEN)?.to_str().ok()?;
+    let progress = text.strip_prefix(range.as_str())?.strip_prefix(':')?;
+    // A list of several does not parse as one.
+    progress.parse().ok()
 }
 
 /// The session token of a response. A token that cannot be read is no reason to fail a request that has

@@ -238,6 +238,24 @@ fn a_response_adds_what_is_new() {
 }
 
 #[test]
+fn a_response_that_speaks_of_the_partition_alone_is_read_without_a_list() {
+    for (token, expected) in [
+        ("0:-1#5", Some("-1#5")),
+        ("0:7", Some("7")),
+        ("0:1#5#2=3#1=4", Some("1#5#1=4#2=3")),
+        ("1:-1#5", None),
+        ("00:-1#5", None),
+        ("0", None),
+        ("0:", None),
+        ("0:-1#5,1:-1#6", None),
+        ("0:7,1:8", None),
+    ] {
+        let progress = response_progress(&response(token), &"0".into());
+        assert_eq!(progress.map(|progress| progress.to_string()).as_deref(), expected, "{token}");
+    }
+}
+
+#[test]
 fn a_token_that_contradicts_what_was_seen_replaces_it() {
     let zero = partition("0");
     let mut view = seen("0:1#6#1=2");

@@ -160,3 +160,14 @@ fn the_operations_own_headers_win() {
     let lines = sent_with(&feed, &QUIET, &options, false);
     assert_eq!(lines, ["a-im: Full-Fidelity Feed", "x-mine: option"]);
 }
+
+#[test]
+fn what_belongs_to_the_connection_is_not_the_callers() {
+    let value = || HeaderValue::from_static("close");
+    let options = RequestOptions::default()
+        .with_custom_headers([(http::header::CONNECTION, value()), (http::header::HOST, value())]);
+    let read = operation(OperationType::Read)
+        .with_header(HeaderName::from_static("keep-alive"), value())
+        .with_header(http::header::CONTENT_LENGTH, value());
+    assert_eq!(sent_with(&read, &QUIET, &options, false), Vec::<String>::new());
+}

@@ -81,6 +81,7 @@ async fn endpoints_that_nobody_uses_are_dropped_and_what_is_in_use_is_not() {
                 limit: Duration::from_secs(1),
                 avoid: None,
                 started: clock.now(),
+                ready: clock.now(),
             })
         };
         let known = || {

@@ -75,15 +75,14 @@ impl Http2Connection {
         });
         let alive = Arc::new(());
         let pumping = Arc::downgrade(&alive);
-        let pump = platform.spawn(Box::pin(async move {
+        let pump = platform.spawn(Box::pin(together(async move {
             let _alive = alive;
-            let mut connection = std::pin::pin!(together(connection));
             // How a connection ended is told to each request that was on it.
             let _ = match watch {
-                Some(watch) => race(connection.as_mut(), std::pin::pin!(watch.run())).await,
+                Some(watch) => race(std::pin::pin!(connection), std::pin::pin!(watch.run())).await,
                 None => Either::First(connection.await),
             };
-        }));
+        })));
         Ok(Arc::new(Self { requests, _pump: pump, pumping, heard }))
     }
 
@@ -135,7 +134,7 @@ impl Given {
 
 /// Lets all who are ready go first whenever there is something to do: what they give to the connection is then written
 /// at once, and not each by itself.
-async fn together<T>(connection: impl Future<Output = T>) -> T {
+async fn together(connection: impl Future<Output = ()>) {
     let (mut connection, mut has_waited) = (std::pin::pin!(connection), false);
     poll_fn(move |context| {
         has_waited = !has_waited;

@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::container::Container;
-use super::replica::Loser;
-use super::{Document, FeedScope, locks};
+use super::replication::{CommitId, Loser};
+use super::{Document, FeedScope, PartitionRange, Replica, locks};
 use crate::{Failure, Timestamp};
 
 /// The conflicts of a container, by number.
@@ -22,10 +22,11 @@ pub(crate) type Conflicts = BTreeMap<u64, Arc<Conflict>>;
 pub struct Conflict {
     container: ResourceId,
     number: u64,
-    range: u32,
     loser: Arc<Document>,
     created: bool,
-    found: Timestamp,
+    /// It is found once a region has both of these commits.
+    between: [CommitId; 2],
+    made: Timestamp,
 }
 
 /// A conflict as the feed shows it.
@@ -52,17 +53,12 @@ struct Shown<'a> {
 }
 
 impl Conflict {
-    pub(crate) fn new(
-        container: ResourceId,
-        number: u64,
-        range: u32,
-        loser: &Loser,
-        found: Timestamp,
-    ) -> Self {
-        Self { container, number, range, loser: Arc::clone(&loser.document), created: loser.created, found }
+    pub(crate) fn new(container: ResourceId, number: u64, loser: Loser, made: Timestamp) -> Self {
+        let Loser { document, created, between } = loser;
+        Self { container, number, loser: document, created, between, made }
     }
 
-    /// Its number, in the order in which conflicts were found.
+    /// Its number, in the order in which the later of the two commits were made.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -70,6 +66,15 @@ impl Conflict {
     /// Its id, which is its resource id.
     pub fn id(&self) -> String {
         self.container.child(ResourceType::Conflict, self.number).unwrap_or(self.container).to_string()
+    }
+
+    /// Whether a region has both versions: before, nobody can know.
+    fn is_found_in(&self, range: &PartitionRange) -> bool {
+        let has_both = |replica: &Arc<Replica>| {
+            let progress = replica.progress();
+            self.between.iter().all(|(origin, lsn)| progress.get(*origin) >= *lsn)
+        };
+        range.replicas().iter().any(has_both)
     }
 
     /// The version that has lost.
@@ -99,13 +104,8 @@ impl Conflict {
             id: &id,
             rid: &id,
             self_link: format!("dbs/{database}/colls/{}/conflicts/{id}/", self.container),
-            etag: format!(
-                "\"{:08x}-0000-0000-{:04x}-{:08x}0000\"",
-                self.number,
-                self.range,
-                self.found.seconds()
-            ),
-            timestamp: self.found.seconds(),
+            etag: format!("\"{:08x}-0000-0000-0000-{:08x}0000\"", self.number, self.made.seconds()),
+            timestamp: self.made.seconds(),
             operation_type: self.operation(),
             resource_type: "document",
             resource_id: item.to_string(),
@@ -130,7 +130,10 @@ impl Container {
                 keys.contains(&document.epk)
             }
         };
-        let shown = |conflict: &&Arc<Conflict>| parts.iter().any(|(_, keys)| covers(keys, &conflict.loser));
+        let shown = |conflict: &&Arc<Conflict>| {
+            let mut parts = parts.iter();
+            parts.any(|(range, keys)| covers(keys, &conflict.loser) && conflict.is_found_in(range))
+        };
         let conflicts = locks::lock(self.conflict_list());
         Ok(conflicts
             .range(after.saturating_add(1)..)
@@ -143,13 +146,20 @@ impl Container {
     /// A conflict by its id; 404 if there is none.
     pub fn conflict(&self, id: &str) -> Result<Arc<Conflict>, Failure> {
         let conflicts = locks::lock(self.conflict_list());
-        conflicts.get(&self.conflict_number(id)?).cloned().ok_or_else(|| no_conflict(id))
+        let conflict = conflicts.get(&self.conflict_number(id)?);
+        conflict.filter(|conflict| self.has_found(conflict)).cloned().ok_or_else(|| no_conflict(id))
     }
 
     /// Takes a conflict out of the feed, once it is dealt with; 404 if there is none.
     pub fn delete_conflict(&self, id: &str) -> Result<(), Failure> {
         let number = self.conflict_number(id)?;
-        locks::lock(self.conflict_list()).remove(&number).map(drop).ok_or_else(|| no_conflict(id))
+        let mut conflicts = locks::lock(self.conflict_list());
+        let found = conflicts.get(&number).is_some_and(|conflict| self.has_found(conflict));
+        found.then(|| conflicts.remove(&number)).map(drop).ok_or_else(|| no_conflict(id))
+    }
+
+    fn has_found(&self, conflict: &Conflict) -> bool {
+        conflict.is_found_in(self.layout().range_of(&conflict.loser.epk))
     }
 
     fn conflict_number(&self, id: &str) -> Result<u64, Failure> {

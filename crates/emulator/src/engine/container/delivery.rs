@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use super::Container;
 use crate::Timestamp;
-use crate::engine::conflicts::Conflict;
-use crate::engine::replica::{Applied, Phase, Replica, ReplicaState};
+use crate::engine::replica::{Phase, Replica, ReplicaState};
 use crate::engine::replication::Shipment;
-use crate::engine::{PartitionRange, Progress, RegionId};
-use crate::storage::Record;
+use crate::engine::{PartitionRange, Progress};
 
 impl Container {
     /// Applies what is due at every partition; says when the next commit is due.
@@ -35,21 +33,20 @@ impl Container {
             let due = group.queues().take_due(self.now(), &network.links(), reaches);
             for ((_, to), shipments) in &due {
                 if let Some(replica) = range.find_replica(*to) {
-                    replica.write(|state| self.apply(range, *to, state, shipments));
+                    replica.write(|state| self.apply(state, shipments));
                 }
             }
             if !due.is_empty() {
+                group.forget_agreed(range);
                 network.progressed.notify_waiters();
             }
         }
         group.next_due()
     }
 
-    /// Applies commits of other regions at the replica in a region.
+    /// Applies commits of other regions at a replica.
     pub(super) fn apply<'s>(
         &self,
-        range: &PartitionRange,
-        region: RegionId,
         state: &mut ReplicaState,
         shipments: impl IntoIterator<Item = &'s Shipment>,
     ) {
@@ -58,32 +55,9 @@ impl Container {
         }
         let now = self.now();
         for shipment in shipments {
-            let applied = state.apply(&shipment.entry, region, now);
+            state.apply(&shipment.entry, now);
             state.promise(&shipment.commit);
-            self.record_conflicts(range, &applied);
-            if let Some(record) = self.outcome(range, region, applied) {
-                state.promise(&self.journal.append([record]));
-            }
         }
-    }
-
-    fn record_conflicts(&self, range: &PartitionRange, applied: &Applied) {
-        for loser in &applied.losers {
-            let number = self.next_number();
-            let conflict = Conflict::new(self.rid, number, range.number, loser, self.now());
-            self.add_conflict(conflict);
-        }
-    }
-
-    /// What the journal is told of the outcome of a commit where several regions write.
-    ///
-    /// It has every commit of every region in an order of its own, so its last version of an item may be one that
-    /// has lost. One region, always the same, tells it what came out in the end.
-    fn outcome(&self, range: &PartitionRange, region: RegionId, applied: Applied) -> Option<Record> {
-        let tells = range.group().lineage().regions.first() == Some(&region);
-        let any = !applied.current.is_empty() || !applied.gone.is_empty();
-        let Applied { current, gone, .. } = applied;
-        (tells && any).then_some(Record::Settle { container: self.rid, put: current, remove: gone })
     }
 
     /// Forgets deletes that no commit on the way can contradict any more.

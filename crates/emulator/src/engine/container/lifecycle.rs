@@ -14,7 +14,7 @@ use crate::Failure;
 use crate::engine::key::KeyReader;
 use crate::engine::layout::{Layout, PartitionRange};
 use crate::engine::replica::{Phase, Replica, ReplicaState, Retention, Transaction};
-use crate::engine::replication::{Account, Group, Lineage, Queues};
+use crate::engine::replication::{Account, Group, Lineage};
 use crate::engine::resolution::Resolution;
 use crate::engine::ring::Ring;
 use crate::engine::throughput::Bucket;
@@ -308,7 +308,7 @@ fn restore_range(
     };
     let replicas = topology.ids().into_iter().map(replica).collect::<Result<Vec<_>, Failure>>()?;
     let parents = range.parents.iter().map(|parent| parent.to_string().into()).collect();
-    let group = Group::new(Arc::clone(&around.account), lineage, Queues::default());
+    let group = Group::new(Arc::clone(&around.account), lineage);
     Ok(PartitionRange::new(range.number, range.keys.clone(), parents, replicas, group))
 }
 

@@ -20,13 +20,13 @@ pub(crate) use lifecycle::Surroundings;
 pub(crate) use properties::{complete, retention};
 pub use usage::Usage;
 
-use super::conflicts::Conflicts;
+use super::conflicts::{Conflict, Conflicts};
 use super::document::Stamp;
 use super::items::{ItemReply, Outcome, Site};
 use super::key::KeyReader;
 use super::layout::Layout;
 use super::replica::{Author, LogEntry, Phase, Replica, ReplicaState, Retention, Transaction};
-use super::replication::{Account, Lineage};
+use super::replication::{Account, Lineage, Settlement};
 use super::resolution::Resolution;
 use super::throughput::Bucket;
 use super::topology::{region_left, write_forbidden};
@@ -232,10 +232,28 @@ impl Container {
         let keep = state.retention() != Retention::Tail;
         let record =
             Record::Entry { container: self.rid, range: range.number, entry: Arc::clone(&entry), keep };
-        let commit = self.journal.append([record]);
+        let group = range.group();
+        let commit = if group.lineage().is_contested() {
+            group.agree(&entry, |settlement| self.journal.append(self.settle(record, settlement)))
+        } else {
+            self.journal.append([record])
+        };
         state.promise(&commit);
-        range.group().send(region, &entry, &commit);
+        group.send(region, &entry, &commit);
         commit
+    }
+
+    /// What the journal is told of a commit where several regions write.
+    fn settle(&self, record: Record, settlement: Settlement) -> Vec<Record> {
+        let Settlement { put, remove, losers } = settlement;
+        let mut records = vec![record];
+        if !put.is_empty() || !remove.is_empty() {
+            records.push(Record::Settle { container: self.rid, put, remove });
+        }
+        for loser in losers {
+            self.add_conflict(Conflict::new(self.rid, self.next_number(), loser, self.now()));
+        }
+        records
     }
 
     /// Who makes a commit in a region.

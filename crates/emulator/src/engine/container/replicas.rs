@@ -23,8 +23,7 @@ impl Container {
         let ranges = ranges.collect::<Result<Vec<_>, Failure>>()?;
         self.layout.store(Arc::new(layout.with_ranges(ranges)));
         self.share_throughput();
-        // Only token versions may have changed, and those are in memory either way.
-        drop(self.journal.append([self.record()]));
+        self.record_versions();
         self.layout().ranges().iter().for_each(|range| self.deliver_soon(range));
         Ok(())
     }
@@ -66,7 +65,14 @@ impl Container {
         let layout = self.layout();
         let ranges = layout.ranges().iter().map(|range| self.remove_replica(range, region)).collect();
         self.layout.store(Arc::new(layout.with_ranges(ranges)));
-        drop(self.journal.append([self.record()]));
+        self.record_versions();
+    }
+
+    /// Tells the journal that token versions may have changed. Nobody is given a token of a version that a restart
+    /// could use again for other regions.
+    fn record_versions(&self) {
+        let commit = self.journal.append([self.record()]);
+        self.replicas().iter().for_each(|replica| replica.write(|state| state.promise(&commit)));
     }
 
     fn remove_replica(&self, range: &PartitionRange, region: RegionId) -> Arc<PartitionRange> {
@@ -82,7 +88,7 @@ impl Container {
             }
             if lineage.writer.is_none() {
                 let last = queues.take_around(region, to);
-                self.apply(range, to, state, &last);
+                self.apply(state, &last);
             }
         }
         queues.forget(region);
@@ -103,7 +109,7 @@ impl Container {
         let mut queues = group.queues();
         let missing = queues.take(from, to);
         if let Some(state) = locked.iter_mut().find(|state| state.region() == to) {
-            self.apply(range, to, state, &missing);
+            self.apply(state, &missing);
         }
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
             let rest = queues.take(from, *other);
@@ -129,7 +135,7 @@ impl Container {
         // A commit from before a split can be one of the other child's, and then nothing is lost with it.
         let has_changes = |shipment: &&Shipment| !shipment.entry.changes.is_empty();
         let none_of_ours = missing.iter().take_while(|shipment| !has_changes(shipment));
-        self.apply(range, to, &mut locked[new], none_of_ours);
+        self.apply(&mut locked[new], none_of_ours);
         let lost = missing.iter().filter(has_changes).count() as u64;
         let [until, survives] = [old, new].map(|nth| locked[nth].progress().get(RegionId::default()));
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {

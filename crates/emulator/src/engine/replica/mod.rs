@@ -13,12 +13,11 @@ use std::sync::{Arc, RwLock, RwLockWriteGuard};
 
 use arc_swap::ArcSwap;
 
-pub(crate) use apply::{Applied, Loser};
 pub(crate) use commit::{Author, Causes, Transaction};
 pub use commit::{Change, LogEntry};
-pub(crate) use rank::Versions;
+pub(crate) use rank::{Rank, Versions};
 pub use state::ReplicaState;
-pub(crate) use state::{Phase, Retention};
+pub(crate) use state::{Phase, Retention, item_name};
 
 use super::throughput::Bucket;
 use super::{Progress, RegionId, locks};

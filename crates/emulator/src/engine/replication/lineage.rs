@@ -64,6 +64,11 @@ impl Lineage {
         if self.writer.is_none() { region } else { RegionId::default() }
     }
 
+    /// Whether a commit may contradict one of another region.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.writer.is_none() && self.regions.len() > 1
+    }
+
     /// The LSN after which the next commit of a sequence comes, whatever the replica has.
     pub(crate) fn floor(&self, origin: RegionId) -> i64 {
         let last = self.forks.last().filter(|_| origin == RegionId::default());

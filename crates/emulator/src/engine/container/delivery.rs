@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::Container;
 use crate::Timestamp;
-use crate::engine::replica::{Phase, Replica, ReplicaState};
-use crate::engine::replication::Shipment;
-use crate::engine::{PartitionRange, Progress};
+use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
+use crate::engine::replication::{Backlog, Route, Shipment};
+use crate::engine::{PartitionRange, Progress, RegionId};
 
 impl Container {
     /// Applies what is due at every partition; says when the next commit is due.
@@ -29,11 +29,13 @@ impl Container {
         let (group, network) = (range.group(), &self.account.network);
         {
             let _turn = group.turn();
-            let reaches = |to| range.find_replica(to).is_some();
-            let due = group.queues().take_due(self.now(), &network.links(), reaches);
-            for ((_, to), shipments) in &due {
-                if let Some(replica) = range.find_replica(*to) {
-                    replica.write(|state| self.apply(state, shipments));
+            let knows = |region| range.find_replica(region).is_some();
+            let due = group.queues().take_due(self.now(), &network.links(), knows);
+            for ((from, to), backlog) in &due {
+                match (backlog.shipments(), range.find_replica(*to)) {
+                    (Some(shipments), Some(replica)) => replica.write(|state| self.apply(state, shipments)),
+                    (None, Some(_)) => self.deliver_all(&mut range.lock_all(), (*from, *to), backlog),
+                    (_, None) => {}
                 }
             }
             if !due.is_empty() {
@@ -42,6 +44,23 @@ impl Container {
             }
         }
         group.next_due()
+    }
+
+    /// Brings a whole backlog to its replica: commit by commit or, if they were skipped, as what the region that they
+    /// come from has now.
+    pub(super) fn deliver_all(&self, locked: &mut [Locked<'_>], route: Route, backlog: &Backlog) {
+        let place = |region: RegionId| locked.iter().position(|state| state.region() == region);
+        let (Some(from), Some(to)) = (place(route.0), place(route.1)) else { return };
+        match backlog.shipments() {
+            Some(shipments) => self.apply(&mut locked[to], shipments),
+            None => {
+                if let Ok([source, state]) = locked.get_disjoint_mut([from, to]) {
+                    if state.phase() != Phase::Deleted {
+                        state.catch_up(source, self.now());
+                    }
+                }
+            }
+        }
     }
 
     /// Applies commits of other regions at a replica.

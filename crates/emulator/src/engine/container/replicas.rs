@@ -2,14 +2,13 @@
 //!
 //! What the account itself looks like, and whether a change is allowed at all, is decided in `replication`.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Container;
 use crate::Failure;
 use crate::engine::layout::PartitionRange;
 use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
-use crate::engine::replication::{Lineage, Queues, Shipment};
+use crate::engine::replication::{Backlog, Lineage, Queues, Shipment};
 use crate::engine::{RegionId, locks};
 use crate::index::Index;
 use crate::storage::Record;
@@ -42,7 +41,7 @@ impl Container {
         let mut queues = group.queues();
         // What the source does not have yet is on its way to the new replica as well.
         for from in lineage.regions.clone() {
-            let missing: VecDeque<Shipment> = queues.between(from, source).cloned().collect();
+            let missing = queues.between(from, source).cloned().unwrap_or_default();
             queues.put(from, region, missing);
         }
         lineage.regions.push(region);
@@ -81,14 +80,15 @@ impl Container {
         let mut locked = range.lock_all();
         let mut queues = group.queues();
         let mut lineage = Lineage::clone(&group.lineage());
-        for state in &mut locked {
-            let to = state.region();
+        for nth in 0..locked.len() {
+            let to = locked[nth].region();
             if to == region {
-                state.retire(Phase::Left);
+                locked[nth].retire(Phase::Left);
             }
             if lineage.writer.is_none() {
-                let last = queues.take_around(region, to);
-                self.apply(state, &last);
+                for (route, backlog) in queues.take_around(region, to) {
+                    self.deliver_all(&mut locked, route, &backlog);
+                }
             }
         }
         queues.forget(region);
@@ -108,9 +108,7 @@ impl Container {
         let Some(from) = lineage.writer.filter(|from| *from != to) else { return };
         let mut queues = group.queues();
         let missing = queues.take(from, to);
-        if let Some(state) = locked.iter_mut().find(|state| state.region() == to) {
-            self.apply(state, &missing);
-        }
+        self.deliver_all(&mut locked, (from, to), &missing);
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
             let rest = queues.take(from, *other);
             queues.put(to, *other, rest);
@@ -133,14 +131,15 @@ impl Container {
         let (Some(old), Some(new)) = (place(&locked, from), place(&locked, to)) else { return Ok(0) };
         let missing = queues.take(from, to);
         // A commit from before a split can be one of the other child's, and then nothing is lost with it.
-        let has_changes = |shipment: &&Shipment| !shipment.entry.changes.is_empty();
-        let none_of_ours = missing.iter().take_while(|shipment| !has_changes(shipment));
+        let has_none = |shipment: &&Shipment| shipment.entry.changes.is_empty();
+        let none_of_ours = missing.shipments().into_iter().flatten().take_while(has_none);
         self.apply(&mut locked[new], none_of_ours);
-        let lost = missing.iter().filter(has_changes).count() as u64;
+        let lost = missing.changing();
         let [until, survives] = [old, new].map(|nth| locked[nth].progress().get(RegionId::default()));
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
             let mut rest = queues.take(from, *other);
-            rest.retain(|shipment| shipment.entry.lsn <= survives);
+            let has = place(&locked, *other).map_or(0, |nth| locked[nth].progress().get(RegionId::default()));
+            rest.cut_after(survives, lineage.commits_between(has, survives));
             queues.put(to, *other, rest);
         }
         lineage.writer = Some(to);
@@ -186,7 +185,7 @@ fn reseed(locked: &mut [Locked<'_>], queues: &mut Queues, from: usize, indexes: 
         if nth != from && locked[nth].lsn() > survives {
             let copy = locked[from].copy(index);
             *locked[nth] = copy;
-            queues.put(locked[from].region(), locked[nth].region(), VecDeque::new());
+            queues.put(locked[from].region(), locked[nth].region(), Backlog::default());
         }
     }
 }

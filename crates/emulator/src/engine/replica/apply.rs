@@ -9,6 +9,7 @@ use super::rank::{Rank, Versions};
 use super::state::item_name;
 use super::{Change, LogEntry, ReplicaState, Retention};
 use crate::Timestamp;
+use crate::engine::{Document, RegionId};
 
 impl ReplicaState {
     /// Applies a commit of another region, once.
@@ -19,7 +20,11 @@ impl ReplicaState {
         match (self.versions.take(), &entry.causes) {
             (Some(mut versions), Some(causes)) => {
                 for (change, rank) in entry.changes.iter().zip(&causes.ranks) {
-                    self.contend(&mut versions, change, rank, entry);
+                    let document = change.document();
+                    let name = item_name(&document.key, &document.id);
+                    let by = (entry.origin(), entry.lsn);
+                    let arriving = Arriving { name: &name, rank, current: change.current(), by };
+                    self.contend(&mut versions, &arriving);
                 }
                 self.versions = Some(versions);
             }
@@ -42,14 +47,14 @@ impl ReplicaState {
         }
     }
 
-    /// Lets an arriving change win or lose against what the item is here. If it loses, its own region will find that
+    /// Lets an arriving version win or lose against what the item is here. If it loses, its own region will find that
     /// out as well.
-    fn contend(&mut self, versions: &mut Versions, change: &Change, rank: &Rank, entry: &LogEntry) {
-        let document = change.document();
-        let local = self.find(&document.key, &document.id).map(|local| local.number);
+    pub(super) fn contend(&mut self, versions: &mut Versions, arriving: &Arriving<'_>) {
+        let Arriving { name, rank, current, by } = arriving;
+        let local = self.number_of(name);
         let known = match local {
             Some(number) => Some(versions.of(number)),
-            None => versions.of_deleted(&item_name(&document.key, &document.id)).cloned(),
+            None => versions.of_deleted(name).cloned(),
         };
         if known.is_some_and(|known| !rank.outranks(&known)) {
             return;
@@ -58,9 +63,19 @@ impl ReplicaState {
             self.remove(number);
             versions.drop_rank(number);
         }
-        versions.take(change, rank.clone(), entry.origin(), entry.lsn);
-        if let Some(current) = change.current() {
+        versions.take(name, current.map(|current| current.number), Rank::clone(rank), *by);
+        if let Some(current) = current {
             self.insert(Arc::clone(current));
         }
     }
+}
+
+/// A version of another region, on arrival.
+pub(super) struct Arriving<'a> {
+    pub(super) name: &'a str,
+    pub(super) rank: &'a Rank,
+    /// None if it is a delete.
+    pub(super) current: Option<&'a Arc<Document>>,
+    /// The commit that wrote it.
+    pub(super) by: (RegionId, i64),
 }

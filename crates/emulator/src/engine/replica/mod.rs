@@ -4,6 +4,7 @@
 //! by [`PartitionRange::lock_all`](super::PartitionRange::lock_all).
 
 mod apply;
+mod catch_up;
 mod commit;
 mod rank;
 mod state;

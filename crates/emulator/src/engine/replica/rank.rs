@@ -62,8 +62,7 @@ pub(crate) struct Versions {
 struct Tombstone {
     rank: Rank,
     /// The commit that deleted it.
-    origin: RegionId,
-    lsn: i64,
+    by: (RegionId, i64),
 }
 
 impl Versions {
@@ -77,12 +76,22 @@ impl Versions {
         self.tombstones.get(name).map(|tombstone| &tombstone.rank)
     }
 
+    /// All deletes that are remembered: the item's name, the rank, and the commit.
+    pub(super) fn deleted(&self) -> impl Iterator<Item = (&str, &Rank, (RegionId, i64))> {
+        self.tombstones.iter().map(|(name, tombstone)| (&**name, &tombstone.rank, tombstone.by))
+    }
+
     /// Ranks the changes of a commit that is made here, and takes them over.
     pub(super) fn rank(&mut self, changes: &[Change], lsn: i64, author: &Author<'_>, now: u64) -> Vec<Rank> {
         let mut ranks = Vec::with_capacity(changes.len());
         for change in changes {
             let rank = self.next(change, author, now);
-            self.take(change, rank.clone(), author.origin, lsn);
+            let name = item_name(&change.document().key, &change.document().id);
+            if change.current().is_none() {
+                self.drop_rank(change.document().number);
+            }
+            let current = change.current().map(|current| current.number);
+            self.take(&name, current, rank.clone(), (author.origin, lsn));
             ranks.push(rank);
         }
         ranks
@@ -114,19 +123,14 @@ impl Versions {
         }
     }
 
-    /// Remembers the rank of what a change leaves.
-    pub(super) fn take(&mut self, change: &Change, rank: Rank, origin: RegionId, lsn: i64) {
-        let document = change.document();
-        let name = item_name(&document.key, &document.id).into_boxed_str();
-        match change.current() {
-            Some(current) => {
-                self.tombstones.remove(&name);
-                self.ranks.insert(current.number, rank);
+    /// Remembers the rank of what a commit has made of an item: a document of that number, or none.
+    pub(super) fn take(&mut self, name: &str, current: Option<u64>, rank: Rank, by: (RegionId, i64)) {
+        match current {
+            Some(number) => {
+                self.tombstones.remove(name);
+                self.ranks.insert(number, rank);
             }
-            None => {
-                self.ranks.remove(&document.number);
-                self.tombstones.insert(name, Tombstone { rank, origin, lsn });
-            }
+            None => drop(self.tombstones.insert(name.into(), Tombstone { rank, by })),
         }
     }
 
@@ -140,7 +144,7 @@ impl Versions {
 
     /// Forgets deletes that nothing can contradict any more.
     pub(crate) fn forget(&mut self, settled: &Progress) {
-        self.tombstones.retain(|_, tombstone| settled.get(tombstone.origin) < tombstone.lsn);
+        self.tombstones.retain(|_, tombstone| settled.get(tombstone.by.0) < tombstone.by.1);
     }
 }
 

@@ -24,7 +24,7 @@ pub struct ReplicaState {
     /// In the order in which the replica has made or applied them.
     pub(super) log: VecDeque<Arc<LogEntry>>,
     /// The last commits that the log does not hold any more.
-    truncated: Progress,
+    pub(super) truncated: Progress,
     /// Which versions win; only where several regions write.
     pub(super) versions: Option<Box<Versions>>,
     pub(super) retention: Retention,
@@ -161,6 +161,16 @@ impl ReplicaState {
     /// The same, to be kept.
     pub(crate) fn share(&self, number: u64) -> Option<&Arc<Document>> {
         self.documents.get(&number)
+    }
+
+    /// All of them, to be kept.
+    pub(super) fn shared(&self) -> impl Iterator<Item = &Arc<Document>> {
+        self.documents.values()
+    }
+
+    /// The number of the document with a name, expired or not.
+    pub(super) fn number_of(&self, name: &str) -> Option<u64> {
+        self.by_item.get(name).copied()
     }
 
     /// All documents after a number, expired or not, by number.

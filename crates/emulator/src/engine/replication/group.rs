@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
 
-use super::queues::{Queues, Shipment};
-use super::{Account, Agreement, Lineage, Settlement};
+use super::{Account, Agreement, Lineage, Queues, Settlement, Shipment};
 use crate::Timestamp;
 use crate::engine::replica::LogEntry;
 use crate::engine::{PartitionRange, Progress, RegionId, locks};
@@ -116,7 +115,8 @@ impl Group {
         let mut queues = self.queues();
         for to in lineage.regions.iter().filter(|to| **to != from) {
             let due = links.due(from, *to, entry.timestamp, world);
-            queues.push(from, *to, Shipment { due, entry: Arc::clone(entry), commit: commit.clone() });
+            let shipment = Shipment { due, entry: Arc::clone(entry), commit: commit.clone() };
+            queues.push(from, *to, shipment, &links);
         }
     }
 

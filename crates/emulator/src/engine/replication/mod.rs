@@ -8,6 +8,7 @@
 
 mod account;
 mod agreement;
+mod backlog;
 mod group;
 mod hold;
 mod lineage;
@@ -18,10 +19,13 @@ mod regions;
 
 pub(crate) use account::Account;
 pub(crate) use agreement::{Agreement, CommitId, Loser, Settlement};
+#[cfg(test)]
+pub(crate) use backlog::MOST_WAITING;
+pub(crate) use backlog::{Backlog, Shipment};
 pub(crate) use group::Group;
 pub use hold::Hold;
 pub use lineage::Fork;
 pub(crate) use lineage::{Lineage, Unmet};
 pub use moves::{Failover, Moved};
 pub use network::{Lag, Link};
-pub(crate) use queues::{Queues, Shipment};
+pub(crate) use queues::{Queues, Route};

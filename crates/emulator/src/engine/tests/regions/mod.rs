@@ -1,5 +1,6 @@
 //! Accounts of several regions: who writes, what arrives when, what is lost, and what sessions are told.
 
+mod backlog;
 mod conflicts;
 mod consistency;
 mod failover_model;
@@ -17,7 +18,7 @@ use cosmonaut_wire::{CosmosStatus, RegionName, SessionToken};
 use serde_json::json;
 
 use super::*;
-use crate::engine::{Lag, Link};
+use crate::engine::{Lag, Link, PartitionRange};
 
 const A: RegionId = RegionId(0);
 const B: RegionId = RegionId(1);

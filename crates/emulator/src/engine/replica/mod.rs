@@ -5,6 +5,7 @@
 
 mod apply;
 mod commit;
+mod named;
 mod rank;
 mod state;
 

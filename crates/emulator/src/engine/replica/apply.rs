@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use cosmonaut_wire::PartitionKey;
+
 use super::rank::{Rank, Versions};
-use super::state::item_name;
 use super::{Change, LogEntry, ReplicaState, Retention};
 use crate::Timestamp;
 use crate::engine::{Document, RegionId};
@@ -21,9 +22,8 @@ impl ReplicaState {
             (Some(mut versions), Some(causes)) => {
                 for (change, rank) in entry.changes.iter().zip(&causes.ranks) {
                     let document = change.document();
-                    let name = item_name(&document.key, &document.id);
-                    let by = (entry.origin(), entry.lsn);
-                    let arriving = Arriving { name: &name, rank, current: change.current(), by };
+                    let (item, by) = ((&document.key, &*document.id), (entry.origin(), entry.lsn));
+                    let arriving = Arriving { item, rank, current: change.current(), by };
                     self.contend(&mut versions, &arriving);
                 }
                 self.versions = Some(versions);
@@ -50,11 +50,11 @@ impl ReplicaState {
     /// Lets an arriving version win or lose against what the item is here. If it loses, its own region will find that
     /// out as well.
     pub(super) fn contend(&mut self, versions: &mut Versions, arriving: &Arriving<'_>) {
-        let Arriving { name, rank, current, by } = arriving;
-        let local = self.number_of(name);
+        let Arriving { item, rank, current, by } = arriving;
+        let local = self.find(item.0, item.1).map(|local| local.number);
         let known = match local {
             Some(number) => Some(versions.of(number)),
-            None => versions.of_deleted(name).cloned(),
+            None => versions.of_deleted(*item).cloned(),
         };
         if known.is_some_and(|known| !rank.outranks(&known)) {
             return;
@@ -63,7 +63,7 @@ impl ReplicaState {
             self.remove(number);
             versions.drop_rank(number);
         }
-        versions.take(name, current.map(|current| current.number), Rank::clone(rank), *by);
+        versions.take(*item, current.map(|current| current.number), Rank::clone(rank), *by);
         if let Some(current) = current {
             self.insert(Arc::clone(current));
         }
@@ -72,7 +72,8 @@ impl ReplicaState {
 
 /// A version of another region, on arrival.
 pub(super) struct Arriving<'a> {
-    pub(super) name: &'a str,
+    /// Its partition key and its id.
+    pub(super) item: (&'a PartitionKey, &'a str),
     pub(super) rank: &'a Rank,
     /// None if it is a delete.
     pub(super) current: Option<&'a Arc<Document>>,

@@ -18,13 +18,13 @@ impl ReplicaState {
         }
         match (self.versions.take(), &source.versions) {
             (Some(mut versions), Some(theirs)) => {
-                for (name, rank, by) in theirs.deleted() {
-                    self.contend(&mut versions, &Arriving { name, rank, current: None, by });
+                for (item, rank, by) in theirs.deleted() {
+                    self.contend(&mut versions, &Arriving { item, rank, current: None, by });
                 }
                 for current in source.shared() {
-                    let (name, rank) = (item_name(current), theirs.of(current.number));
+                    let (item, rank) = ((&current.key, &*current.id), theirs.of(current.number));
                     let by = (current.origin, current.lsn);
-                    let arriving = Arriving { name: &name, rank: &rank, current: Some(current), by };
+                    let arriving = Arriving { item, rank: &rank, current: Some(current), by };
                     self.contend(&mut versions, &arriving);
                 }
                 self.versions = Some(versions);
@@ -72,8 +72,4 @@ impl ReplicaState {
         let missing = source.log.iter().filter(|entry| entry.lsn > progress.get(entry.origin()));
         self.log.extend(missing.cloned());
     }
-}
-
-fn item_name(document: &Document) -> String {
-    super::item_name(&document.key, &document.id)
 }

@@ -6,6 +6,7 @@
 mod apply;
 mod catch_up;
 mod commit;
+mod named;
 mod rank;
 mod state;
 

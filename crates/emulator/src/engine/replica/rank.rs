@@ -6,6 +6,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use cosmonaut_wire::PartitionKey;
+
 use super::state::item_name;
 use super::{Author, Change};
 use crate::engine::{Progress, RegionId};
@@ -60,6 +62,8 @@ pub(crate) struct Versions {
 /// What is left of a deleted item while an older version of it may still be on the way.
 #[derive(Clone, Debug)]
 struct Tombstone {
+    key: PartitionKey,
+    id: Box<str>,
     rank: Rank,
     /// The commit that deleted it.
     by: (RegionId, i64),
@@ -72,13 +76,14 @@ impl Versions {
     }
 
     /// The rank of an item's delete.
-    pub(super) fn of_deleted(&self, name: &str) -> Option<&Rank> {
-        self.tombstones.get(name).map(|tombstone| &tombstone.rank)
+    pub(super) fn of_deleted(&self, (key, id): (&PartitionKey, &str)) -> Option<&Rank> {
+        self.tombstones.get(&*item_name(key, id)).map(|tombstone| &tombstone.rank)
     }
 
-    /// All deletes that are remembered: the item's name, the rank, and the commit.
-    pub(super) fn deleted(&self) -> impl Iterator<Item = (&str, &Rank, (RegionId, i64))> {
-        self.tombstones.iter().map(|(name, tombstone)| (&**name, &tombstone.rank, tombstone.by))
+    /// All deletes that are remembered: the item's key and id, the rank, and the commit.
+    pub(super) fn deleted(&self) -> impl Iterator<Item = ((&PartitionKey, &str), &Rank, (RegionId, i64))> {
+        let tombstones = self.tombstones.values();
+        tombstones.map(|tombstone| ((&tombstone.key, &*tombstone.id), &tombstone.rank, tombstone.by))
     }
 
     /// Ranks the changes of a commit that is made here, and takes them over.
@@ -86,12 +91,12 @@ impl Versions {
         let mut ranks = Vec::with_capacity(changes.len());
         for change in changes {
             let rank = self.next(change, author, now);
-            let name = item_name(&change.document().key, &change.document().id);
+            let document = change.document();
             if change.current().is_none() {
-                self.drop_rank(change.document().number);
+                self.drop_rank(document.number);
             }
             let current = change.current().map(|current| current.number);
-            self.take(&name, current, rank.clone(), (author.origin, lsn));
+            self.take((&document.key, &document.id), current, rank.clone(), (author.origin, lsn));
             ranks.push(rank);
         }
         ranks
@@ -101,9 +106,7 @@ impl Versions {
         let document = change.document();
         let base = match change.previous() {
             Some(previous) => self.of(previous.number),
-            None => {
-                self.of_deleted(&item_name(&document.key, &document.id)).cloned().unwrap_or(Rank::UNKNOWN)
-            }
+            None => self.of_deleted((&document.key, &document.id)).cloned().unwrap_or(Rank::UNKNOWN),
         };
         let later = base.time.saturating_add(1);
         let rank = Rank { time: now.max(later), region: author.origin, created: false, ..base.clone() };
@@ -124,13 +127,23 @@ impl Versions {
     }
 
     /// Remembers the rank of what a commit has made of an item: a document of that number, or none.
-    pub(super) fn take(&mut self, name: &str, current: Option<u64>, rank: Rank, by: (RegionId, i64)) {
+    pub(super) fn take(
+        &mut self,
+        (key, id): (&PartitionKey, &str),
+        current: Option<u64>,
+        rank: Rank,
+        by: (RegionId, i64),
+    ) {
+        let name = item_name(key, id).into_boxed_str();
         match current {
             Some(number) => {
-                self.tombstones.remove(name);
+                self.tombstones.remove(&name);
                 self.ranks.insert(number, rank);
             }
-            None => drop(self.tombstones.insert(name.into(), Tombstone { rank, by })),
+            None => {
+                let tombstone = Tombstone { key: key.clone(), id: id.into(), rank, by };
+                self.tombstones.insert(name, tombstone);
+            }
         }
     }
 

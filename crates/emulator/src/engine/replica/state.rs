@@ -3,18 +3,20 @@
 //! Reading only, but for the steps that a [`Transaction`](super::Transaction) is made of; who may read what is
 //! decided by the callers.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use cosmonaut_wire::model::TimeToLive;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
 
+use super::named::{ItemName, Named};
 use super::{LogEntry, Versions};
 use crate::Timestamp;
 use crate::engine::unique::UniqueKeys;
 use crate::engine::{Document, Progress, RegionId};
 use crate::index::Index;
+use crate::packed::PackedMap;
 use crate::storage::Commit;
 
 /// What a replica holds at one moment.
@@ -32,11 +34,11 @@ pub struct ReplicaState {
     pub(super) phase: Phase,
     /// The latest commits with their promises, but for those that are long safe.
     unsafe_commits: VecDeque<(i64, Commit)>,
-    documents: BTreeMap<u64, Arc<Document>>,
-    by_item: HashMap<Box<str>, u64>,
-    by_epk: BTreeSet<(EffectivePartitionKey, u64)>,
-    by_lsn: BTreeMap<(RegionId, i64, u32), u64>,
-    expiries: BTreeSet<(u64, u64)>,
+    documents: PackedMap<u64, Arc<Document>>,
+    by_item: HashSet<Named>,
+    by_epk: PackedMap<(EffectivePartitionKey, u64), ()>,
+    by_lsn: PackedMap<(RegionId, i64, u32), u64>,
+    expiries: PackedMap<(u64, u64), ()>,
     unique_keys: UniqueKeys,
     unique: HashMap<Box<[u8]>, u64>,
     index: Index,
@@ -70,7 +72,7 @@ impl Retention {
     pub(super) const TAIL: usize = 256;
 }
 
-/// What the lookup of items is keyed by: the key's header form, which ends in `]`, and the id.
+/// What the versions of an item are known by: the key's header form, which ends in `]`, and the id.
 pub(crate) fn item_name(key: &PartitionKey, id: &str) -> String {
     let mut name = String::with_capacity(id.len() + 48);
     key.write_header(&mut name);
@@ -90,11 +92,11 @@ impl ReplicaState {
             default_ttl: None,
             phase: Phase::Live,
             unsafe_commits: VecDeque::new(),
-            documents: BTreeMap::new(),
-            by_item: HashMap::new(),
-            by_epk: BTreeSet::new(),
-            by_lsn: BTreeMap::new(),
-            expiries: BTreeSet::new(),
+            documents: PackedMap::default(),
+            by_item: HashSet::new(),
+            by_epk: PackedMap::default(),
+            by_lsn: PackedMap::default(),
+            expiries: PackedMap::default(),
             unique_keys,
             unique: HashMap::new(),
             index,
@@ -168,15 +170,9 @@ impl ReplicaState {
         self.documents.values()
     }
 
-    /// The number of the document with a name, expired or not.
-    pub(super) fn number_of(&self, name: &str) -> Option<u64> {
-        self.by_item.get(name).copied()
-    }
-
     /// All documents after a number, expired or not, by number.
     pub fn documents_after(&self, number: u64) -> impl DoubleEndedIterator<Item = &Document> {
-        let after = (Bound::Excluded(number), Bound::Unbounded);
-        self.documents.range(after).map(|(_, document)| &**document)
+        self.documents.range(Bound::Excluded(&number), Bound::Unbounded).map(|(_, document)| &**document)
     }
 
     /// All documents, expired or not, by number.
@@ -201,18 +197,20 @@ impl ReplicaState {
 
     /// The document with a key and id, expired or not.
     pub fn find(&self, key: &PartitionKey, id: &str) -> Option<&Arc<Document>> {
-        self.documents.get(self.by_item.get(item_name(key, id).as_str())?)
+        self.by_item.get(&(key, id) as &dyn ItemName).map(|Named(document)| document)
     }
 
     /// The documents whose keys are in a range, expired or not, by key and then by number.
     pub fn in_epk<'s>(&'s self, keys: &EpkRange) -> impl DoubleEndedIterator<Item = &'s Document> + use<'s> {
-        let bounds = (keys.min.clone(), 0)..(keys.max.clone().max(keys.min.clone()), 0);
-        self.by_epk.range(bounds).filter_map(|(_, number)| self.document(*number))
+        let (low, high) = ((keys.min.clone(), 0), (keys.max.clone(), 0));
+        let found = self.by_epk.range(Bound::Included(&low), Bound::Excluded(&high));
+        found.filter_map(|((_, number), ())| self.document(*number))
     }
 
     /// The least number, not less than `number`, of a document whose key has this place.
     pub fn next_of_key(&self, epk: &EffectivePartitionKey, number: u64) -> Option<u64> {
-        let (found, number) = self.by_epk.range((epk.clone(), number)..).next()?;
+        let from = (epk.clone(), number);
+        let ((found, number), ()) = self.by_epk.range(Bound::Included(&from), Bound::Unbounded).next()?;
         (found == epk).then_some(*number)
     }
 
@@ -230,9 +228,9 @@ impl ReplicaState {
 
     /// The same in one sequence.
     fn changed_in(&self, origin: RegionId, lsn: i64) -> impl Iterator<Item = &Document> {
-        let after = Bound::Excluded((origin, lsn, u32::MAX));
-        let rest = (after, Bound::Included((origin, i64::MAX, u32::MAX)));
-        self.by_lsn.range(rest).filter_map(|(_, number)| self.document(*number))
+        let (after, last) = ((origin, lsn, u32::MAX), (origin, i64::MAX, u32::MAX));
+        let rest = self.by_lsn.range(Bound::Excluded(&after), Bound::Included(&last));
+        rest.filter_map(|(_, number)| self.document(*number))
     }
 
     /// The point before the first changes that are still to be seen from a time on, in seconds since 1970.
@@ -253,7 +251,7 @@ impl ReplicaState {
 
     /// Whether nothing here can expire, so that [`ReplicaState::is_live`] need not be asked.
     pub fn all_live(&self, now: Timestamp) -> bool {
-        self.expiries.first().is_none_or(|(expires, _)| now.seconds() < *expires)
+        self.expiries.first().is_none_or(|((expires, _), ())| now.seconds() < *expires)
     }
 
     /// The index over the documents.
@@ -290,7 +288,8 @@ impl ReplicaState {
 
     /// Items that have expired by now, soonest first.
     pub(crate) fn expired(&self, now: Timestamp) -> impl Iterator<Item = u64> {
-        self.expiries.range(..(now.seconds() + 1, 0)).map(|(_, number)| *number)
+        let end = (now.seconds() + 1, 0);
+        self.expiries.range(Bound::Unbounded, Bound::Excluded(&end)).map(|((_, number), ())| *number)
     }
 
     /// The document that a new version would share a unique key with, other than itself.
@@ -302,10 +301,12 @@ impl ReplicaState {
     /// Puts a document in every place where it is looked for; says how many index terms it has.
     pub(crate) fn insert(&mut self, document: Arc<Document>) -> usize {
         let number = document.number;
-        self.by_item.insert(item_name(&document.key, &document.id).into(), number);
-        self.by_epk.insert((document.epk.clone(), number));
+        self.by_item.replace(Named(Arc::clone(&document)));
+        self.by_epk.insert((document.epk.clone(), number), ());
         self.by_lsn.insert((document.origin, document.lsn, document.nth), number);
-        self.expiries.extend(document.expires(self.default_ttl).map(|expires| (expires, number)));
+        if let Some(expires) = document.expires(self.default_ttl) {
+            self.expiries.insert((expires, number), ());
+        }
         let names = self.unique_keys.names(&document.key, &document.body);
         self.unique.extend(names.into_iter().map(|name| (name, number)));
         self.bytes += document.body.len() as u64;
@@ -317,7 +318,7 @@ impl ReplicaState {
     /// Takes a document from all of these places; says how many index terms it had.
     pub(crate) fn remove(&mut self, number: u64) -> Option<(Arc<Document>, usize)> {
         let document = self.documents.remove(&number)?;
-        self.by_item.remove(item_name(&document.key, &document.id).as_str());
+        self.by_item.remove(&*document as &dyn ItemName);
         self.by_epk.remove(&(document.epk.clone(), number));
         self.by_lsn.remove(&(document.origin, document.lsn, document.nth));
         if let Some(expires) = document.expires(self.default_ttl) {
@@ -345,7 +346,9 @@ impl ReplicaState {
         self.default_ttl = default_ttl;
         let expiry =
             |(number, document): (&u64, &Arc<Document>)| Some((document.expires(default_ttl)?, *number));
-        self.expiries = self.documents.iter().filter_map(expiry).collect();
+        let mut expiries: Vec<_> = self.documents.iter().filter_map(expiry).collect();
+        expiries.sort_unstable();
+        self.expiries = expiries.into_iter().map(|entry| (entry, ())).collect();
     }
 
     /// Indexes everything anew.

@@ -1,6 +1,7 @@
 //! The conflict feed: versions that have lost against another region's, kept for the application to look at.
 //!
-//! Who wins is decided by the replicas. What was lost is kept in memory only: it does not survive a restart.
+//! Who wins is decided by the replicas. Where the last writer wins, nothing is listed: the service has decided. It is
+//! listed where the application wants to decide, and where a unique key was taken twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use serde_json::value::RawValue;
 use super::container::Container;
 use super::replication::{CommitId, Loser};
 use super::{Document, FeedScope, PartitionRange, Replica, locks};
+use crate::storage::{Commit, Record, SavedConflict};
 use crate::{Failure, Timestamp};
 
 /// The conflicts of a container, by number.
@@ -24,8 +26,8 @@ pub struct Conflict {
     number: u64,
     loser: Arc<Document>,
     created: bool,
-    /// It is found once a region has both of these commits.
-    between: [CommitId; 2],
+    /// It is found once a region has both of these commits. Since a restart, every region has.
+    between: Option<[CommitId; 2]>,
     made: Timestamp,
 }
 
@@ -53,9 +55,15 @@ struct Shown<'a> {
 }
 
 impl Conflict {
-    pub(crate) fn new(container: ResourceId, number: u64, loser: Loser, made: Timestamp) -> Self {
+    fn new(container: ResourceId, number: u64, loser: Loser, made: Timestamp) -> Self {
         let Loser { document, created, between } = loser;
-        Self { container, number, loser: document, created, between, made }
+        Self { container, number, loser: document, created, between: Some(between), made }
+    }
+
+    /// A conflict as it was written to disk.
+    pub(crate) fn restore(container: ResourceId, saved: SavedConflict) -> Self {
+        let SavedConflict { number, loser, created, made } = saved;
+        Self { container, number, loser, created, between: None, made }
     }
 
     /// Its number, in the order in which the later of the two commits were made.
@@ -72,7 +80,7 @@ impl Conflict {
     fn is_found_in(&self, range: &PartitionRange) -> bool {
         let has_both = |replica: &Arc<Replica>| {
             let progress = replica.progress();
-            self.between.iter().all(|(origin, lsn)| progress.get(*origin) >= *lsn)
+            self.between.iter().flatten().all(|(origin, lsn)| progress.get(*origin) >= *lsn)
         };
         range.replicas().iter().any(has_both)
     }
@@ -80,6 +88,15 @@ impl Conflict {
     /// The version that has lost.
     pub fn loser(&self) -> &Document {
         &self.loser
+    }
+
+    /// When the later of the two versions was written.
+    pub(crate) fn made(&self) -> Timestamp {
+        self.made
+    }
+
+    pub(crate) fn is_created(&self) -> bool {
+        self.created
     }
 
     /// What had been done: `create` or `replace`.
@@ -117,8 +134,11 @@ impl Conflict {
 }
 
 impl Container {
-    pub(crate) fn add_conflict(&self, conflict: Conflict) {
-        locks::lock(self.conflict_list()).insert(conflict.number, Arc::new(conflict));
+    /// Lists a version that has lost; returns what the journal is to be told of it.
+    pub(crate) fn add_conflict(&self, loser: Loser) -> Record {
+        let conflict = Arc::new(Conflict::new(self.rid(), self.next_number(), loser, self.now()));
+        locks::lock(self.conflict_list()).insert(conflict.number, Arc::clone(&conflict));
+        Record::Conflict(self.rid(), conflict)
     }
 
     /// The conflicts of a part of the container after a number, oldest first.
@@ -151,11 +171,14 @@ impl Container {
     }
 
     /// Takes a conflict out of the feed, once it is dealt with; 404 if there is none.
-    pub fn delete_conflict(&self, id: &str) -> Result<(), Failure> {
+    pub fn delete_conflict(&self, id: &str) -> Result<Commit, Failure> {
         let number = self.conflict_number(id)?;
+        let _admin = self.administer();
+        self.check_not_deleted()?;
         let mut conflicts = locks::lock(self.conflict_list());
         let found = conflicts.get(&number).is_some_and(|conflict| self.has_found(conflict));
-        found.then(|| conflicts.remove(&number)).map(drop).ok_or_else(|| no_conflict(id))
+        found.then(|| conflicts.remove(&number)).ok_or_else(|| no_conflict(id))?;
+        Ok(self.journal().append([Record::DropConflict(self.rid(), number)]))
     }
 
     fn has_found(&self, conflict: &Conflict) -> bool {

@@ -12,6 +12,7 @@ use cosmonaut_wire::ResourceId;
 use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
 
 use super::codec::{decode_sequence, encode_document, encode_entry, encode_sequence};
+use super::conflict::encode_conflict;
 use super::error::Remedy;
 use super::guard::guarded;
 use super::ledger::Ledger;
@@ -46,6 +47,7 @@ pub(super) const OFFERS: ByRid = TableDefinition::new("offer");
 /// partition's number is in the lower half of its key, the sequence's above it.
 pub(super) const RANGES: Definition<InContainer> = TableDefinition::new("sequence");
 pub(super) const DOCUMENTS: Definition<InContainer> = TableDefinition::new("document");
+pub(super) const CONFLICTS: Definition<InContainer> = TableDefinition::new("conflict");
 pub(super) const LOG: Definition<InLog> = TableDefinition::new("commit");
 
 /// An open file. It is locked against other processes.
@@ -240,6 +242,7 @@ pub(super) struct Tables<'t> {
     pub(super) offers: Sealed<'t, &'static str>,
     pub(super) ranges: Sealed<'t, InContainer>,
     pub(super) documents: Sealed<'t, InContainer>,
+    pub(super) conflicts: Sealed<'t, InContainer>,
     pub(super) log: Sealed<'t, InLog>,
 }
 
@@ -251,6 +254,7 @@ impl<'t> Tables<'t> {
             offers: Sealed::open(writing, OFFERS, ledger)?,
             ranges: Sealed::open(writing, RANGES, ledger)?,
             documents: Sealed::open(writing, DOCUMENTS, ledger)?,
+            conflicts: Sealed::open(writing, CONFLICTS, ledger)?,
             log: Sealed::open(writing, LOG, ledger)?,
         })
     }
@@ -280,6 +284,13 @@ impl<'t> Tables<'t> {
                 }
                 Ok(())
             }
+            Record::Conflict(container, conflict) => {
+                let key = (container_key(*container), conflict.number());
+                self.conflicts.insert(key, encode_conflict(conflict))
+            }
+            Record::DropConflict(container, number) => {
+                self.conflicts.remove((container_key(*container), *number))
+            }
             Record::Truncate { container, range, origin, lsn } => {
                 let (container, range) = (container_key(*container), sequence_key(*range, *origin));
                 self.log.remove_in((container, range, i64::MIN)..=(container, range, *lsn))
@@ -308,7 +319,8 @@ impl<'t> Tables<'t> {
         let container = container_key(rid);
         let all = (container, 0)..=(container, u64::MAX);
         self.documents.remove_in(all.clone())?;
-        self.ranges.remove_in(all)?;
+        self.ranges.remove_in(all.clone())?;
+        self.conflicts.remove_in(all)?;
         self.log.remove_in((container, 0, i64::MIN)..=(container, u64::MAX, i64::MAX))?;
         drop_key(&mut self.containers, rid)
     }

@@ -11,7 +11,10 @@ use redb::{ReadTransaction, ReadableDatabase, TableHandle};
 use serde::de::DeserializeOwned;
 
 use super::codec::{decode_document, decode_entry, decode_sequence};
-use super::disk::{self, ByRid, CONTAINERS, DATABASES, DOCUMENTS, Disk, LOG, OFFERS, RANGES, in_engine};
+use super::conflict::{SavedConflict, decode_conflict};
+use super::disk::{
+    self, ByRid, CONFLICTS, CONTAINERS, DATABASES, DOCUMENTS, Disk, LOG, OFFERS, RANGES, in_engine,
+};
 use super::ledger::Ledger;
 use super::sealed::read_rows;
 use super::{ContainerRecord, RangeRecord, StorageError};
@@ -34,6 +37,7 @@ pub(crate) struct SavedContainer {
     ranges: BTreeMap<(u32, RegionId), (i64, u64)>,
     /// By partition, living or split.
     log: BTreeMap<u32, Vec<LogEntry>>,
+    pub(crate) conflicts: Vec<SavedConflict>,
     /// Whether it was read from disk.
     stored: bool,
 }
@@ -47,6 +51,7 @@ impl SavedContainer {
             documents: Vec::new(),
             ranges: BTreeMap::new(),
             log: BTreeMap::new(),
+            conflicts: Vec::new(),
             stored: false,
         }
     }
@@ -78,7 +83,8 @@ impl SavedContainer {
 
     /// The number of the next item.
     pub(crate) fn next_number(&self) -> u64 {
-        self.ranges.values().map(|(_, next)| *next).max().unwrap_or(0).max(1)
+        let past_conflicts = self.conflicts.iter().map(|conflict| conflict.number + 1);
+        self.ranges.values().map(|(_, next)| *next).chain(past_conflicts).max().unwrap_or(0).max(1)
     }
 
     /// The log of a partition: what it wrote itself, after what its parents wrote to its keys, without what was cut
@@ -178,6 +184,11 @@ fn read_containers(
         let known = decode_sequence(value)
             .ok_or_else(|| StorageError::corrupt("a stored sequence is not readable"))?;
         saved.ranges.insert(disk::sequence_of(sequence)?, known);
+        Ok(())
+    })?;
+    read_rows(reading, CONFLICTS, sum, |(container, number), value| {
+        let saved = containers.get_mut(&container).ok_or_else(no_container)?;
+        saved.conflicts.push(decode_conflict(number, value)?);
         Ok(())
     })?;
     read_rows(reading, LOG, sum, |(container, sequence, _), value| {

@@ -6,6 +6,7 @@
 mod checksum;
 mod codec;
 mod commit;
+mod conflict;
 mod disk;
 mod error;
 mod guard;
@@ -24,6 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use commit::Commit;
+pub(crate) use conflict::SavedConflict;
 pub use error::StorageError;
 pub(crate) use load::{Saved, SavedContainer};
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub(crate) use lifecycle::Surroundings;
 pub(crate) use properties::{complete, retention};
 pub use usage::Usage;
 
-use super::conflicts::{Conflict, Conflicts};
+use super::conflicts::Conflicts;
 use super::document::Stamp;
 use super::items::{ItemReply, Outcome, Site};
 use super::key::KeyReader;
@@ -121,6 +121,10 @@ impl Container {
     /// Waits until nobody else changes properties or layout.
     pub(super) fn administer(&self) -> MutexGuard<'_, ()> {
         locks::lock(&self.admin)
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     pub(super) fn conflict_list(&self) -> &Mutex<Conflicts> {
@@ -250,8 +254,8 @@ impl Container {
         if !put.is_empty() || !remove.is_empty() {
             records.push(Record::Settle { container: self.rid, put, remove });
         }
-        for loser in losers {
-            self.add_conflict(Conflict::new(self.rid, self.next_number(), loser, self.now()));
+        if self.resolution.lists_losers() {
+            records.extend(losers.into_iter().map(|loser| self.add_conflict(loser)));
         }
         records
     }

@@ -1,7 +1,7 @@
 //! Regions and disk: what a restart brings back, and what it must not.
 
 use cosmonaut_wire::PartitionKey;
-use cosmonaut_wire::model::{BatchOperation, ChangeFeedPolicy};
+use cosmonaut_wire::model::{BatchOperation, ChangeFeedPolicy, ConflictResolutionPolicy};
 use serde_json::value::to_raw_value;
 
 use super::super::storage::Directory;
@@ -208,6 +208,37 @@ fn a_version_that_has_lost_does_not_come_back_whoever_was_told_last() {
     drop(account);
     let account = open(&directory, everywhere());
     assert_eq!(account.agreed(), []);
+}
+
+#[test]
+fn conflicts_survive_a_restart_found_or_not() {
+    let directory = Directory::new("conflicts");
+    let mut properties = ContainerProperties::new("c", "/pk");
+    properties.conflict_resolution_policy = Some(ConflictResolutionPolicy::custom(None));
+    let account = started_with(everywhere(), Journal::open(directory.path()).unwrap(), properties);
+    let conflict = |id: &str, n: i64| {
+        account.pause();
+        account.put(A, id, n).unwrap();
+        account.world.pass_seconds(1);
+        account.put(B, id, n + 1).unwrap()
+    };
+    conflict("dealt with", 1);
+    account.open();
+    conflict("found", 2);
+    account.open();
+    let listed = |account: &Account| account.container.conflicts(&FeedScope::Container, 0).unwrap();
+    account.container.delete_conflict(&listed(&account)[0].id()).unwrap().wait().unwrap();
+    let before = listed(&account)[0].to_json().unwrap();
+    conflict("on the way", 3).commit.wait().unwrap();
+    assert_eq!(listed(&account).len(), 1);
+    drop(account);
+
+    let account = open(&directory, everywhere());
+    let after = listed(&account);
+    let shown: Vec<_> = after.iter().map(|one| (one.operation(), one.loser().id.to_string())).collect();
+    assert_eq!(shown, [("create", "found".to_owned()), ("create", "on the way".to_owned())]);
+    assert_eq!(after[0].to_json().unwrap(), before);
+    assert_eq!(account.container.conflict(&after[1].id()).unwrap().number(), after[1].number());
 }
 
 #[test]

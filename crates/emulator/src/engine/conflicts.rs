@@ -26,7 +26,7 @@ pub struct Conflict {
     number: u64,
     loser: Arc<Document>,
     created: bool,
-    /// It is found once a region has both of these commits. Since a restart, every region has.
+    /// It is found once a region has both of these commits. None if one has: since a restart, every region.
     between: Option<[CommitId; 2]>,
     made: Timestamp,
 }
@@ -57,7 +57,7 @@ struct Shown<'a> {
 impl Conflict {
     fn new(container: ResourceId, number: u64, loser: Loser, made: Timestamp) -> Self {
         let Loser { document, created, between } = loser;
-        Self { container, number, loser: document, created, between: Some(between), made }
+        Self { container, number, loser: document, created, between, made }
     }
 
     /// A conflict as it was written to disk.

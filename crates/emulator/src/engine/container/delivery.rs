@@ -30,15 +30,21 @@ impl Container {
         {
             let _turn = group.turn();
             let knows = |region| range.find_replica(region).is_some();
-            let due = group.queues().take_due(self.now(), &network.links(), knows);
-            for ((from, to), backlog) in &due {
-                match (backlog.shipments(), range.find_replica(*to)) {
-                    (Some(shipments), Some(replica)) => replica.write(|state| self.apply(state, shipments)),
-                    (None, Some(_)) => self.deliver_all(&mut range.lock_all(), (*from, *to), backlog),
-                    (_, None) => {}
+            // What arrives may have to be answered by a commit of its own.
+            loop {
+                let due = group.queues().take_due(self.now(), &network.links(), knows);
+                for (route, backlog) in &due {
+                    match (backlog.shipments(), range.find_replica(route.1)) {
+                        (Some(shipments), Some(to)) => {
+                            to.write(|state| self.apply(range, route.1, state, shipments));
+                        }
+                        (None, Some(_)) => self.deliver_all(range, &mut range.lock_all(), *route, backlog),
+                        (_, None) => {}
+                    }
                 }
-            }
-            if !due.is_empty() {
+                if due.is_empty() {
+                    break;
+                }
                 group.forget_agreed(range);
                 network.progressed.notify_waiters();
             }
@@ -47,25 +53,35 @@ impl Container {
     }
 
     /// Brings a whole backlog to its replica: commit by commit or, if they were skipped, as what the region that they
-    /// come from has now.
-    pub(super) fn deliver_all(&self, locked: &mut [Locked<'_>], route: Route, backlog: &Backlog) {
+    /// come from has now. What is on the way may not be locked.
+    pub(super) fn deliver_all(
+        &self,
+        range: &PartitionRange,
+        locked: &mut [Locked<'_>],
+        route: Route,
+        backlog: &Backlog,
+    ) {
         let place = |region: RegionId| locked.iter().position(|state| state.region() == region);
         let (Some(from), Some(to)) = (place(route.0), place(route.1)) else { return };
-        match backlog.shipments() {
-            Some(shipments) => self.apply(&mut locked[to], shipments),
-            None => {
-                if let Ok([source, state]) = locked.get_disjoint_mut([from, to]) {
-                    if state.phase() != Phase::Deleted {
-                        state.catch_up(source, self.now());
-                    }
-                }
+        if let Some(shipments) = backlog.shipments() {
+            self.apply(range, route.1, &mut locked[to], shipments);
+        } else if let Ok([source, state]) = locked.get_disjoint_mut([from, to])
+            && state.phase() != Phase::Deleted
+        {
+            state.catch_up(source, self.now());
+            if state.has_unique_keys() {
+                // What the source knew to be replaced is replaced here, too: who still holds a key was not known to
+                // give it up.
+                self.give_way(range, route.1, state, source.shared(), &Progress::default());
             }
         }
     }
 
-    /// Applies commits of other regions at a replica.
+    /// Applies commits of other regions at the replica in a region. What is on the way may not be locked.
     pub(super) fn apply<'s>(
         &self,
+        range: &PartitionRange,
+        region: RegionId,
         state: &mut ReplicaState,
         shipments: impl IntoIterator<Item = &'s Shipment>,
     ) {
@@ -73,9 +89,14 @@ impl Container {
             return;
         }
         let now = self.now();
-        for shipment in shipments {
-            state.apply(&shipment.entry, now);
-            state.promise(&shipment.commit);
+        for Shipment { entry, commit, .. } in shipments {
+            let is_new = entry.lsn > state.progress().get(entry.origin());
+            state.apply(entry, now);
+            state.promise(commit);
+            if let Some(causes) = entry.causes.as_ref().filter(|_| is_new && state.has_unique_keys()) {
+                let arrived = entry.changes.iter().filter_map(|change| change.current());
+                self.give_way(range, region, state, arrived, &causes.seen);
+            }
         }
     }
 

@@ -87,6 +87,7 @@ impl Container {
         };
         container.share_throughput();
         container.tell_of_restart(&saved, duplicates);
+        container.settle_unique();
         Ok(container)
     }
 
@@ -180,7 +181,7 @@ impl Container {
                 tx.delete(number, true);
             }
             let entry = tx.commit()?;
-            Some(self.log(range, region, state, entry))
+            Some(self.log(range, region, state, entry, Vec::new()))
         })?;
         self.deliver_soon(range);
         Some(commit)

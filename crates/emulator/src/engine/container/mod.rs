@@ -7,6 +7,7 @@ mod lifecycle;
 mod properties;
 mod replicas;
 mod split;
+mod unique;
 mod usage;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -219,28 +220,31 @@ impl Container {
             }
         };
         let commit = match tx.commit() {
-            Some(entry) => self.log(site.range, site.region, state, entry),
+            Some(entry) => self.log(site.range, site.region, state, entry, Vec::new()),
             None => state.commit(),
         };
         Ok((value, site.range.standing(state), commit))
     }
 
-    /// Tells the journal and the other regions of a commit that was just made.
+    /// Tells the journal and the other regions of a commit that was just made, and the journal of conflicts that it
+    /// settles.
     fn log(
         &self,
         range: &PartitionRange,
         region: RegionId,
         state: &mut ReplicaState,
         entry: Arc<LogEntry>,
+        conflicts: Vec<Record>,
     ) -> Commit {
         let keep = state.retention() != Retention::Tail;
         let record =
             Record::Entry { container: self.rid, range: range.number, entry: Arc::clone(&entry), keep };
         let group = range.group();
         let commit = if group.lineage().is_contested() {
-            group.agree(&entry, |settlement| self.journal.append(self.settle(record, settlement)))
+            let told = |settlement| self.settle(record, settlement).into_iter().chain(conflicts);
+            group.agree(&entry, |settlement| self.journal.append(told(settlement)))
         } else {
-            self.journal.append([record])
+            self.journal.append([record].into_iter().chain(conflicts))
         };
         state.promise(&commit);
         group.send(region, &entry, &commit);

@@ -78,20 +78,20 @@ impl Container {
         let group = range.group();
         let _turn = group.turn();
         let mut locked = range.lock_all();
-        let mut queues = group.queues();
         let mut lineage = Lineage::clone(&group.lineage());
-        for nth in 0..locked.len() {
-            let to = locked[nth].region();
-            if to == region {
-                locked[nth].retire(Phase::Left);
-            }
-            if lineage.writer.is_none() {
-                for (route, backlog) in queues.take_around(region, to) {
-                    self.deliver_all(&mut locked, route, &backlog);
-                }
+        // It hears all the others first, and they what it has to say about that.
+        let mut regions: Vec<RegionId> = locked.iter().map(|state| state.region()).collect();
+        regions.sort_by_key(|to| *to != region);
+        for to in regions.into_iter().filter(|_| lineage.writer.is_none()) {
+            let last = group.queues().take_around(region, to);
+            for (route, backlog) in last {
+                self.deliver_all(range, &mut locked, route, &backlog);
             }
         }
-        queues.forget(region);
+        if let Some(nth) = place(&locked, region) {
+            locked[nth].retire(Phase::Left);
+        }
+        group.queues().forget(region);
         lineage.regions.retain(|other| *other != region);
         raise_version(&mut lineage);
         group.set_lineage(lineage);
@@ -106,9 +106,9 @@ impl Container {
         let mut locked = range.lock_all();
         let mut lineage = Lineage::clone(&group.lineage());
         let Some(from) = lineage.writer.filter(|from| *from != to) else { return };
+        let missing = group.queues().take(from, to);
+        self.deliver_all(range, &mut locked, (from, to), &missing);
         let mut queues = group.queues();
-        let missing = queues.take(from, to);
-        self.deliver_all(&mut locked, (from, to), &missing);
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
             let rest = queues.take(from, *other);
             queues.put(to, *other, rest);
@@ -127,13 +127,13 @@ impl Container {
         let mut locked = range.lock_all();
         let mut lineage = Lineage::clone(&group.lineage());
         let Some(from) = lineage.writer.filter(|from| *from != to) else { return Ok(0) };
-        let mut queues = group.queues();
         let (Some(old), Some(new)) = (place(&locked, from), place(&locked, to)) else { return Ok(0) };
-        let missing = queues.take(from, to);
+        let missing = group.queues().take(from, to);
         // A commit from before a split can be one of the other child's, and then nothing is lost with it.
         let has_none = |shipment: &&Shipment| shipment.entry.changes.is_empty();
         let none_of_ours = missing.shipments().into_iter().flatten().take_while(has_none);
-        self.apply(&mut locked[new], none_of_ours);
+        self.apply(range, to, &mut locked[new], none_of_ours);
+        let mut queues = group.queues();
         let lost = missing.changing();
         let [until, survives] = [old, new].map(|nth| locked[nth].progress().get(RegionId::default()));
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {

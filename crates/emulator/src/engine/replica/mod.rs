@@ -8,6 +8,7 @@ mod catch_up;
 mod commit;
 mod named;
 mod rank;
+mod rivals;
 mod state;
 
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -47,6 +47,12 @@ impl Rank {
             .then(self.region.cmp(&other.region))
     }
 
+    /// Whether a version is kept rather than one of another item that holds the same unique key.
+    pub(super) fn is_preferred_to(&self, other: &Self) -> bool {
+        let order = self.value.total_cmp(&other.value).then(self.time.cmp(&other.time));
+        order.then(self.region.cmp(&other.region)) == Ordering::Greater
+    }
+
     pub(crate) fn outranks(&self, other: &Self) -> bool {
         self.order(other) == Ordering::Greater
     }

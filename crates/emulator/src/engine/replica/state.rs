@@ -3,7 +3,7 @@
 //! Reading only, but for the steps that a [`Transaction`](super::Transaction) is made of; who may read what is
 //! decided by the callers.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -40,7 +40,8 @@ pub struct ReplicaState {
     by_lsn: PackedMap<(RegionId, i64, u32), u64>,
     expiries: PackedMap<(u64, u64), ()>,
     unique_keys: UniqueKeys,
-    unique: HashMap<Box<[u8]>, u64>,
+    /// Who holds which unique values: two, while regions that wrote at the same time have not agreed.
+    unique: BTreeSet<(Box<[u8]>, u64)>,
     index: Index,
     bytes: u64,
 }
@@ -98,7 +99,7 @@ impl ReplicaState {
             by_lsn: PackedMap::default(),
             expiries: PackedMap::default(),
             unique_keys,
-            unique: HashMap::new(),
+            unique: BTreeSet::new(),
             index,
             bytes: 0,
         }
@@ -166,7 +167,7 @@ impl ReplicaState {
     }
 
     /// All of them, to be kept.
-    pub(super) fn shared(&self) -> impl Iterator<Item = &Arc<Document>> {
+    pub(crate) fn shared(&self) -> impl Iterator<Item = &Arc<Document>> {
         self.documents.values()
     }
 
@@ -294,8 +295,38 @@ impl ReplicaState {
 
     /// The document that a new version would share a unique key with, other than itself.
     pub(crate) fn unique_holder(&self, key: &PartitionKey, number: u64, body: &[u8]) -> Option<u64> {
-        let names = self.unique_keys.names(key, body);
-        names.iter().find_map(|name| self.unique.get(name).copied().filter(|holder| *holder != number))
+        self.unique_holders(key, number, body).next()
+    }
+
+    /// All documents that share a unique key with a version, other than itself.
+    pub(super) fn unique_holders(
+        &self,
+        key: &PartitionKey,
+        number: u64,
+        body: &[u8],
+    ) -> impl Iterator<Item = u64> {
+        let names = self.unique_keys.names(key, body).into_iter();
+        let holders = |name: Box<[u8]>| {
+            let all = (name.clone(), 0)..=(name, u64::MAX);
+            self.unique.range(all).map(|(_, holder)| *holder)
+        };
+        names.flat_map(holders).filter(move |holder| *holder != number)
+    }
+
+    /// All other documents that share a unique key with one.
+    pub(crate) fn holders_beside(&self, document: &Document) -> impl Iterator<Item = u64> {
+        self.unique_holders(&document.key, document.number, &document.body)
+    }
+
+    /// Documents of which another shares a unique key.
+    pub(crate) fn shared_unique(&self) -> impl Iterator<Item = &Arc<Document>> {
+        let pairs = self.unique.iter().zip(self.unique.iter().skip(1));
+        let shared = pairs.filter(|(a, b)| a.0 == b.0).flat_map(|(a, b)| [a.1, b.1]);
+        shared.filter_map(|number| self.share(number))
+    }
+
+    pub(crate) fn has_unique_keys(&self) -> bool {
+        !self.unique.is_empty()
     }
 
     /// Puts a document in every place where it is looked for; says how many index terms it has.
@@ -325,10 +356,7 @@ impl ReplicaState {
             self.expiries.remove(&(expires, number));
         }
         for name in self.unique_keys.names(&document.key, &document.body) {
-            // Regions that write at the same time can give two items the same unique values.
-            if self.unique.get(&name) == Some(&number) {
-                self.unique.remove(&name);
-            }
+            self.unique.remove(&(name, number));
         }
         self.bytes -= document.body.len() as u64;
         let terms = if document.indexed { self.index.remove(number, &document.body) } else { 0 };

@@ -47,8 +47,8 @@ pub(crate) struct Loser {
     pub(crate) document: Arc<Document>,
     /// Whether it was the item's first version.
     pub(crate) created: bool,
-    /// The commits that contradict each other: a region that has both has found the conflict.
-    pub(crate) between: [CommitId; 2],
+    /// The commits that contradict each other: a region that has both has found the conflict. None if one has.
+    pub(crate) between: Option<[CommitId; 2]>,
 }
 
 /// How many items are at least listed before it is worth looking for settled ones.
@@ -110,7 +110,7 @@ impl Leading {
         if other.rank.outranks(&self.rank) {
             std::mem::swap(self, &mut other);
         }
-        let between = [self.by, other.by];
+        let between = Some([self.by, other.by]);
         Some(Loser { document: other.document?, created: other.rank.created, between })
     }
 }

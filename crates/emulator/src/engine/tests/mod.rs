@@ -34,10 +34,6 @@ impl StillWorld {
         Arc::new(Self { now: AtomicU64::new(1_700_000_000_000_000), chance: AtomicU64::new(1) })
     }
 
-    fn set(&self, now: Timestamp) {
-        self.now.store(now.0, Ordering::Relaxed);
-    }
-
     fn pass_millis(&self, millis: u64) {
         self.now.fetch_add(millis * 1_000, Ordering::Relaxed);
     }

@@ -21,6 +21,15 @@ impl Directory {
         Self(path)
     }
 
+    /// The files as they are when all that was acknowledged is in them: what a process that is killed leaves.
+    pub(super) fn copied(&self, engine: &Engine) -> Self {
+        engine.journal.append([]).wait().unwrap();
+        let name = self.0.to_str().unwrap();
+        let next = Self(name.strip_suffix("-next").map_or(format!("{name}-next"), str::to_owned).into());
+        copy_files(self, &next);
+        next
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.0
     }

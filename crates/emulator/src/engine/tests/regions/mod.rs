@@ -10,6 +10,7 @@ mod multi_write_model;
 mod restart;
 mod roles;
 mod stress;
+mod unique;
 
 use std::time::Duration;
 
@@ -85,6 +86,15 @@ impl Account {
                 self.engine.set_link(from.id, to.id, link);
             }
         }
+    }
+
+    /// Lets everything arrive.
+    fn heal(&self) {
+        let engine = &self.engine;
+        engine.topology().regions.iter().for_each(|region| engine.isolate(region.id, false));
+        self.open();
+        self.world.pass_seconds(1);
+        assert_eq!(engine.pump(), None);
     }
 
     /// What every region holds, which must be the same.

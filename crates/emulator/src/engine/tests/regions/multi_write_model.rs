@@ -181,18 +181,10 @@ impl Run {
     fn kill(&mut self) {
         let Some((directory, killed)) = &mut self.directory else { return };
         *killed += 1;
-        let next = Directory::new(&format!("{}-next", directory.path().file_name().unwrap().display()));
-        self.account.engine.journal.append([]).wait().unwrap();
-        std::fs::create_dir(next.path()).unwrap();
-        for file in std::fs::read_dir(directory.path()).unwrap() {
-            let file = file.unwrap();
-            std::fs::copy(file.path(), next.path().join(file.file_name())).unwrap();
-        }
-        heal(&self.account);
+        let next = directory.copied(&self.account.engine);
+        self.account.heal();
         let agreed = self.account.agreed();
-        let now = self.account.world.now();
-        self.account = restart::open(&next, everywhere());
-        self.account.world.set(now);
+        self.account = restart::open_at(Arc::clone(&self.account.world), &next, everywhere());
         assert_eq!(self.account.agreed(), agreed, "after {killed} kills");
         *directory = next;
         self.check_batches();
@@ -210,7 +202,7 @@ impl Run {
 
     fn finish(mut self) -> Result<(), TestCaseError> {
         let engine = Arc::clone(&self.account.engine);
-        heal(&self.account);
+        self.account.heal();
         self.account.agreed();
         for (session, item) in (0..3).flat_map(|session| (0..4).map(move |item| (session, item))) {
             for region in engine.topology().regions.iter().map(|region| region.id) {
@@ -219,15 +211,6 @@ impl Run {
         }
         Ok(())
     }
-}
-
-/// Lets everything arrive.
-fn heal(account: &Account) {
-    let engine = &account.engine;
-    engine.topology().regions.iter().for_each(|region| engine.isolate(region.id, false));
-    account.open();
-    account.world.pass_seconds(1);
-    assert_eq!(engine.pump(), None);
 }
 
 fn key(item: u8) -> String {

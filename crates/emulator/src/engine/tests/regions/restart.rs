@@ -8,8 +8,12 @@ use super::super::storage::Directory;
 use super::*;
 use crate::engine::{ChangeRequest, Failover, FeedMode, FeedScope, FeedStart};
 
-pub(super) fn open(directory: &Directory, account: AccountConfig) -> Account {
-    let world = StillWorld::new();
+fn open(directory: &Directory, account: AccountConfig) -> Account {
+    open_at(StillWorld::new(), directory, account)
+}
+
+/// An account as it is on disk, in a world that has gone on.
+pub(super) fn open_at(world: Arc<StillWorld>, directory: &Directory, account: AccountConfig) -> Account {
     let config = EngineConfig { account, ..EngineConfig::default() };
     let journal = Journal::open(directory.path()).unwrap();
     let engine = Engine::new(config, Arc::<StillWorld>::clone(&world), journal).unwrap();

@@ -24,6 +24,7 @@ mod management;
 // What all of them share.
 mod background;
 mod failure;
+mod packed;
 mod world;
 
 pub use builder::EmulatorBuilder;

@@ -1,8 +1,13 @@
-//! A process that is killed in the middle of writing: what it acknowledged is there again, and no half of a batch.
+//! A process that is killed in the middle of writing: what it acknowledged is there again in every region, what it
+//! deleted is not, and there is no half of a batch.
+//!
+//! Ten kills by default; `CRASH_KILLS` sets another number.
 #![cfg(unix)]
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
 
@@ -11,9 +16,19 @@ use serde_json::{Value, json};
 use crate::up::{Running, authority};
 
 const WRITERS: usize = 4;
-/// How many acknowledgements to wait for before the process is killed.
-const ENOUGH: usize = 200;
-const BATCH: usize = 3;
+const DOCS: &str = "/dbs/d/colls/c/docs";
+/// What a batch writes together.
+const BATCH: [&str; 3] = ["b0", "b1", "b2"];
+/// What is written alone, and deleted now and then.
+const SINGLE: [&str; 3] = ["s0", "s1", "s2"];
+/// The key of an item that all writers write.
+const SHARED: &str = "shared";
+
+/// How often the account of each of the three tests is killed.
+fn kills(test: usize) -> usize {
+    let all: usize = std::env::var("CRASH_KILLS").map_or(10, |text| text.parse().unwrap());
+    (all + test) / 3
+}
 
 /// A connection that is kept; `None` once the server is gone.
 struct Connection(BufReader<TcpStream>);
@@ -47,92 +62,230 @@ impl Connection {
     }
 }
 
-/// Writes until the server is gone: by turns an item and a batch. Reports what was acknowledged.
-fn write(url: &str, writer: usize, acknowledged: &mpsc::Sender<String>) {
-    let key = format!("[\"w{writer}\"]");
-    let partition = ("x-ms-documentdb-partitionkey", key.as_str());
-    let Some(mut connection) = Connection::open(url) else { return };
-    for n in 0.. {
-        let item = |part: usize| json!({"id": format!("{writer}-{n}-{part}"), "pk": format!("w{writer}")});
-        let (headers, body, items) = if n % 2 == 0 {
-            (vec![partition], item(0), 1)
-        } else {
-            let headers = vec![
-                partition,
-                ("x-ms-cosmos-is-batch-request", "true"),
-                ("x-ms-cosmos-batch-atomic", "true"),
-            ];
-            let create = |part| json!({"operationType": "Create", "resourceBody": item(part)});
-            (headers, (0..BATCH).map(create).collect(), BATCH)
-        };
-        match connection.send("POST /dbs/d/colls/c/docs", &headers, &body) {
-            Some((200 | 201, _)) => {}
-            Some((status, body)) => panic!("{status}: {body}"),
-            None => return,
+/// One request of a writer: what its items are afterwards.
+#[derive(Clone)]
+enum Act {
+    Put(&'static str, u64),
+    Delete(&'static str),
+    Batch(u64),
+    Share(u64),
+}
+
+impl Act {
+    /// The n-th thing that a writer does. Items are written again and again, so that older versions are on their way
+    /// to other regions when newer ones are written.
+    fn nth(n: u64) -> Self {
+        let id = SINGLE[(n / 6 % 3) as usize];
+        match n % 6 {
+            0 | 1 => Self::Put(id, n),
+            2 | 4 => Self::Batch(n),
+            3 => Self::Share(n),
+            _ if n / 18 % 2 == 0 => Self::Delete(id),
+            _ => Self::Put(id, n),
         }
-        for part in 0..items {
-            // The receiver stays until all writers are done.
-            let _ = acknowledged.send(item(part)["id"].as_str().unwrap().to_owned());
+    }
+
+    fn send(&self, connection: &mut Connection, writer: usize) -> Option<(u16, Value)> {
+        let key = if let Self::Share(_) = self { SHARED.to_owned() } else { format!("w{writer}") };
+        let header = format!("[\"{key}\"]");
+        let partition = ("x-ms-documentdb-partitionkey", header.as_str());
+        let item = |id: &str, n: u64| json!({"id": id, "pk": key, "n": n, "writer": writer});
+        let upsert = [partition, ("x-ms-documentdb-is-upsert", "true")];
+        match self {
+            Self::Put(id, n) => connection.send(&format!("POST {DOCS}"), &upsert, &item(id, *n)),
+            Self::Share(n) => connection.send(&format!("POST {DOCS}"), &upsert, &item(SHARED, *n)),
+            Self::Delete(id) => connection.send(&format!("DELETE {DOCS}/{id}"), &[partition], &Value::Null),
+            Self::Batch(n) => {
+                let headers = [
+                    partition,
+                    ("x-ms-cosmos-is-batch-request", "true"),
+                    ("x-ms-cosmos-batch-atomic", "true"),
+                ];
+                let put = |id: &str| json!({"operationType": "Upsert", "resourceBody": item(id, *n)});
+                connection.send(&format!("POST {DOCS}"), &headers, &BATCH.iter().map(|id| put(id)).collect())
+            }
         }
     }
 }
 
-fn all_ids(url: &str) -> Vec<String> {
-    let mut connection = Connection::open(url).unwrap();
-    let mut ids = Vec::new();
-    for writer in 0..WRITERS {
-        let key = format!("[\"w{writer}\"]");
-        let headers = [
-            ("x-ms-documentdb-partitionkey", key.as_str()),
-            ("x-ms-documentdb-isquery", "true"),
-            ("x-ms-max-item-count", "-1"),
-        ];
-        let query = json!({"query": "SELECT VALUE c.id FROM c"});
-        let (status, body) = connection.send("POST /dbs/d/colls/c/docs", &headers, &query).unwrap();
-        assert_eq!(status, 200, "{body}");
-        ids.extend(body["Documents"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned()));
+/// What a writer's own items are: by id, the number written last.
+type Items = BTreeMap<String, u64>;
+
+/// What became of a writer's requests.
+#[derive(Clone, Default)]
+struct Written {
+    next: u64,
+    acknowledged: Items,
+    /// The request that nobody has answered: it may have been done.
+    open: Option<Act>,
+}
+
+impl Written {
+    fn after(&self, act: &Act) -> Items {
+        let mut items = self.acknowledged.clone();
+        match act {
+            Act::Put(id, n) => drop(items.insert((*id).to_owned(), *n)),
+            Act::Delete(id) => drop(items.remove(*id)),
+            Act::Batch(n) => items.extend(BATCH.map(|id| (id.to_owned(), *n))),
+            Act::Share(_) => {}
+        }
+        items
     }
-    ids
+
+    /// Goes on with what was found, which must be what was acknowledged, with or without the open request.
+    fn settle(&mut self, found: Items, what: &str) {
+        let with_open = self.open.take().map(|act| self.after(&act));
+        assert!(
+            found == self.acknowledged || Some(&found) == with_open.as_ref(),
+            "{what}: found {found:?}, acknowledged {:?}, or {with_open:?}",
+            self.acknowledged
+        );
+        self.acknowledged = found;
+    }
+}
+
+/// Writes until the server is gone, and tells of each acknowledgement.
+fn write(url: &str, writer: usize, mut written: Written, acknowledged: &mpsc::Sender<()>) -> Written {
+    let Some(mut connection) = Connection::open(url) else { return written };
+    loop {
+        let act = Act::nth(written.next);
+        written.next += 1;
+        match act.send(&mut connection, writer) {
+            Some((200 | 201 | 204, _)) => {}
+            // Deleted before, by a request that nobody answered.
+            Some((404, _)) if matches!(act, Act::Delete(_)) => {}
+            Some((status, body)) => panic!("{status}: {body}"),
+            None => {
+                written.open = Some(act);
+                return written;
+            }
+        }
+        written.acknowledged = written.after(&act);
+        // The receiver stays until all writers are done.
+        let _ = acknowledged.send(());
+    }
+}
+
+fn items(url: &str, key: &str) -> Vec<(String, u64, u64)> {
+    let key = format!("[\"{key}\"]");
+    let headers = [
+        ("x-ms-documentdb-partitionkey", key.as_str()),
+        ("x-ms-documentdb-isquery", "true"),
+        ("x-ms-max-item-count", "-1"),
+    ];
+    let query = json!({"query": "SELECT c.id, c.n, c.writer FROM c"});
+    let answer = Connection::open(url).unwrap().send(&format!("POST {DOCS}"), &headers, &query);
+    let (status, body) = answer.unwrap();
+    assert_eq!(status, 200, "{body}");
+    let item = |item: &Value| {
+        let number = |member: &str| item[member].as_u64().unwrap();
+        (item["id"].as_str().unwrap().to_owned(), number("n"), number("writer"))
+    };
+    body["Documents"].as_array().unwrap().iter().map(item).collect()
+}
+
+/// An account that is killed again and again while it is written to.
+struct Account {
+    arguments: Vec<String>,
+    directory: PathBuf,
+    /// Whether every region is written to.
+    everywhere: bool,
+    written: Vec<Written>,
+}
+
+impl Account {
+    fn new(name: &str, regions: &[&str]) -> Self {
+        let directory = std::env::temp_dir().join(format!("cosmonaut-crash-{name}-{}", std::process::id()));
+        let data = directory.to_str().unwrap();
+        let common = ["--port", "0", "--management-port", "0", "--json", "--no-auth", "--data", data];
+        let arguments = common.iter().chain(regions).map(ToString::to_string).collect();
+        let everywhere = regions.contains(&"--multi-write");
+        Self { arguments, directory, everywhere, written: vec![Written::default(); WRITERS] }
+    }
+
+    fn start(&self) -> (Running, Vec<String>) {
+        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        let mut up = Running::start(&arguments);
+        let ready = up.ready();
+        let url = |endpoint: &Value| endpoint["url"].as_str().unwrap().to_owned();
+        (up, ready["endpoints"].as_array().unwrap().iter().map(url).collect())
+    }
+
+    fn create(&self) {
+        let (mut up, urls) = self.start();
+        let mut connection = Connection::open(&urls[0]).unwrap();
+        let container = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "version": 2}});
+        for (line, body) in [("POST /dbs", json!({"id": "d"})), ("POST /dbs/d/colls", container)] {
+            assert_eq!(connection.send(line, &[], &body).unwrap().0, 201);
+        }
+        up.signal("KILL");
+    }
+
+    /// Writes until there are enough acknowledgements, and kills the process.
+    fn write_and_kill(&mut self, enough: usize) {
+        let (mut up, urls) = self.start();
+        let (sender, receiver) = mpsc::channel();
+        let everywhere = self.everywhere;
+        thread::scope(|scope| {
+            let writing: Vec<_> = self.written.drain(..).enumerate().collect();
+            let writers: Vec<_> = writing
+                .into_iter()
+                .map(|(writer, written)| {
+                    let sender = sender.clone();
+                    let url = &urls[if everywhere { writer % urls.len() } else { 0 }];
+                    scope.spawn(move || write(url, writer, written, &sender))
+                })
+                .collect();
+            drop(sender);
+            receiver.iter().take(enough).for_each(drop);
+            up.signal("KILL");
+            self.written = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+        });
+    }
+
+    /// Every region has what every writer was told, and all have the same.
+    fn check(&mut self, what: &str) {
+        let (mut up, urls) = self.start();
+        let shared = items(&urls[0], SHARED);
+        assert_eq!(shared.len(), 1, "{what}");
+        for (writer, written) in self.written.iter_mut().enumerate() {
+            for url in &urls {
+                let found = items(url, &format!("w{writer}"));
+                assert!(found.iter().all(|(_, _, by)| *by == writer as u64));
+                let found: Items = found.into_iter().map(|(id, n, _)| (id, n)).collect();
+                let batch: Vec<_> = BATCH.iter().map(|id| found.get(*id)).collect();
+                assert!(batch.iter().all(|n| *n == batch[0]), "{what}: half of a batch: {batch:?}");
+                written.settle(found, &format!("{what}, writer {writer} at {url}"));
+            }
+        }
+        assert!(urls.iter().all(|url| items(url, SHARED) == shared), "{what}");
+        up.signal("KILL");
+    }
+
+    fn survive(mut self, kills: usize) {
+        self.create();
+        for kill in 0..kills {
+            // Now soon after the start, now later.
+            self.write_and_kill(30 + kill * 53 % 400);
+            self.check(&format!("kill {kill}"));
+        }
+        std::fs::remove_dir_all(&self.directory).unwrap();
+    }
 }
 
 #[test]
-fn acknowledged_writes_survive_a_kill_and_batches_are_whole() {
-    let directory = std::env::temp_dir().join(format!("cosmonaut-crash-{}", std::process::id()));
-    let arguments = ["--port", "0", "--json", "--no-auth", "--data", directory.to_str().unwrap()];
-    let mut up = Running::start(&arguments);
-    let url = up.url();
-    let mut connection = Connection::open(&url).unwrap();
-    let container = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "version": 2}});
-    for (line, body) in [("POST /dbs", json!({"id": "d"})), ("POST /dbs/d/colls", container)] {
-        assert_eq!(connection.send(line, &[], &body).unwrap().0, 201);
-    }
+fn one_region_survives_kills() {
+    Account::new("one", &[]).survive(kills(0));
+}
 
-    let (sender, receiver) = mpsc::channel();
-    let mut acknowledged = Vec::new();
-    thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let (sender, url) = (sender.clone(), &url);
-            scope.spawn(move || write(url, writer, &sender));
-        }
-        drop(sender);
-        for id in receiver {
-            acknowledged.push(id);
-            if acknowledged.len() == ENOUGH {
-                up.signal("KILL");
-            }
-        }
-    });
+#[test]
+fn three_regions_with_a_lag_survive_kills() {
+    let regions = ["--regions", "East US,West US,North Europe", "--lag", "10ms..80ms"];
+    Account::new("three", &regions).survive(kills(1));
+}
 
-    let mut up = Running::start(&arguments);
-    let found = all_ids(&up.url());
-    for id in &acknowledged {
-        assert!(found.contains(id), "{id} was acknowledged and is gone");
-    }
-    for id in found.iter().filter(|id| id.ends_with("-1")) {
-        let batch = id.strip_suffix('1').unwrap();
-        let parts = found.iter().filter(|id| id.starts_with(batch)).count();
-        assert_eq!(parts, BATCH, "{batch}");
-    }
-    drop(up);
-    std::fs::remove_dir_all(&directory).unwrap();
+#[test]
+fn regions_that_all_write_survive_kills() {
+    let regions = ["--regions", "East US,West US,North Europe", "--lag", "10ms..80ms", "--multi-write"];
+    Account::new("everywhere", &regions).survive(kills(2));
 }

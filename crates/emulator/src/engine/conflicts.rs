@@ -1,6 +1,7 @@
 //! The conflict feed: versions that have lost against another region's, kept for the application to look at.
 //!
-//! Who wins is decided by the replicas. What was lost is kept in memory only: it does not survive a restart.
+//! Who wins is decided by the replicas. Where the last writer wins, nothing is listed: the service has decided. It is
+//! listed where the application wants to decide, and where a unique key was taken twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::container::Container;
-use super::replica::Loser;
-use super::{Document, FeedScope, locks};
+use super::replication::{CommitId, Loser};
+use super::{Document, FeedScope, PartitionRange, Replica, locks};
+use crate::storage::{Commit, Record, SavedConflict};
 use crate::{Failure, Timestamp};
 
 /// The conflicts of a container, by number.
@@ -22,10 +24,11 @@ pub(crate) type Conflicts = BTreeMap<u64, Arc<Conflict>>;
 pub struct Conflict {
     container: ResourceId,
     number: u64,
-    range: u32,
     loser: Arc<Document>,
     created: bool,
-    found: Timestamp,
+    /// It is found once a region has both of these commits. None if one has: since a restart, every region.
+    between: Option<[CommitId; 2]>,
+    made: Timestamp,
 }
 
 /// A conflict as the feed shows it.
@@ -52,17 +55,18 @@ struct Shown<'a> {
 }
 
 impl Conflict {
-    pub(crate) fn new(
-        container: ResourceId,
-        number: u64,
-        range: u32,
-        loser: &Loser,
-        found: Timestamp,
-    ) -> Self {
-        Self { container, number, range, loser: Arc::clone(&loser.document), created: loser.created, found }
+    fn new(container: ResourceId, number: u64, loser: Loser, made: Timestamp) -> Self {
+        let Loser { document, created, between } = loser;
+        Self { container, number, loser: document, created, between, made }
     }
 
-    /// Its number, in the order in which conflicts were found.
+    /// A conflict as it was written to disk.
+    pub(crate) fn restore(container: ResourceId, saved: SavedConflict) -> Self {
+        let SavedConflict { number, loser, created, made } = saved;
+        Self { container, number, loser, created, between: None, made }
+    }
+
+    /// Its number, in the order in which the later of the two commits were made.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -72,9 +76,27 @@ impl Conflict {
         self.container.child(ResourceType::Conflict, self.number).unwrap_or(self.container).to_string()
     }
 
+    /// Whether a region has both versions: before, nobody can know.
+    fn is_found_in(&self, range: &PartitionRange) -> bool {
+        let has_both = |replica: &Arc<Replica>| {
+            let progress = replica.progress();
+            self.between.iter().flatten().all(|(origin, lsn)| progress.get(*origin) >= *lsn)
+        };
+        range.replicas().iter().any(has_both)
+    }
+
     /// The version that has lost.
     pub fn loser(&self) -> &Document {
         &self.loser
+    }
+
+    /// When the later of the two versions was written.
+    pub(crate) fn made(&self) -> Timestamp {
+        self.made
+    }
+
+    pub(crate) fn is_created(&self) -> bool {
+        self.created
     }
 
     /// What had been done: `create` or `replace`.
@@ -99,13 +121,8 @@ impl Conflict {
             id: &id,
             rid: &id,
             self_link: format!("dbs/{database}/colls/{}/conflicts/{id}/", self.container),
-            etag: format!(
-                "\"{:08x}-0000-0000-{:04x}-{:08x}0000\"",
-                self.number,
-                self.range,
-                self.found.seconds()
-            ),
-            timestamp: self.found.seconds(),
+            etag: format!("\"{:08x}-0000-0000-0000-{:08x}0000\"", self.number, self.made.seconds()),
+            timestamp: self.made.seconds(),
             operation_type: self.operation(),
             resource_type: "document",
             resource_id: item.to_string(),
@@ -117,8 +134,11 @@ impl Conflict {
 }
 
 impl Container {
-    pub(crate) fn add_conflict(&self, conflict: Conflict) {
-        locks::lock(self.conflict_list()).insert(conflict.number, Arc::new(conflict));
+    /// Lists a version that has lost; returns what the journal is to be told of it.
+    pub(crate) fn add_conflict(&self, loser: Loser) -> Record {
+        let conflict = Arc::new(Conflict::new(self.rid(), self.next_number(), loser, self.now()));
+        locks::lock(self.conflict_list()).insert(conflict.number, Arc::clone(&conflict));
+        Record::Conflict(self.rid(), conflict)
     }
 
     /// The conflicts of a part of the container after a number, oldest first.
@@ -130,7 +150,10 @@ impl Container {
                 keys.contains(&document.epk)
             }
         };
-        let shown = |conflict: &&Arc<Conflict>| parts.iter().any(|(_, keys)| covers(keys, &conflict.loser));
+        let shown = |conflict: &&Arc<Conflict>| {
+            let mut parts = parts.iter();
+            parts.any(|(range, keys)| covers(keys, &conflict.loser) && conflict.is_found_in(range))
+        };
         let conflicts = locks::lock(self.conflict_list());
         Ok(conflicts
             .range(after.saturating_add(1)..)
@@ -143,13 +166,23 @@ impl Container {
     /// A conflict by its id; 404 if there is none.
     pub fn conflict(&self, id: &str) -> Result<Arc<Conflict>, Failure> {
         let conflicts = locks::lock(self.conflict_list());
-        conflicts.get(&self.conflict_number(id)?).cloned().ok_or_else(|| no_conflict(id))
+        let conflict = conflicts.get(&self.conflict_number(id)?);
+        conflict.filter(|conflict| self.has_found(conflict)).cloned().ok_or_else(|| no_conflict(id))
     }
 
     /// Takes a conflict out of the feed, once it is dealt with; 404 if there is none.
-    pub fn delete_conflict(&self, id: &str) -> Result<(), Failure> {
+    pub fn delete_conflict(&self, id: &str) -> Result<Commit, Failure> {
         let number = self.conflict_number(id)?;
-        locks::lock(self.conflict_list()).remove(&number).map(drop).ok_or_else(|| no_conflict(id))
+        let _admin = self.administer();
+        self.check_not_deleted()?;
+        let mut conflicts = locks::lock(self.conflict_list());
+        let found = conflicts.get(&number).is_some_and(|conflict| self.has_found(conflict));
+        found.then(|| conflicts.remove(&number)).ok_or_else(|| no_conflict(id))?;
+        Ok(self.journal().append([Record::DropConflict(self.rid(), number)]))
+    }
+
+    fn has_found(&self, conflict: &Conflict) -> bool {
+        conflict.is_found_in(self.layout().range_of(&conflict.loser.epk))
     }
 
     fn conflict_number(&self, id: &str) -> Result<u64, Failure> {

@@ -12,7 +12,7 @@ use cosmonaut_wire::{
 
 use super::replica::Locked;
 use super::replication::{Group, Unmet};
-use super::{RegionId, Replica, ReplicaState};
+use super::{Progress, RegionId, Replica, ReplicaState};
 use crate::Failure;
 
 /// The physical partitions of a container, in the order of their keys, from `""` to `"FF"` without a gap.
@@ -204,9 +204,14 @@ impl PartitionRange {
         if self.replicas.len() == 1 || self.group.lineage().writer.is_some() {
             return applied();
         }
+        self.everywhere().total()
+    }
+
+    /// What every region has of each sequence.
+    pub(crate) fn everywhere(&self) -> Progress {
         let mut least = (*self.replicas[0].progress()).clone();
         self.replicas[1..].iter().for_each(|replica| least.meet(&replica.progress()));
-        least.total()
+        least
     }
 
     /// The latest commit of the replica that is furthest.

@@ -79,7 +79,7 @@ impl Engine {
         let saved = journal.load()?;
         let account = Account::new(&config.account, Arc::clone(&world));
         let engine = Self { config, world, journal, account, catalog: RwLock::default() };
-        engine.restore(saved)?;
+        engine.restore(saved).map_err(|error| engine.journal.located(error))?;
         Ok(Arc::new(engine))
     }
 

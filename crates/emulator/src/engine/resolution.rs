@@ -13,6 +13,8 @@ use crate::Failure;
 pub(crate) struct Resolution {
     /// None where the time of the write decides.
     path: Option<PathScan>,
+    /// Whether the application wants to decide itself.
+    is_custom: bool,
 }
 
 /// The path that stands for the time of the write.
@@ -32,10 +34,16 @@ fn custom_path(policy: &ConflictResolutionPolicy) -> Option<&str> {
 impl Resolution {
     /// 400 if the policy's path is none.
     pub(crate) fn new(policy: Option<&ConflictResolutionPolicy>) -> Result<Self, Failure> {
-        let Some(path) = policy.and_then(custom_path) else { return Ok(Self::default()) };
+        let is_custom = policy.is_some_and(|policy| policy.mode == ConflictResolutionMode::Custom);
+        let Some(path) = policy.and_then(custom_path) else { return Ok(Self { path: None, is_custom }) };
         let mut set = PathSet::default();
         set.add(&member_path(path)?);
-        Ok(Self { path: Some(set.into_scan()) })
+        Ok(Self { path: Some(set.into_scan()), is_custom })
+    }
+
+    /// Whether versions that have lost are listed for the application. Where the last writer wins they are gone.
+    pub(crate) fn lists_losers(&self) -> bool {
+        self.is_custom
     }
 
     /// The number of a version; the least there is if it has none.

@@ -60,8 +60,9 @@ impl Gateway {
 
     pub(super) fn delete_conflict(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        container.delete_conflict(id(call))?;
-        let mut reply = Reply::new(CosmosStatus::NO_CONTENT, Bytes::new()).charged(charge::CATALOG_WRITE);
+        let commit = container.delete_conflict(id(call))?;
+        let mut reply =
+            Reply::new(CosmosStatus::NO_CONTENT, Bytes::new()).charged(charge::CATALOG_WRITE).after(commit);
         reply.of_container(&container);
         Ok(reply)
     }

@@ -8,6 +8,7 @@ mod lookup;
 mod path;
 mod policy;
 mod postings;
+mod short;
 mod term;
 mod terms;
 #[cfg(test)]

@@ -2,9 +2,11 @@
 //!
 //! Most values of most containers occur once, some occur everywhere; the three forms are for these and what is between.
 
-use std::collections::BTreeSet;
+use std::ops::Bound;
 
-/// Above this many numbers, moving the tail of a list on every insertion costs more than a tree.
+use crate::packed::PackedMap;
+
+/// Above this many numbers, moving the tail of a list on every insertion costs more than a map.
 const LIST_LIMIT: usize = 1024;
 
 /// A set of document numbers. Never empty while it is in the index.
@@ -12,14 +14,12 @@ const LIST_LIMIT: usize = 1024;
 pub(crate) enum Postings {
     /// One number.
     One(u64),
-    /// A sorted list.
-    List(Vec<u64>),
-    /// A tree. Boxed to keep the usual case small.
-    Tree(Box<Tree>),
+    /// A sorted list. Boxed, as the next, to keep the usual case small.
+    #[expect(clippy::box_collection, reason = "most postings are one number, and there are millions of them")]
+    List(Box<Vec<u64>>),
+    /// Too many for a list.
+    Packed(Box<PackedMap<u64, ()>>),
 }
-
-#[derive(Debug)]
-pub(crate) struct Tree(BTreeSet<u64>);
 
 impl Postings {
     /// Adds a number; false if it was there.
@@ -27,20 +27,22 @@ impl Postings {
         match self {
             Postings::One(only) if *only == number => false,
             Postings::One(only) => {
-                let mut list = Vec::with_capacity(4);
-                list.extend([(*only).min(number), (*only).max(number)]);
-                *self = Postings::List(list);
+                let list = vec![(*only).min(number), (*only).max(number)];
+                *self = Postings::List(Box::new(list));
                 true
             }
             Postings::List(list) => {
                 let Err(place) = list.binary_search(&number) else { return false };
+                if list.len() == list.capacity() {
+                    list.reserve_exact((list.len() / 8).max(2));
+                }
                 list.insert(place, number);
                 if list.len() > LIST_LIMIT {
-                    *self = Postings::Tree(Box::new(Tree(std::mem::take(list).into_iter().collect())));
+                    *self = Postings::Packed(Box::new(list.iter().map(|number| (*number, ())).collect()));
                 }
                 true
             }
-            Postings::Tree(tree) => tree.0.insert(number),
+            Postings::Packed(map) => map.insert(number, ()).is_none(),
         }
     }
 
@@ -56,13 +58,11 @@ impl Postings {
                 }
                 Some(false)
             }
-            Postings::Tree(tree) => {
-                if !tree.0.remove(&number) {
-                    return None;
-                }
+            Postings::Packed(map) => {
+                map.remove(&number)?;
                 // Well below the limit, so that a set that hovers around it does not change form on every write.
-                if tree.0.len() < LIST_LIMIT / 2 {
-                    *self = Postings::List(std::mem::take(&mut tree.0).into_iter().collect());
+                if map.len() < LIST_LIMIT / 2 {
+                    *self = Postings::List(Box::new(map.iter().map(|(number, ())| *number).collect()));
                 }
                 Some(false)
             }
@@ -74,7 +74,7 @@ impl Postings {
         match self {
             Postings::One(_) => 1,
             Postings::List(list) => list.len(),
-            Postings::Tree(tree) => tree.0.len(),
+            Postings::Packed(map) => map.len(),
         }
     }
 
@@ -83,7 +83,9 @@ impl Postings {
         match self {
             Postings::One(only) => (*only >= number).then_some(*only),
             Postings::List(list) => list.get(list.partition_point(|known| *known < number)).copied(),
-            Postings::Tree(tree) => tree.0.range(number..).next().copied(),
+            Postings::Packed(map) => {
+                map.range(Bound::Included(&number), Bound::Unbounded).next().map(|(number, ())| *number)
+            }
         }
     }
 
@@ -95,18 +97,21 @@ impl Postings {
                 let place = list.partition_point(|known| *known <= number);
                 place.checked_sub(1).map(|place| list[place])
             }
-            Postings::Tree(tree) => tree.0.range(..=number).next_back().copied(),
+            Postings::Packed(map) => {
+                map.range(Bound::Unbounded, Bound::Included(&number)).next_back().map(|(number, ())| *number)
+            }
         }
     }
 
     /// All numbers, the least first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        let (list, tree) = match self {
+        let (list, map) = match self {
             Postings::One(only) => (std::slice::from_ref(only), None),
             Postings::List(list) => (&list[..], None),
-            Postings::Tree(tree) => (&[][..], Some(&tree.0)),
+            Postings::Packed(map) => (&[][..], Some(map)),
         };
-        list.iter().chain(tree.into_iter().flatten()).copied()
+        let packed = map.into_iter().flat_map(|map| map.iter().map(|(number, ())| *number));
+        list.iter().copied().chain(packed)
     }
 }
 
@@ -118,6 +123,8 @@ impl PartialEq for Postings {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -147,7 +154,7 @@ mod tests {
     fn a_set_that_shrinks_goes_back_to_its_smaller_forms() {
         let mut postings = Postings::One(0);
         (1..2000).for_each(|number| assert!(postings.insert(number)));
-        assert!(matches!(postings, Postings::Tree(_)));
+        assert!(matches!(postings, Postings::Packed(_)));
         (1..1999).for_each(|number| assert_eq!(postings.remove(number), Some(false)));
         assert!(matches!(postings, Postings::List(_)));
         assert_eq!(postings.remove(0), Some(false));

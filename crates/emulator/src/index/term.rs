@@ -6,6 +6,8 @@
 use cosmonaut_query::raw::RawJson;
 use cosmonaut_query::value::{Kind, Value};
 
+use super::short::ShortBytes;
+
 /// How much of a string is kept, in bytes.
 const STRING_LIMIT: usize = 256;
 
@@ -19,7 +21,7 @@ pub(crate) enum Term {
     /// A number, as bits that sort like it.
     Number(u64),
     /// The bytes of a string, or the beginning of a long one.
-    String(Box<[u8]>),
+    String(ShortBytes),
     /// Any array.
     Array,
     /// Any object.

@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Range;
 use std::ops::Bound;
 
 use cosmonaut_query::raw::{MAX_DEPTH, RawJson};
@@ -14,12 +13,13 @@ use super::path::Step;
 use super::policy::{Cursor, Rules};
 use super::postings::Postings;
 use super::term::Term;
+use crate::packed::PackedMap;
 
 /// What is indexed at one path and below it.
 #[derive(Debug)]
 pub(crate) struct PathTerms {
     rule: Cursor,
-    terms: BTreeMap<Term, Postings>,
+    terms: PackedMap<Term, Postings>,
     /// How many pairs of term and document there are.
     entries: usize,
     members: BTreeMap<Box<str>, PathTerms>,
@@ -41,7 +41,7 @@ enum Change {
 
 impl PathTerms {
     pub(super) fn new(rule: Cursor) -> PathTerms {
-        PathTerms { rule, terms: BTreeMap::new(), entries: 0, members: BTreeMap::new(), elements: None }
+        PathTerms { rule, terms: PackedMap::default(), entries: 0, members: BTreeMap::new(), elements: None }
     }
 
     pub(super) fn insert(&mut self, body: RawJson<'_>, number: u64, rules: &Rules) -> usize {
@@ -65,11 +65,11 @@ impl PathTerms {
     }
 
     /// The terms of a stretch with their documents, in order.
-    pub(crate) fn range(&self, span: &Span) -> Range<'_, Term, Postings> {
-        if span.is_empty() {
-            return self.terms.range::<Term, _>((Bound::Excluded(&Term::Null), Bound::Included(&Term::Null)));
-        }
-        self.terms.range::<Term, _>((span.low.as_ref(), span.high.as_ref()))
+    pub(crate) fn range<'t>(
+        &'t self,
+        span: &Span,
+    ) -> impl DoubleEndedIterator<Item = (&'t Term, &'t Postings)> + use<'t> {
+        self.terms.range(span.low.as_ref(), span.high.as_ref())
     }
 
     /// How many documents a stretch has; counting stops once there are more than `enough`.
@@ -185,17 +185,6 @@ impl PartialEq for PathTerms {
 impl Span {
     /// Every term.
     pub(crate) const ALL: Span = Span { low: Bound::Unbounded, high: Bound::Unbounded };
-
-    /// Whether no term can be in it. The standard library's map panics when asked for such a range.
-    pub(crate) fn is_empty(&self) -> bool {
-        match (&self.low, &self.high) {
-            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
-            (Bound::Included(low), Bound::Included(high)) => low > high,
-            (Bound::Included(low) | Bound::Excluded(low), Bound::Included(high) | Bound::Excluded(high)) => {
-                low >= high
-            }
-        }
-    }
 
     /// What is in both.
     pub(crate) fn and(self, other: Span) -> Span {

@@ -51,6 +51,17 @@ pub(super) fn decode_entry(bytes: &[u8]) -> Result<LogEntry, StorageError> {
     finished(entry.filter(|_| reader.0.is_empty()), "commit")
 }
 
+/// The latest commit of a sequence, and one past the highest document number that it has written.
+pub(super) fn encode_sequence(lsn: i64, next: u64) -> Vec<u8> {
+    [lsn.to_le_bytes(), next.to_le_bytes()].concat()
+}
+
+pub(super) fn decode_sequence(bytes: &[u8]) -> Option<(i64, u64)> {
+    let mut reader = Reader(bytes);
+    let read = (reader.u64()? as i64, reader.u64()?);
+    reader.0.is_empty().then_some(read)
+}
+
 const CREATE: u8 = 0;
 const REPLACE: u8 = 1;
 const DELETE: u8 = 2;

@@ -2,43 +2,62 @@
 //!
 //! Current documents are kept apart from the log, so that forgetting old commits loses nothing.
 
-use std::fs;
-use std::path::Path;
+use std::cell::Cell;
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use cosmonaut_wire::ResourceId;
-use redb::{
-    Database, DatabaseError, ReadableDatabase, ReadableTable, Table, TableDefinition, WriteTransaction,
-};
+use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
 
-use super::codec::{encode_document, encode_entry};
-use super::{Record, StorageError};
+use super::codec::{decode_sequence, encode_document, encode_entry, encode_sequence};
+use super::conflict::encode_conflict;
+use super::error::Remedy;
+use super::guard::guarded;
+use super::ledger::Ledger;
+use super::mark::{self, Mark, private};
+use super::sealed::{Definition, Sealed};
+use super::{Record, StorageError, migrate};
+use crate::engine::locks::lock;
 use crate::engine::{LogEntry, RegionId};
 
 /// Raised whenever what is written could not be read by an earlier version.
-pub(super) const FORMAT: u64 = 2;
+pub(super) const FORMAT: u64 = 3;
+/// The first format whose rows have checksums.
+const SEALED: u64 = 3;
 pub(super) const FILE: &str = "account.redb";
 
-pub(super) type Bytes = &'static [u8];
+/// How much of the file the storage engine keeps in memory. All documents are in memory already.
+const CACHE_BYTES: usize = 64 << 20;
+
 /// A container's id, and the number of a partition or document in it.
-type InContainer = (u64, u64);
+pub(super) type InContainer = (u64, u64);
+/// A container's id, the number of a sequence of a partition in it, and an LSN.
+pub(super) type InLog = (u64, u64, i64);
 
 pub(super) const META: TableDefinition<'static, &'static str, u64> = TableDefinition::new("meta");
 /// What is in the catalog, by resource id, as JSON.
-pub(super) type ByRid = TableDefinition<'static, &'static str, Bytes>;
+pub(super) type ByRid = Definition<&'static str>;
 
-pub(super) const DATABASES: ByRid = TableDefinition::new("databases");
-pub(super) const CONTAINERS: ByRid = TableDefinition::new("containers");
-pub(super) const OFFERS: ByRid = TableDefinition::new("offers");
+pub(super) const DATABASES: ByRid = TableDefinition::new("database");
+pub(super) const CONTAINERS: ByRid = TableDefinition::new("container");
+pub(super) const OFFERS: ByRid = TableDefinition::new("offer");
 /// Of each sequence of a partition, its latest commit and one past the highest document number it has written. The
 /// partition's number is in the lower half of its key, the sequence's above it.
-pub(super) const RANGES: TableDefinition<'static, InContainer, (i64, u64)> = TableDefinition::new("ranges");
-pub(super) const DOCUMENTS: TableDefinition<'static, InContainer, Bytes> = TableDefinition::new("documents");
-/// By container, partition and LSN.
-pub(super) const LOG: TableDefinition<'static, (u64, u64, i64), Bytes> = TableDefinition::new("log");
+pub(super) const RANGES: Definition<InContainer> = TableDefinition::new("sequence");
+pub(super) const DOCUMENTS: Definition<InContainer> = TableDefinition::new("document");
+pub(super) const CONFLICTS: Definition<InContainer> = TableDefinition::new("conflict");
+pub(super) const LOG: Definition<InLog> = TableDefinition::new("commit");
 
-/// An open file. The storage engine locks it against other processes.
+/// An open file. It is locked against other processes.
 pub(super) struct Disk {
-    pub(super) database: Database,
+    /// There until the disk is dropped.
+    database: Option<Database>,
+    path: Option<PathBuf>,
+    mark: Option<Mark>,
+    /// What the file adds up to after the last batch.
+    ledger: Mutex<Ledger>,
 }
 
 /// What fails while records are written.
@@ -66,86 +85,177 @@ pub(super) fn sequence_of(key: u64) -> Result<(u32, RegionId), StorageError> {
 
 impl Disk {
     pub(super) fn open(directory: &Path) -> Result<Self, StorageError> {
-        Self::open_file(directory).map_err(|error| error.at(directory))
+        let path = directory.join(FILE);
+        Self::open_file(directory, &path).map_err(|error| error.at(&path))
     }
 
-    fn open_file(directory: &Path) -> Result<Self, StorageError> {
+    fn open_file(directory: &Path, path: &Path) -> Result<Self, StorageError> {
         fs::create_dir_all(directory).map_err(StorageError::other)?;
-        let database = Database::create(directory.join(FILE)).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => StorageError::in_use(),
-            other => StorageError::other(other),
-        })?;
-        Self::new(database)
+        let (mark, marked) = Mark::open(&directory.join(mark::FILE))?;
+        let database = match (fs::metadata(path).map(|found| found.len()), marked) {
+            (Ok(0), _) => return Err(StorageError::corrupt("the file is empty")),
+            (Ok(_), _) => in_engine(|| open_whole(path))?,
+            (Err(error), None) if error.kind() == ErrorKind::NotFound => in_engine(|| create(directory))?,
+            (Err(error), Some(_)) if error.kind() == ErrorKind::NotFound => {
+                return Err(StorageError::corrupt("the file is missing"));
+            }
+            (Err(error), _) => return Err(StorageError::other(error)),
+        };
+        let mut disk = Self::new(database)?;
+        disk.path = Some(path.to_owned());
+        disk.mark = Some(mark);
+        disk.check_mark(marked)?;
+        Ok(disk)
     }
 
     /// A file that is open already.
     pub(super) fn new(database: Database) -> Result<Self, StorageError> {
-        let disk = Self { database };
-        disk.check_format()?;
+        let disk = Self { database: Some(database), path: None, mark: None, ledger: Mutex::default() };
+        let ledger = in_engine(|| disk.prepare())?;
+        *lock(&disk.ledger) = ledger;
         Ok(disk)
     }
 
-    /// Refuses a file of a later format; makes the tables of a new one.
-    fn check_format(&self) -> Result<(), StorageError> {
-        let found = {
-            let reading = self.database.begin_read().map_err(StorageError::other)?;
-            match reading.open_table(META) {
-                Ok(meta) => meta.get("format").map_err(StorageError::other)?.map(|found| found.value()),
-                Err(redb::TableError::TableDoesNotExist(_)) => None,
-                Err(error) => return Err(StorageError::other(error)),
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub(super) fn database(&self) -> &Database {
+        self.database.as_ref().expect("the database is taken only when the disk is dropped")
+    }
+
+    /// What the file should add up to.
+    pub(super) fn ledger(&self) -> Ledger {
+        *lock(&self.ledger)
+    }
+
+    /// Refuses a file of a later format, brings one of an earlier format to this one, makes the tables of a new one.
+    fn prepare(&self) -> Result<Ledger, StorageError> {
+        let database = self.database();
+        let reading = database.begin_read().map_err(StorageError::engine)?;
+        let (format, ledger) = match reading.open_table(META) {
+            Ok(meta) => {
+                let format = meta.get("format").map_err(StorageError::engine)?.map(|found| found.value());
+                (format, Ledger::read(&meta).map_err(StorageError::engine)?)
             }
+            Err(redb::TableError::TableDoesNotExist(_)) => (None, None),
+            Err(error) => return Err(StorageError::engine(error)),
         };
-        match found {
-            Some(found) if found > FORMAT => Err(StorageError::newer(found, FORMAT)),
-            Some(FORMAT) => Ok(()),
-            // Earlier formats are read as they are, and added to in this one.
-            Some(_) | None => self.prepare().map_err(StorageError::other),
+        match (format, ledger) {
+            (Some(found), _) if found > FORMAT => Err(StorageError::newer(found, FORMAT)),
+            (Some(SEALED..), Some(ledger)) => Ok(ledger),
+            (Some(SEALED..), None) => Err(StorageError::corrupt("its sum is altered")),
+            (Some(_) | None, _) => migrate::migrate(database, &reading).map_err(StorageError::other),
         }
     }
 
-    fn prepare(&self) -> Result<(), WriteError> {
-        let writing = self.database.begin_write()?;
-        {
-            Tables::open(&writing)?;
-            writing.open_table(META)?.insert("format", FORMAT)?;
+    /// Refuses a file that lacks what was acknowledged.
+    fn check_mark(&self, marked: Option<u64>) -> Result<(), StorageError> {
+        let found = self.ledger().batch;
+        match marked {
+            Some(marked) if marked > found => Err(StorageError::damaged(
+                format!("it ends with batch {found}, and batch {marked} was acknowledged"),
+                Remedy::DeleteMark,
+            )),
+            Some(_) | None => self.set_mark(found).map_err(StorageError::other),
         }
-        writing.commit()?;
-        Ok(())
+    }
+
+    fn set_mark(&self, batch: u64) -> std::io::Result<()> {
+        self.mark.as_ref().map_or(Ok(()), |mark| mark.set(batch))
     }
 
     /// Writes records in one durable transaction.
     pub(super) fn write<'r>(&self, records: impl Iterator<Item = &'r Record>) -> Result<(), WriteError> {
-        let writing = self.database.begin_write()?;
+        let ledger = Cell::new(self.ledger().next());
+        guarded(|| self.write_with(&ledger, records))??;
+        *lock(&self.ledger) = ledger.get();
+        Ok(self.set_mark(ledger.get().batch)?)
+    }
+
+    fn write_with<'r>(
+        &self,
+        ledger: &Cell<Ledger>,
+        records: impl Iterator<Item = &'r Record>,
+    ) -> Result<(), WriteError> {
+        let writing = self.database().begin_write()?;
         {
-            let mut tables = Tables::open(&writing)?;
+            let mut tables = Tables::open(&writing, ledger)?;
             for record in records {
                 tables.apply(record)?;
             }
+            ledger.get().write(&mut writing.open_table(META)?)?;
         }
         writing.commit()?;
         Ok(())
     }
 }
 
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let database = self.database.take();
+        // A file that is damaged can make closing fail; what was acknowledged is safe already.
+        let _ = guarded(|| drop(database));
+    }
+}
+
+/// Does something with the storage engine while a file is opened or read.
+pub(super) fn in_engine<T>(what: impl FnOnce() -> Result<T, StorageError>) -> Result<T, StorageError> {
+    guarded(what).unwrap_or_else(|panic| Err(StorageError::corrupt(panic)))
+}
+
+/// Opens a file after all of its pages, and what the storage engine notes of them, have been checked.
+fn open_whole(path: &Path) -> Result<Database, StorageError> {
+    let mut database = builder().open(path).map_err(StorageError::engine)?;
+    // It mends its notes on free pages if it can; that nothing else has changed is for the sum and the mark to tell.
+    database.check_integrity().map_err(StorageError::engine)?;
+    Ok(database)
+}
+
+/// Makes a file under another name, so that one with this name is whole whenever the process ends.
+fn create(directory: &Path) -> Result<Database, StorageError> {
+    let unfinished = directory.join("account.redb.new");
+    let mut options = OpenOptions::new();
+    let file = private(options.read(true).write(true).create(true).truncate(true))
+        .open(&unfinished)
+        .map_err(StorageError::other)?;
+    let database = builder().create_file(file).map_err(StorageError::engine)?;
+    let reading = database.begin_read().map_err(StorageError::engine)?;
+    migrate::migrate(&database, &reading).map_err(StorageError::other)?;
+    drop(reading);
+    fs::rename(&unfinished, directory.join(FILE)).map_err(StorageError::other)?;
+    // A directory cannot be synced everywhere; then the file system orders its own changes.
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    Ok(database)
+}
+
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder
+}
+
 /// The tables, open for writing.
-struct Tables<'t> {
-    databases: Table<'t, &'static str, Bytes>,
-    containers: Table<'t, &'static str, Bytes>,
-    offers: Table<'t, &'static str, Bytes>,
-    ranges: Table<'t, InContainer, (i64, u64)>,
-    documents: Table<'t, InContainer, Bytes>,
-    log: Table<'t, (u64, u64, i64), Bytes>,
+pub(super) struct Tables<'t> {
+    pub(super) databases: Sealed<'t, &'static str>,
+    pub(super) containers: Sealed<'t, &'static str>,
+    pub(super) offers: Sealed<'t, &'static str>,
+    pub(super) ranges: Sealed<'t, InContainer>,
+    pub(super) documents: Sealed<'t, InContainer>,
+    pub(super) conflicts: Sealed<'t, InContainer>,
+    pub(super) log: Sealed<'t, InLog>,
 }
 
 impl<'t> Tables<'t> {
-    fn open(writing: &'t WriteTransaction) -> Result<Self, WriteError> {
+    pub(super) fn open(writing: &'t WriteTransaction, ledger: &'t Cell<Ledger>) -> Result<Self, WriteError> {
         Ok(Self {
-            databases: writing.open_table(DATABASES)?,
-            containers: writing.open_table(CONTAINERS)?,
-            offers: writing.open_table(OFFERS)?,
-            ranges: writing.open_table(RANGES)?,
-            documents: writing.open_table(DOCUMENTS)?,
-            log: writing.open_table(LOG)?,
+            databases: Sealed::open(writing, DATABASES, ledger)?,
+            containers: Sealed::open(writing, CONTAINERS, ledger)?,
+            offers: Sealed::open(writing, OFFERS, ledger)?,
+            ranges: Sealed::open(writing, RANGES, ledger)?,
+            documents: Sealed::open(writing, DOCUMENTS, ledger)?,
+            conflicts: Sealed::open(writing, CONFLICTS, ledger)?,
+            log: Sealed::open(writing, LOG, ledger)?,
         })
     }
 
@@ -158,8 +268,8 @@ impl<'t> Tables<'t> {
             Record::Offer(rid, offer) => put(&mut self.offers, *rid, &**offer),
             Record::DropOffer(rid) => drop_key(&mut self.offers, *rid),
             Record::Range { container, range, origin, lsn } => {
-                self.ranges.insert((container_key(*container), sequence_key(*range, *origin)), (*lsn, 0))?;
-                Ok(())
+                let key = (container_key(*container), sequence_key(*range, *origin));
+                self.ranges.insert(key, encode_sequence(*lsn, 0))
             }
             Record::Entry { container, range, entry, keep } => {
                 self.entry(container_key(*container), sequence_key(*range, entry.origin()), entry, *keep)
@@ -170,33 +280,37 @@ impl<'t> Tables<'t> {
                     self.documents.remove((container, *number))?;
                 }
                 for document in put {
-                    self.documents.insert((container, document.number), &encode_document(document)[..])?;
+                    self.documents.insert((container, document.number), encode_document(document))?;
                 }
                 Ok(())
             }
+            Record::Conflict(container, conflict) => {
+                let key = (container_key(*container), conflict.number());
+                self.conflicts.insert(key, encode_conflict(conflict))
+            }
+            Record::DropConflict(container, number) => {
+                self.conflicts.remove((container_key(*container), *number))
+            }
             Record::Truncate { container, range, origin, lsn } => {
                 let (container, range) = (container_key(*container), sequence_key(*range, *origin));
-                self.log.retain_in((container, range, i64::MIN)..=(container, range, *lsn), |_, _| false)?;
-                Ok(())
+                self.log.remove_in((container, range, i64::MIN)..=(container, range, *lsn))
             }
         }
     }
 
     fn entry(&mut self, container: u64, range: u64, entry: &LogEntry, keep: bool) -> Result<(), WriteError> {
-        let mut next = self.ranges.get((container, range))?.map_or(0, |known| known.value().1);
+        let mut next = self.ranges.get((container, range), decode_sequence)?.map_or(0, |(_, next)| next);
         for change in &entry.changes {
             let number = change.document().number;
             next = next.max(number + 1);
             match change.current() {
-                Some(document) => {
-                    drop(self.documents.insert((container, number), &encode_document(document)[..])?)
-                }
-                None => drop(self.documents.remove((container, number))?),
+                Some(document) => self.documents.insert((container, number), encode_document(document))?,
+                None => self.documents.remove((container, number))?,
             }
         }
-        self.ranges.insert((container, range), (entry.lsn, next))?;
+        self.ranges.insert((container, range), encode_sequence(entry.lsn, next))?;
         if keep {
-            self.log.insert((container, range, entry.lsn), &encode_entry(entry)[..])?;
+            self.log.insert((container, range, entry.lsn), encode_entry(entry))?;
         }
         Ok(())
     }
@@ -204,23 +318,22 @@ impl<'t> Tables<'t> {
     fn drop_container(&mut self, rid: ResourceId) -> Result<(), WriteError> {
         let container = container_key(rid);
         let all = (container, 0)..=(container, u64::MAX);
-        self.documents.retain_in(all.clone(), |_, _| false)?;
-        self.ranges.retain_in(all, |_, _| false)?;
-        self.log.retain_in((container, 0, i64::MIN)..=(container, u64::MAX, i64::MAX), |_, _| false)?;
+        self.documents.remove_in(all.clone())?;
+        self.ranges.remove_in(all.clone())?;
+        self.conflicts.remove_in(all)?;
+        self.log.remove_in((container, 0, i64::MIN)..=(container, u64::MAX, i64::MAX))?;
         drop_key(&mut self.containers, rid)
     }
 }
 
 fn put(
-    table: &mut Table<'_, &'static str, Bytes>,
+    table: &mut Sealed<'_, &'static str>,
     rid: ResourceId,
     value: &impl serde::Serialize,
 ) -> Result<(), WriteError> {
-    table.insert(&*rid.to_string(), &serde_json::to_vec(value)?[..])?;
-    Ok(())
+    table.insert(&rid.to_string(), serde_json::to_vec(value)?)
 }
 
-fn drop_key(table: &mut Table<'_, &'static str, Bytes>, rid: ResourceId) -> Result<(), WriteError> {
-    table.remove(&*rid.to_string())?;
-    Ok(())
+fn drop_key(table: &mut Sealed<'_, &'static str>, rid: ResourceId) -> Result<(), WriteError> {
+    table.remove(&rid.to_string())
 }

@@ -7,11 +7,16 @@ use std::sync::Arc;
 
 use cosmonaut_wire::ResourceId;
 use cosmonaut_wire::model::{DatabaseProperties, Offer};
-use redb::{ReadTransaction, ReadableDatabase, ReadableTable};
+use redb::{ReadTransaction, ReadableDatabase, TableHandle};
 use serde::de::DeserializeOwned;
 
-use super::codec::{decode_document, decode_entry};
-use super::disk::{self, ByRid, CONTAINERS, DATABASES, DOCUMENTS, Disk, LOG, OFFERS, RANGES};
+use super::codec::{decode_document, decode_entry, decode_sequence};
+use super::conflict::{SavedConflict, decode_conflict};
+use super::disk::{
+    self, ByRid, CONFLICTS, CONTAINERS, DATABASES, DOCUMENTS, Disk, LOG, OFFERS, RANGES, in_engine,
+};
+use super::ledger::Ledger;
+use super::sealed::read_rows;
 use super::{ContainerRecord, RangeRecord, StorageError};
 use crate::engine::{Document, Lineage, LogEntry, Progress, RegionId};
 
@@ -32,6 +37,7 @@ pub(crate) struct SavedContainer {
     ranges: BTreeMap<(u32, RegionId), (i64, u64)>,
     /// By partition, living or split.
     log: BTreeMap<u32, Vec<LogEntry>>,
+    pub(crate) conflicts: Vec<SavedConflict>,
     /// Whether it was read from disk.
     stored: bool,
 }
@@ -45,6 +51,7 @@ impl SavedContainer {
             documents: Vec::new(),
             ranges: BTreeMap::new(),
             log: BTreeMap::new(),
+            conflicts: Vec::new(),
             stored: false,
         }
     }
@@ -76,7 +83,8 @@ impl SavedContainer {
 
     /// The number of the next item.
     pub(crate) fn next_number(&self) -> u64 {
-        self.ranges.values().map(|(_, next)| *next).max().unwrap_or(0).max(1)
+        let past_conflicts = self.conflicts.iter().map(|conflict| conflict.number + 1);
+        self.ranges.values().map(|(_, next)| *next).chain(past_conflicts).max().unwrap_or(0).max(1)
     }
 
     /// The log of a partition: what it wrote itself, after what its parents wrote to its keys, without what was cut
@@ -118,58 +126,76 @@ impl SavedContainer {
 
 impl Disk {
     pub(super) fn load(&self) -> Result<Saved, StorageError> {
-        let reading = self.database.begin_read().map_err(StorageError::other)?;
-        let mut containers = Vec::new();
-        for (rid, record) in read_all::<ContainerRecord>(&reading, CONTAINERS, "container")? {
-            containers.push(load_container(&reading, rid, record)?);
+        in_engine(|| self.read_all())
+    }
+
+    fn read_all(&self) -> Result<Saved, StorageError> {
+        let reading = self.database().begin_read().map_err(StorageError::engine)?;
+        let mut sum = Ledger::default();
+        let mut containers = BTreeMap::new();
+        for (rid, record) in read_catalog::<ContainerRecord>(&reading, CONTAINERS, &mut sum)? {
+            let saved = SavedContainer { stored: true, ..SavedContainer::empty(rid, record) };
+            containers.insert(disk::container_key(rid), saved);
         }
-        Ok(Saved {
-            databases: read_all(&reading, DATABASES, "database")?,
-            containers,
-            offers: read_all(&reading, OFFERS, "offer")?,
-        })
+        let saved = Saved {
+            databases: read_catalog(&reading, DATABASES, &mut sum)?,
+            offers: read_catalog(&reading, OFFERS, &mut sum)?,
+            containers: read_containers(&reading, containers, &mut sum)?,
+        };
+        let expected = self.ledger();
+        if !sum.has_rows_of(&expected) {
+            let (found, expected) = (sum.rows, expected.rows);
+            return Err(StorageError::corrupt(format!(
+                "its rows do not add up to what was written ({found} of them, {expected} expected)"
+            )));
+        }
+        Ok(saved)
     }
 }
 
-fn read_all<T: DeserializeOwned>(
+fn read_catalog<T: DeserializeOwned>(
     reading: &ReadTransaction,
     table: ByRid,
-    what: &str,
+    sum: &mut Ledger,
 ) -> Result<Vec<(ResourceId, T)>, StorageError> {
-    let table = reading.open_table(table).map_err(StorageError::other)?;
     let mut found = Vec::new();
-    for row in table.iter().map_err(StorageError::other)? {
-        let (key, value) = row.map_err(StorageError::other)?;
-        let unreadable = || StorageError::corrupt(format!("a stored {what} is not readable"));
-        let rid = key.value().parse().map_err(|_| unreadable())?;
-        found.push((rid, serde_json::from_slice(value.value()).map_err(|_| unreadable())?));
-    }
+    read_rows(reading, table, sum, |key, value| {
+        let unreadable = || StorageError::corrupt(format!("a stored {} is not readable", table.name()));
+        let rid = key.parse().map_err(|_| unreadable())?;
+        found.push((rid, serde_json::from_slice(value).map_err(|_| unreadable())?));
+        Ok(())
+    })?;
     Ok(found)
 }
 
-fn load_container(
+fn read_containers(
     reading: &ReadTransaction,
-    rid: ResourceId,
-    record: ContainerRecord,
-) -> Result<SavedContainer, StorageError> {
-    let mut saved = SavedContainer { stored: true, ..SavedContainer::empty(rid, record) };
-    let container = disk::container_key(rid);
-
-    let documents = reading.open_table(DOCUMENTS).map_err(StorageError::other)?;
-    for row in documents.range((container, 0)..=(container, u64::MAX)).map_err(StorageError::other)? {
-        let (_, value) = row.map_err(StorageError::other)?;
-        saved.documents.push(Arc::new(decode_document(value.value())?));
-    }
-    let ranges = reading.open_table(RANGES).map_err(StorageError::other)?;
-    for row in ranges.range((container, 0)..=(container, u64::MAX)).map_err(StorageError::other)? {
-        let (key, value) = row.map_err(StorageError::other)?;
-        saved.ranges.insert(disk::sequence_of(key.value().1)?, value.value());
-    }
-    let log = reading.open_table(LOG).map_err(StorageError::other)?;
-    let all = (container, 0, i64::MIN)..=(container, u64::MAX, i64::MAX);
-    for row in log.range(all).map_err(StorageError::other)? {
-        let (key, value) = row.map_err(StorageError::other)?;
-        saved.log.entry(disk::sequence_of(key.value().1)?.0).or_default().push(decode_entry(value.value())?);
-    }
-    Ok(saved)
+    mut containers: BTreeMap<u64, SavedContainer>,
+    sum: &mut Ledger,
+) -> Result<Vec<SavedContainer>, StorageError> {
+    let no_container = || StorageError::corrupt("a row belongs to no container");
+    read_rows(reading, DOCUMENTS, sum, |(container, _), value| {
+        let saved = containers.get_mut(&container).ok_or_else(no_container)?;
+        saved.documents.push(Arc::new(decode_document(value)?));
+        Ok(())
+    })?;
+    read_rows(reading, RANGES, sum, |(container, sequence), value| {
+        let saved = containers.get_mut(&container).ok_or_else(no_container)?;
+        let known = decode_sequence(value)
+            .ok_or_else(|| StorageError::corrupt("a stored sequence is not readable"))?;
+        saved.ranges.insert(disk::sequence_of(sequence)?, known);
+        Ok(())
+    })?;
+    read_rows(reading, CONFLICTS, sum, |(container, number), value| {
+        let saved = containers.get_mut(&container).ok_or_else(no_container)?;
+        saved.conflicts.push(decode_conflict(number, value)?);
+        Ok(())
+    })?;
+    read_rows(reading, LOG, sum, |(container, sequence, _), value| {
+        let saved = containers.get_mut(&container).ok_or_else(no_container)?;
+        let (range, _) = disk::sequence_of(sequence)?;
+        saved.log.entry(range).or_default().push(decode_entry(value)?);
+        Ok(())
+    })?;
+    Ok(containers.into_values().collect())
 }

@@ -3,12 +3,19 @@
 //! The engine keeps everything in memory and tells the journal what it did. The journal neither answers reads nor
 //! knows what the records mean to a client.
 
+mod checksum;
 mod codec;
 mod commit;
+mod conflict;
 mod disk;
 mod error;
+mod guard;
+mod ledger;
 mod load;
+mod mark;
+mod migrate;
 mod record;
+mod sealed;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -18,8 +25,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use commit::Commit;
+pub(crate) use conflict::SavedConflict;
 pub use error::StorageError;
 pub(crate) use load::{Saved, SavedContainer};
+#[cfg(test)]
+pub(crate) use migrate::tests::back_to_format_2;
 pub(crate) use record::{ContainerRecord, RangeRecord, Record};
 
 use writer::Writer;
@@ -55,7 +65,15 @@ impl Journal {
     pub(crate) fn load(&self) -> Result<Saved, StorageError> {
         match &self.writer {
             None => Ok(Saved::default()),
-            Some(writer) => writer.disk().load(),
+            Some(writer) => writer.disk().load().map_err(|error| self.located(error)),
+        }
+    }
+
+    /// The error with the file that it is about.
+    pub(crate) fn located(&self, error: StorageError) -> StorageError {
+        match self.writer.as_ref().and_then(|writer| writer.disk().path()) {
+            Some(path) => error.at(path),
+            None => error,
         }
     }
 }

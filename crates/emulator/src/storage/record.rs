@@ -8,7 +8,7 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, Offer};
 use cosmonaut_wire::{EpkRange, ResourceId};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Document, Fork, Lineage, LogEntry, RegionId};
+use crate::engine::{Conflict, Document, Fork, Lineage, LogEntry, RegionId};
 
 /// One thing to write.
 #[derive(Clone, Debug)]
@@ -37,6 +37,10 @@ pub(crate) enum Record {
     },
     /// What items are in the end, whatever the commits before have said.
     Settle { container: ResourceId, put: Vec<Arc<Document>>, remove: Vec<u64> },
+    /// A version has lost against another region's.
+    Conflict(ResourceId, Arc<Conflict>),
+    /// Somebody has dealt with a conflict.
+    DropConflict(ResourceId, u64),
     /// Commits of a sequence up to this one need not be kept any more.
     Truncate { container: ResourceId, range: u32, origin: RegionId, lsn: i64 },
 }

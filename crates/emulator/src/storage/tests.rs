@@ -20,6 +20,8 @@ use super::*;
 struct FailingDisk {
     memory: InMemoryBackend,
     fails: Arc<AtomicBool>,
+    /// Whether it fails by a panic, as the storage engine may on a damaged file.
+    panics: bool,
 }
 
 impl StorageBackend for FailingDisk {
@@ -37,6 +39,7 @@ impl StorageBackend for FailingDisk {
 
     fn sync_data(&self) -> Result<(), io::Error> {
         match self.fails.load(Ordering::Relaxed) {
+            true if self.panics => panic!("page 7 is not a page"),
             true => Err(io::Error::other("no space left on device")),
             false => self.memory.sync_data(),
         }
@@ -48,7 +51,10 @@ impl StorageBackend for FailingDisk {
 }
 
 fn journal(fails: &Arc<AtomicBool>) -> Journal {
-    let backend = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(fails) };
+    journal_on(FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(fails), panics: false })
+}
+
+fn journal_on(backend: FailingDisk) -> Journal {
     let disk = Disk::new(Database::builder().create_with_backend(backend).unwrap()).unwrap();
     Journal { writer: Some(Arc::new(Writer::start(disk).unwrap())) }
 }
@@ -82,6 +88,18 @@ fn nothing_is_acknowledged_after_the_disk_has_failed() {
     assert!(later.wait().is_err());
     assert!(safe.is_done() && !lost.is_done() && !later.is_done());
     assert!(safe.wait().is_ok());
+}
+
+#[test]
+fn a_panic_of_the_storage_engine_is_an_error_of_the_write() {
+    let fails = Arc::new(AtomicBool::new(false));
+    let backend = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), panics: true };
+    let journal = journal_on(backend);
+    journal.append([record(1)]).wait().unwrap();
+    fails.store(true, Ordering::Relaxed);
+    let failure = journal.append([record(2)]).wait().unwrap_err();
+    assert!(failure.message.contains("page 7"), "{failure}");
+    assert!(journal.append([record(3)]).wait().is_err());
 }
 
 #[test]

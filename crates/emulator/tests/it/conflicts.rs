@@ -25,7 +25,11 @@ async fn send(
 async fn apart() -> Emulator {
     let emulator = Emulator::builder().regions(REGIONS).multi_write(true).start().await.unwrap();
     send(&emulator, 0, "POST /dbs", &[], &json!({"id": "d"})).await;
-    let container = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
+    let container = json!({
+        "id": "c",
+        "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2},
+        "conflictResolutionPolicy": {"mode": "Custom"},
+    });
     assert_eq!(send(&emulator, 1, "POST /dbs/d/colls", &[], &container).await.code(), 201);
     emulator.control().pause(None, None).unwrap();
     emulator

@@ -9,12 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A place on the ring: bytes, written as upper-case hexadecimal, ordered as that text is.
 ///
-/// Keys of the current hash versions fit without an allocation.
+/// Keys of one component fit without an allocation.
 #[derive(Clone)]
 pub struct EffectivePartitionKey(Bytes);
 
-/// Three components of a hierarchical key.
-const INLINE: usize = 48;
+/// One component, of which there can be millions in memory, with no more room than a box would take.
+const INLINE: usize = 22;
 
 #[derive(Clone)]
 enum Bytes {

@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use super::Container;
 use crate::Timestamp;
-use crate::engine::conflicts::Conflict;
-use crate::engine::replica::{Applied, Phase, Replica, ReplicaState};
-use crate::engine::replication::Shipment;
+use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
+use crate::engine::replication::{Backlog, Route, Shipment};
 use crate::engine::{PartitionRange, Progress, RegionId};
-use crate::storage::Record;
 
 impl Container {
     /// Applies what is due at every partition; says when the next commit is due.
@@ -31,21 +29,55 @@ impl Container {
         let (group, network) = (range.group(), &self.account.network);
         {
             let _turn = group.turn();
-            let reaches = |to| range.find_replica(to).is_some();
-            let due = group.queues().take_due(self.now(), &network.links(), reaches);
-            for ((_, to), shipments) in &due {
-                if let Some(replica) = range.find_replica(*to) {
-                    replica.write(|state| self.apply(range, *to, state, shipments));
+            let knows = |region| range.find_replica(region).is_some();
+            // What arrives may have to be answered by a commit of its own.
+            loop {
+                let due = group.queues().take_due(self.now(), &network.links(), knows);
+                for (route, backlog) in &due {
+                    match (backlog.shipments(), range.find_replica(route.1)) {
+                        (Some(shipments), Some(to)) => {
+                            to.write(|state| self.apply(range, route.1, state, shipments));
+                        }
+                        (None, Some(_)) => self.deliver_all(range, &mut range.lock_all(), *route, backlog),
+                        (_, None) => {}
+                    }
                 }
-            }
-            if !due.is_empty() {
+                if due.is_empty() {
+                    break;
+                }
+                group.forget_agreed(range);
                 network.progressed.notify_waiters();
             }
         }
         group.next_due()
     }
 
-    /// Applies commits of other regions at the replica in a region.
+    /// Brings a whole backlog to its replica: commit by commit or, if they were skipped, as what the region that they
+    /// come from has now. What is on the way may not be locked.
+    pub(super) fn deliver_all(
+        &self,
+        range: &PartitionRange,
+        locked: &mut [Locked<'_>],
+        route: Route,
+        backlog: &Backlog,
+    ) {
+        let place = |region: RegionId| locked.iter().position(|state| state.region() == region);
+        let (Some(from), Some(to)) = (place(route.0), place(route.1)) else { return };
+        if let Some(shipments) = backlog.shipments() {
+            self.apply(range, route.1, &mut locked[to], shipments);
+        } else if let Ok([source, state]) = locked.get_disjoint_mut([from, to])
+            && state.phase() != Phase::Deleted
+        {
+            state.catch_up(source, self.now());
+            if state.has_unique_keys() {
+                // What the source knew to be replaced is replaced here, too: who still holds a key was not known to
+                // give it up.
+                self.give_way(range, route.1, state, source.shared(), &Progress::default());
+            }
+        }
+    }
+
+    /// Applies commits of other regions at the replica in a region. What is on the way may not be locked.
     pub(super) fn apply<'s>(
         &self,
         range: &PartitionRange,
@@ -57,33 +89,15 @@ impl Container {
             return;
         }
         let now = self.now();
-        for shipment in shipments {
-            let applied = state.apply(&shipment.entry, region, now);
-            state.promise(&shipment.commit);
-            self.record_conflicts(range, &applied);
-            if let Some(record) = self.outcome(range, region, applied) {
-                state.promise(&self.journal.append([record]));
+        for Shipment { entry, commit, .. } in shipments {
+            let is_new = entry.lsn > state.progress().get(entry.origin());
+            state.apply(entry, now);
+            state.promise(commit);
+            if let Some(causes) = entry.causes.as_ref().filter(|_| is_new && state.has_unique_keys()) {
+                let arrived = entry.changes.iter().filter_map(|change| change.current());
+                self.give_way(range, region, state, arrived, &causes.seen);
             }
         }
-    }
-
-    fn record_conflicts(&self, range: &PartitionRange, applied: &Applied) {
-        for loser in &applied.losers {
-            let number = self.next_number();
-            let conflict = Conflict::new(self.rid, number, range.number, loser, self.now());
-            self.add_conflict(conflict);
-        }
-    }
-
-    /// What the journal is told of the outcome of a commit where several regions write.
-    ///
-    /// It has every commit of every region in an order of its own, so its last version of an item may be one that
-    /// has lost. One region, always the same, tells it what came out in the end.
-    fn outcome(&self, range: &PartitionRange, region: RegionId, applied: Applied) -> Option<Record> {
-        let tells = range.group().lineage().regions.first() == Some(&region);
-        let any = !applied.current.is_empty() || !applied.gone.is_empty();
-        let Applied { current, gone, .. } = applied;
-        (tells && any).then_some(Record::Settle { container: self.rid, put: current, remove: gone })
     }
 
     /// Forgets deletes that no commit on the way can contradict any more.

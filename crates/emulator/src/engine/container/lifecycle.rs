@@ -11,10 +11,11 @@ use cosmonaut_wire::{Etag, ResourceId};
 
 use super::{Container, Rate, Written, complete, properties, retention};
 use crate::Failure;
+use crate::engine::conflicts::Conflict;
 use crate::engine::key::KeyReader;
 use crate::engine::layout::{Layout, PartitionRange};
 use crate::engine::replica::{Phase, Replica, ReplicaState, Retention, Transaction};
-use crate::engine::replication::{Account, Group, Lineage, Queues};
+use crate::engine::replication::{Account, Group, Lineage};
 use crate::engine::resolution::Resolution;
 use crate::engine::ring::Ring;
 use crate::engine::throughput::Bucket;
@@ -61,16 +62,21 @@ impl Container {
         for range in &saved.record.ranges {
             ranges.push(Arc::new(restore_range(&saved, range, &unique_keys, &around)?));
         }
+        let next_number = saved.next_number();
+        let conflicts = std::mem::take(&mut saved.conflicts).into_iter();
+        let conflicts =
+            conflicts.map(|conflict| (conflict.number, Arc::new(Conflict::restore(saved.rid, conflict))));
+        let conflicts = conflicts.collect();
         let container = Self {
             rid: saved.rid,
             keys: KeyReader::new(&properties.partition_key)?,
             resolution: Resolution::new(properties.conflict_resolution_policy.as_ref())?,
-            conflicts: Mutex::default(),
+            conflicts: Mutex::new(conflicts),
             account: around.account,
             journal: around.journal,
             properties: RwLock::new(Arc::new(properties)),
             layout: ArcSwap::from_pointee(Layout::new(ranges, saved.record.version)),
-            next_number: AtomicU64::new(saved.next_number()),
+            next_number: AtomicU64::new(next_number),
             next_range: AtomicU32::new(saved.record.next_range),
             rate: Rate {
                 enforced: around.enforced,
@@ -81,6 +87,7 @@ impl Container {
         };
         container.share_throughput();
         container.tell_of_restart(&saved, duplicates);
+        container.settle_unique();
         Ok(container)
     }
 
@@ -143,7 +150,7 @@ impl Container {
 
     /// 404/1003 after [`Container::retire`]: nothing may follow the deletion in the journal. To be called with
     /// `admin` held.
-    pub(super) fn check_not_deleted(&self) -> Result<(), Failure> {
+    pub(in crate::engine) fn check_not_deleted(&self) -> Result<(), Failure> {
         self.replicas().iter().try_for_each(|replica| replica.read(|state| self.check_alive(state)))
     }
 
@@ -174,7 +181,7 @@ impl Container {
                 tx.delete(number, true);
             }
             let entry = tx.commit()?;
-            Some(self.log(range, region, state, entry))
+            Some(self.log(range, region, state, entry, Vec::new()))
         })?;
         self.deliver_soon(range);
         Some(commit)
@@ -308,7 +315,7 @@ fn restore_range(
     };
     let replicas = topology.ids().into_iter().map(replica).collect::<Result<Vec<_>, Failure>>()?;
     let parents = range.parents.iter().map(|parent| parent.to_string().into()).collect();
-    let group = Group::new(Arc::clone(&around.account), lineage, Queues::default());
+    let group = Group::new(Arc::clone(&around.account), lineage);
     Ok(PartitionRange::new(range.number, range.keys.clone(), parents, replicas, group))
 }
 

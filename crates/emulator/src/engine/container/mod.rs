@@ -7,6 +7,7 @@ mod lifecycle;
 mod properties;
 mod replicas;
 mod split;
+mod unique;
 mod usage;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,7 +27,7 @@ use super::items::{ItemReply, Outcome, Site};
 use super::key::KeyReader;
 use super::layout::Layout;
 use super::replica::{Author, LogEntry, Phase, Replica, ReplicaState, Retention, Transaction};
-use super::replication::{Account, Lineage};
+use super::replication::{Account, Lineage, Settlement};
 use super::resolution::Resolution;
 use super::throughput::Bucket;
 use super::topology::{region_left, write_forbidden};
@@ -123,6 +124,10 @@ impl Container {
         locks::lock(&self.admin)
     }
 
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
     pub(super) fn conflict_list(&self) -> &Mutex<Conflicts> {
         &self.conflicts
     }
@@ -215,27 +220,48 @@ impl Container {
             }
         };
         let commit = match tx.commit() {
-            Some(entry) => self.log(site.range, site.region, state, entry),
+            Some(entry) => self.log(site.range, site.region, state, entry, Vec::new()),
             None => state.commit(),
         };
         Ok((value, site.range.standing(state), commit))
     }
 
-    /// Tells the journal and the other regions of a commit that was just made.
+    /// Tells the journal and the other regions of a commit that was just made, and the journal of conflicts that it
+    /// settles.
     fn log(
         &self,
         range: &PartitionRange,
         region: RegionId,
         state: &mut ReplicaState,
         entry: Arc<LogEntry>,
+        conflicts: Vec<Record>,
     ) -> Commit {
         let keep = state.retention() != Retention::Tail;
         let record =
             Record::Entry { container: self.rid, range: range.number, entry: Arc::clone(&entry), keep };
-        let commit = self.journal.append([record]);
+        let group = range.group();
+        let commit = if group.lineage().is_contested() {
+            let told = |settlement| self.settle(record, settlement).into_iter().chain(conflicts);
+            group.agree(&entry, |settlement| self.journal.append(told(settlement)))
+        } else {
+            self.journal.append([record].into_iter().chain(conflicts))
+        };
         state.promise(&commit);
-        range.group().send(region, &entry, &commit);
+        group.send(region, &entry, &commit);
         commit
+    }
+
+    /// What the journal is told of a commit where several regions write.
+    fn settle(&self, record: Record, settlement: Settlement) -> Vec<Record> {
+        let Settlement { put, remove, losers } = settlement;
+        let mut records = vec![record];
+        if !put.is_empty() || !remove.is_empty() {
+            records.push(Record::Settle { container: self.rid, put, remove });
+        }
+        if self.resolution.lists_losers() {
+            records.extend(losers.into_iter().map(|loser| self.add_conflict(loser)));
+        }
+        records
     }
 
     /// Who makes a commit in a region.

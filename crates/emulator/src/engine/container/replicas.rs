@@ -2,14 +2,13 @@
 //!
 //! What the account itself looks like, and whether a change is allowed at all, is decided in `replication`.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::Container;
 use crate::Failure;
 use crate::engine::layout::PartitionRange;
 use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
-use crate::engine::replication::{Lineage, Queues, Shipment};
+use crate::engine::replication::{Backlog, Lineage, Queues, Shipment};
 use crate::engine::{RegionId, locks};
 use crate::index::Index;
 use crate::storage::Record;
@@ -23,8 +22,7 @@ impl Container {
         let ranges = ranges.collect::<Result<Vec<_>, Failure>>()?;
         self.layout.store(Arc::new(layout.with_ranges(ranges)));
         self.share_throughput();
-        // Only token versions may have changed, and those are in memory either way.
-        drop(self.journal.append([self.record()]));
+        self.record_versions();
         self.layout().ranges().iter().for_each(|range| self.deliver_soon(range));
         Ok(())
     }
@@ -43,7 +41,7 @@ impl Container {
         let mut queues = group.queues();
         // What the source does not have yet is on its way to the new replica as well.
         for from in lineage.regions.clone() {
-            let missing: VecDeque<Shipment> = queues.between(from, source).cloned().collect();
+            let missing = queues.between(from, source).cloned().unwrap_or_default();
             queues.put(from, region, missing);
         }
         lineage.regions.push(region);
@@ -66,26 +64,34 @@ impl Container {
         let layout = self.layout();
         let ranges = layout.ranges().iter().map(|range| self.remove_replica(range, region)).collect();
         self.layout.store(Arc::new(layout.with_ranges(ranges)));
-        drop(self.journal.append([self.record()]));
+        self.record_versions();
+    }
+
+    /// Tells the journal that token versions may have changed. Nobody is given a token of a version that a restart
+    /// could use again for other regions.
+    fn record_versions(&self) {
+        let commit = self.journal.append([self.record()]);
+        self.replicas().iter().for_each(|replica| replica.write(|state| state.promise(&commit)));
     }
 
     fn remove_replica(&self, range: &PartitionRange, region: RegionId) -> Arc<PartitionRange> {
         let group = range.group();
         let _turn = group.turn();
         let mut locked = range.lock_all();
-        let mut queues = group.queues();
         let mut lineage = Lineage::clone(&group.lineage());
-        for state in &mut locked {
-            let to = state.region();
-            if to == region {
-                state.retire(Phase::Left);
-            }
-            if lineage.writer.is_none() {
-                let last = queues.take_around(region, to);
-                self.apply(range, to, state, &last);
+        // It hears all the others first, and they what it has to say about that.
+        let mut regions: Vec<RegionId> = locked.iter().map(|state| state.region()).collect();
+        regions.sort_by_key(|to| *to != region);
+        for to in regions.into_iter().filter(|_| lineage.writer.is_none()) {
+            let last = group.queues().take_around(region, to);
+            for (route, backlog) in last {
+                self.deliver_all(range, &mut locked, route, &backlog);
             }
         }
-        queues.forget(region);
+        if let Some(nth) = place(&locked, region) {
+            locked[nth].retire(Phase::Left);
+        }
+        group.queues().forget(region);
         lineage.regions.retain(|other| *other != region);
         raise_version(&mut lineage);
         group.set_lineage(lineage);
@@ -100,11 +106,9 @@ impl Container {
         let mut locked = range.lock_all();
         let mut lineage = Lineage::clone(&group.lineage());
         let Some(from) = lineage.writer.filter(|from| *from != to) else { return };
+        let missing = group.queues().take(from, to);
+        self.deliver_all(range, &mut locked, (from, to), &missing);
         let mut queues = group.queues();
-        let missing = queues.take(from, to);
-        if let Some(state) = locked.iter_mut().find(|state| state.region() == to) {
-            self.apply(range, to, state, &missing);
-        }
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
             let rest = queues.take(from, *other);
             queues.put(to, *other, rest);
@@ -123,18 +127,19 @@ impl Container {
         let mut locked = range.lock_all();
         let mut lineage = Lineage::clone(&group.lineage());
         let Some(from) = lineage.writer.filter(|from| *from != to) else { return Ok(0) };
-        let mut queues = group.queues();
         let (Some(old), Some(new)) = (place(&locked, from), place(&locked, to)) else { return Ok(0) };
-        let missing = queues.take(from, to);
+        let missing = group.queues().take(from, to);
         // A commit from before a split can be one of the other child's, and then nothing is lost with it.
-        let has_changes = |shipment: &&Shipment| !shipment.entry.changes.is_empty();
-        let none_of_ours = missing.iter().take_while(|shipment| !has_changes(shipment));
+        let has_none = |shipment: &&Shipment| shipment.entry.changes.is_empty();
+        let none_of_ours = missing.shipments().into_iter().flatten().take_while(has_none);
         self.apply(range, to, &mut locked[new], none_of_ours);
-        let lost = missing.iter().filter(has_changes).count() as u64;
+        let mut queues = group.queues();
+        let lost = missing.changing();
         let [until, survives] = [old, new].map(|nth| locked[nth].progress().get(RegionId::default()));
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
             let mut rest = queues.take(from, *other);
-            rest.retain(|shipment| shipment.entry.lsn <= survives);
+            let has = place(&locked, *other).map_or(0, |nth| locked[nth].progress().get(RegionId::default()));
+            rest.cut_after(survives, lineage.commits_between(has, survives));
             queues.put(to, *other, rest);
         }
         lineage.writer = Some(to);
@@ -180,7 +185,7 @@ fn reseed(locked: &mut [Locked<'_>], queues: &mut Queues, from: usize, indexes: 
         if nth != from && locked[nth].lsn() > survives {
             let copy = locked[from].copy(index);
             *locked[nth] = copy;
-            queues.put(locked[from].region(), locked[nth].region(), VecDeque::new());
+            queues.put(locked[from].region(), locked[nth].region(), Backlog::default());
         }
     }
 }

@@ -13,7 +13,6 @@ use super::{Container, Written};
 use crate::Failure;
 use crate::engine::layout::PartitionRange;
 use crate::engine::replica::{Phase, Replica};
-use crate::engine::replication::{Group, Lineage};
 use crate::engine::ring::Ring;
 use crate::engine::throughput::PARTITION_MOST;
 use crate::engine::{Progress, locks};
@@ -67,8 +66,7 @@ impl Container {
                 Ok(Arc::new(Replica::new(of.region(), number, self.new_bucket(), state)))
             });
             let replicas = replicas.collect::<Result<Vec<_>, Failure>>()?;
-            let lineage = Lineage::clone(&group.lineage());
-            let group = Group::new(Arc::clone(&self.account), lineage, queues.within(keys));
+            let group = group.child(queues.within(keys));
             Ok(Arc::new(PartitionRange::new(number, keys.clone(), parents.clone(), replicas, group)))
         };
         let children = [child(first, &halves[0])?, child(first + 1, &halves[1])?];

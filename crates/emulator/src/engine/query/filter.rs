@@ -92,7 +92,7 @@ impl Span {
 
     /// All terms of the same kind.
     fn of_kind(term: &Term) -> Span {
-        let empty = || Term::String(Box::default());
+        let empty = || Term::String(Default::default());
         let (low, high) = match term {
             Term::Null => (Term::Null, Term::Bool(false)),
             Term::Bool(_) => (Term::Bool(false), Term::Number(0)),

@@ -4,8 +4,11 @@
 //! by [`PartitionRange::lock_all`](super::PartitionRange::lock_all).
 
 mod apply;
+mod catch_up;
 mod commit;
+mod named;
 mod rank;
+mod rivals;
 mod state;
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -13,12 +16,11 @@ use std::sync::{Arc, RwLock, RwLockWriteGuard};
 
 use arc_swap::ArcSwap;
 
-pub(crate) use apply::{Applied, Loser};
 pub(crate) use commit::{Author, Causes, Transaction};
 pub use commit::{Change, LogEntry};
-pub(crate) use rank::Versions;
+pub(crate) use rank::{Rank, Versions};
 pub use state::ReplicaState;
-pub(crate) use state::{Phase, Retention};
+pub(crate) use state::{Phase, Retention, item_name};
 
 use super::throughput::Bucket;
 use super::{Progress, RegionId, locks};

@@ -6,6 +6,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use cosmonaut_wire::PartitionKey;
+
 use super::state::item_name;
 use super::{Author, Change};
 use crate::engine::{Progress, RegionId};
@@ -45,6 +47,12 @@ impl Rank {
             .then(self.region.cmp(&other.region))
     }
 
+    /// Whether a version is kept rather than one of another item that holds the same unique key.
+    pub(super) fn is_preferred_to(&self, other: &Self) -> bool {
+        let order = self.value.total_cmp(&other.value).then(self.time.cmp(&other.time));
+        order.then(self.region.cmp(&other.region)) == Ordering::Greater
+    }
+
     pub(crate) fn outranks(&self, other: &Self) -> bool {
         self.order(other) == Ordering::Greater
     }
@@ -60,10 +68,11 @@ pub(crate) struct Versions {
 /// What is left of a deleted item while an older version of it may still be on the way.
 #[derive(Clone, Debug)]
 struct Tombstone {
+    key: PartitionKey,
+    id: Box<str>,
     rank: Rank,
     /// The commit that deleted it.
-    origin: RegionId,
-    lsn: i64,
+    by: (RegionId, i64),
 }
 
 impl Versions {
@@ -73,8 +82,14 @@ impl Versions {
     }
 
     /// The rank of an item's delete.
-    pub(super) fn of_deleted(&self, name: &str) -> Option<&Rank> {
-        self.tombstones.get(name).map(|tombstone| &tombstone.rank)
+    pub(super) fn of_deleted(&self, (key, id): (&PartitionKey, &str)) -> Option<&Rank> {
+        self.tombstones.get(&*item_name(key, id)).map(|tombstone| &tombstone.rank)
+    }
+
+    /// All deletes that are remembered: the item's key and id, the rank, and the commit.
+    pub(super) fn deleted(&self) -> impl Iterator<Item = ((&PartitionKey, &str), &Rank, (RegionId, i64))> {
+        let tombstones = self.tombstones.values();
+        tombstones.map(|tombstone| ((&tombstone.key, &*tombstone.id), &tombstone.rank, tombstone.by))
     }
 
     /// Ranks the changes of a commit that is made here, and takes them over.
@@ -82,7 +97,12 @@ impl Versions {
         let mut ranks = Vec::with_capacity(changes.len());
         for change in changes {
             let rank = self.next(change, author, now);
-            self.take(change, rank.clone(), author.origin, lsn);
+            let document = change.document();
+            if change.current().is_none() {
+                self.drop_rank(document.number);
+            }
+            let current = change.current().map(|current| current.number);
+            self.take((&document.key, &document.id), current, rank.clone(), (author.origin, lsn));
             ranks.push(rank);
         }
         ranks
@@ -92,9 +112,7 @@ impl Versions {
         let document = change.document();
         let base = match change.previous() {
             Some(previous) => self.of(previous.number),
-            None => {
-                self.of_deleted(&item_name(&document.key, &document.id)).cloned().unwrap_or(Rank::UNKNOWN)
-            }
+            None => self.of_deleted((&document.key, &document.id)).cloned().unwrap_or(Rank::UNKNOWN),
         };
         let later = base.time.saturating_add(1);
         let rank = Rank { time: now.max(later), region: author.origin, created: false, ..base.clone() };
@@ -114,18 +132,23 @@ impl Versions {
         }
     }
 
-    /// Remembers the rank of what a change leaves.
-    pub(super) fn take(&mut self, change: &Change, rank: Rank, origin: RegionId, lsn: i64) {
-        let document = change.document();
-        let name = item_name(&document.key, &document.id).into_boxed_str();
-        match change.current() {
-            Some(current) => {
+    /// Remembers the rank of what a commit has made of an item: a document of that number, or none.
+    pub(super) fn take(
+        &mut self,
+        (key, id): (&PartitionKey, &str),
+        current: Option<u64>,
+        rank: Rank,
+        by: (RegionId, i64),
+    ) {
+        let name = item_name(key, id).into_boxed_str();
+        match current {
+            Some(number) => {
                 self.tombstones.remove(&name);
-                self.ranks.insert(current.number, rank);
+                self.ranks.insert(number, rank);
             }
             None => {
-                self.ranks.remove(&document.number);
-                self.tombstones.insert(name, Tombstone { rank, origin, lsn });
+                let tombstone = Tombstone { key: key.clone(), id: id.into(), rank, by };
+                self.tombstones.insert(name, tombstone);
             }
         }
     }
@@ -140,7 +163,7 @@ impl Versions {
 
     /// Forgets deletes that nothing can contradict any more.
     pub(crate) fn forget(&mut self, settled: &Progress) {
-        self.tombstones.retain(|_, tombstone| settled.get(tombstone.origin) < tombstone.lsn);
+        self.tombstones.retain(|_, tombstone| settled.get(tombstone.by.0) < tombstone.by.1);
     }
 }
 

@@ -3,18 +3,20 @@
 //! Reading only, but for the steps that a [`Transaction`](super::Transaction) is made of; who may read what is
 //! decided by the callers.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
 
 use cosmonaut_wire::model::TimeToLive;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
 
+use super::named::{ItemName, Named};
 use super::{LogEntry, Versions};
 use crate::Timestamp;
 use crate::engine::unique::UniqueKeys;
 use crate::engine::{Document, Progress, RegionId};
 use crate::index::Index;
+use crate::packed::PackedMap;
 use crate::storage::Commit;
 
 /// What a replica holds at one moment.
@@ -24,7 +26,7 @@ pub struct ReplicaState {
     /// In the order in which the replica has made or applied them.
     pub(super) log: VecDeque<Arc<LogEntry>>,
     /// The last commits that the log does not hold any more.
-    truncated: Progress,
+    pub(super) truncated: Progress,
     /// Which versions win; only where several regions write.
     pub(super) versions: Option<Box<Versions>>,
     pub(super) retention: Retention,
@@ -32,13 +34,14 @@ pub struct ReplicaState {
     pub(super) phase: Phase,
     /// The latest commits with their promises, but for those that are long safe.
     unsafe_commits: VecDeque<(i64, Commit)>,
-    documents: BTreeMap<u64, Arc<Document>>,
-    by_item: HashMap<Box<str>, u64>,
-    by_epk: BTreeSet<(EffectivePartitionKey, u64)>,
-    by_lsn: BTreeMap<(RegionId, i64, u32), u64>,
-    expiries: BTreeSet<(u64, u64)>,
+    documents: PackedMap<u64, Arc<Document>>,
+    by_item: HashSet<Named>,
+    by_epk: PackedMap<(EffectivePartitionKey, u64), ()>,
+    by_lsn: PackedMap<(RegionId, i64, u32), u64>,
+    expiries: PackedMap<(u64, u64), ()>,
     unique_keys: UniqueKeys,
-    unique: HashMap<Box<[u8]>, u64>,
+    /// Who holds which unique values: two, while regions that wrote at the same time have not agreed.
+    unique: BTreeSet<(Box<[u8]>, u64)>,
     index: Index,
     bytes: u64,
 }
@@ -70,7 +73,7 @@ impl Retention {
     pub(super) const TAIL: usize = 256;
 }
 
-/// What the lookup of items is keyed by: the key's header form, which ends in `]`, and the id.
+/// What the versions of an item are known by: the key's header form, which ends in `]`, and the id.
 pub(crate) fn item_name(key: &PartitionKey, id: &str) -> String {
     let mut name = String::with_capacity(id.len() + 48);
     key.write_header(&mut name);
@@ -90,13 +93,13 @@ impl ReplicaState {
             default_ttl: None,
             phase: Phase::Live,
             unsafe_commits: VecDeque::new(),
-            documents: BTreeMap::new(),
-            by_item: HashMap::new(),
-            by_epk: BTreeSet::new(),
-            by_lsn: BTreeMap::new(),
-            expiries: BTreeSet::new(),
+            documents: PackedMap::default(),
+            by_item: HashSet::new(),
+            by_epk: PackedMap::default(),
+            by_lsn: PackedMap::default(),
+            expiries: PackedMap::default(),
             unique_keys,
-            unique: HashMap::new(),
+            unique: BTreeSet::new(),
             index,
             bytes: 0,
         }
@@ -163,10 +166,14 @@ impl ReplicaState {
         self.documents.get(&number)
     }
 
+    /// All of them, to be kept.
+    pub(crate) fn shared(&self) -> impl Iterator<Item = &Arc<Document>> {
+        self.documents.values()
+    }
+
     /// All documents after a number, expired or not, by number.
     pub fn documents_after(&self, number: u64) -> impl DoubleEndedIterator<Item = &Document> {
-        let after = (Bound::Excluded(number), Bound::Unbounded);
-        self.documents.range(after).map(|(_, document)| &**document)
+        self.documents.range(Bound::Excluded(&number), Bound::Unbounded).map(|(_, document)| &**document)
     }
 
     /// All documents, expired or not, by number.
@@ -191,18 +198,20 @@ impl ReplicaState {
 
     /// The document with a key and id, expired or not.
     pub fn find(&self, key: &PartitionKey, id: &str) -> Option<&Arc<Document>> {
-        self.documents.get(self.by_item.get(item_name(key, id).as_str())?)
+        self.by_item.get(&(key, id) as &dyn ItemName).map(|Named(document)| document)
     }
 
     /// The documents whose keys are in a range, expired or not, by key and then by number.
     pub fn in_epk<'s>(&'s self, keys: &EpkRange) -> impl DoubleEndedIterator<Item = &'s Document> + use<'s> {
-        let bounds = (keys.min.clone(), 0)..(keys.max.clone().max(keys.min.clone()), 0);
-        self.by_epk.range(bounds).filter_map(|(_, number)| self.document(*number))
+        let (low, high) = ((keys.min.clone(), 0), (keys.max.clone(), 0));
+        let found = self.by_epk.range(Bound::Included(&low), Bound::Excluded(&high));
+        found.filter_map(|((_, number), ())| self.document(*number))
     }
 
     /// The least number, not less than `number`, of a document whose key has this place.
     pub fn next_of_key(&self, epk: &EffectivePartitionKey, number: u64) -> Option<u64> {
-        let (found, number) = self.by_epk.range((epk.clone(), number)..).next()?;
+        let from = (epk.clone(), number);
+        let ((found, number), ()) = self.by_epk.range(Bound::Included(&from), Bound::Unbounded).next()?;
         (found == epk).then_some(*number)
     }
 
@@ -220,9 +229,9 @@ impl ReplicaState {
 
     /// The same in one sequence.
     fn changed_in(&self, origin: RegionId, lsn: i64) -> impl Iterator<Item = &Document> {
-        let after = Bound::Excluded((origin, lsn, u32::MAX));
-        let rest = (after, Bound::Included((origin, i64::MAX, u32::MAX)));
-        self.by_lsn.range(rest).filter_map(|(_, number)| self.document(*number))
+        let (after, last) = ((origin, lsn, u32::MAX), (origin, i64::MAX, u32::MAX));
+        let rest = self.by_lsn.range(Bound::Excluded(&after), Bound::Included(&last));
+        rest.filter_map(|(_, number)| self.document(*number))
     }
 
     /// The point before the first changes that are still to be seen from a time on, in seconds since 1970.
@@ -243,7 +252,7 @@ impl ReplicaState {
 
     /// Whether nothing here can expire, so that [`ReplicaState::is_live`] need not be asked.
     pub fn all_live(&self, now: Timestamp) -> bool {
-        self.expiries.first().is_none_or(|(expires, _)| now.seconds() < *expires)
+        self.expiries.first().is_none_or(|((expires, _), ())| now.seconds() < *expires)
     }
 
     /// The index over the documents.
@@ -280,22 +289,55 @@ impl ReplicaState {
 
     /// Items that have expired by now, soonest first.
     pub(crate) fn expired(&self, now: Timestamp) -> impl Iterator<Item = u64> {
-        self.expiries.range(..(now.seconds() + 1, 0)).map(|(_, number)| *number)
+        let end = (now.seconds() + 1, 0);
+        self.expiries.range(Bound::Unbounded, Bound::Excluded(&end)).map(|((_, number), ())| *number)
     }
 
     /// The document that a new version would share a unique key with, other than itself.
     pub(crate) fn unique_holder(&self, key: &PartitionKey, number: u64, body: &[u8]) -> Option<u64> {
-        let names = self.unique_keys.names(key, body);
-        names.iter().find_map(|name| self.unique.get(name).copied().filter(|holder| *holder != number))
+        self.unique_holders(key, number, body).next()
+    }
+
+    /// All documents that share a unique key with a version, other than itself.
+    pub(super) fn unique_holders(
+        &self,
+        key: &PartitionKey,
+        number: u64,
+        body: &[u8],
+    ) -> impl Iterator<Item = u64> {
+        let names = self.unique_keys.names(key, body).into_iter();
+        let holders = |name: Box<[u8]>| {
+            let all = (name.clone(), 0)..=(name, u64::MAX);
+            self.unique.range(all).map(|(_, holder)| *holder)
+        };
+        names.flat_map(holders).filter(move |holder| *holder != number)
+    }
+
+    /// All other documents that share a unique key with one.
+    pub(crate) fn holders_beside(&self, document: &Document) -> impl Iterator<Item = u64> {
+        self.unique_holders(&document.key, document.number, &document.body)
+    }
+
+    /// Documents of which another shares a unique key.
+    pub(crate) fn shared_unique(&self) -> impl Iterator<Item = &Arc<Document>> {
+        let pairs = self.unique.iter().zip(self.unique.iter().skip(1));
+        let shared = pairs.filter(|(a, b)| a.0 == b.0).flat_map(|(a, b)| [a.1, b.1]);
+        shared.filter_map(|number| self.share(number))
+    }
+
+    pub(crate) fn has_unique_keys(&self) -> bool {
+        !self.unique.is_empty()
     }
 
     /// Puts a document in every place where it is looked for; says how many index terms it has.
     pub(crate) fn insert(&mut self, document: Arc<Document>) -> usize {
         let number = document.number;
-        self.by_item.insert(item_name(&document.key, &document.id).into(), number);
-        self.by_epk.insert((document.epk.clone(), number));
+        self.by_item.replace(Named(Arc::clone(&document)));
+        self.by_epk.insert((document.epk.clone(), number), ());
         self.by_lsn.insert((document.origin, document.lsn, document.nth), number);
-        self.expiries.extend(document.expires(self.default_ttl).map(|expires| (expires, number)));
+        if let Some(expires) = document.expires(self.default_ttl) {
+            self.expiries.insert((expires, number), ());
+        }
         let names = self.unique_keys.names(&document.key, &document.body);
         self.unique.extend(names.into_iter().map(|name| (name, number)));
         self.bytes += document.body.len() as u64;
@@ -307,17 +349,14 @@ impl ReplicaState {
     /// Takes a document from all of these places; says how many index terms it had.
     pub(crate) fn remove(&mut self, number: u64) -> Option<(Arc<Document>, usize)> {
         let document = self.documents.remove(&number)?;
-        self.by_item.remove(item_name(&document.key, &document.id).as_str());
+        self.by_item.remove(&*document as &dyn ItemName);
         self.by_epk.remove(&(document.epk.clone(), number));
         self.by_lsn.remove(&(document.origin, document.lsn, document.nth));
         if let Some(expires) = document.expires(self.default_ttl) {
             self.expiries.remove(&(expires, number));
         }
         for name in self.unique_keys.names(&document.key, &document.body) {
-            // Regions that write at the same time can give two items the same unique values.
-            if self.unique.get(&name) == Some(&number) {
-                self.unique.remove(&name);
-            }
+            self.unique.remove(&(name, number));
         }
         self.bytes -= document.body.len() as u64;
         let terms = if document.indexed { self.index.remove(number, &document.body) } else { 0 };
@@ -335,7 +374,9 @@ impl ReplicaState {
         self.default_ttl = default_ttl;
         let expiry =
             |(number, document): (&u64, &Arc<Document>)| Some((document.expires(default_ttl)?, *number));
-        self.expiries = self.documents.iter().filter_map(expiry).collect();
+        let mut expiries: Vec<_> = self.documents.iter().filter_map(expiry).collect();
+        expiries.sort_unstable();
+        self.expiries = expiries.into_iter().map(|entry| (entry, ())).collect();
     }
 
     /// Indexes everything anew.

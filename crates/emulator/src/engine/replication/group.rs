@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
 
-use super::queues::{Queues, Shipment};
-use super::{Account, Lineage};
+use super::{Account, Agreement, Lineage, Queues, Settlement, Shipment};
 use crate::Timestamp;
 use crate::engine::replica::LogEntry;
 use crate::engine::{PartitionRange, Progress, RegionId, locks};
@@ -20,6 +19,7 @@ pub(crate) struct Group {
     lineage: ArcSwap<Lineage>,
     turn: Mutex<Settled>,
     queues: Mutex<Queues>,
+    agreement: Mutex<Agreement>,
     /// What the partition was split into.
     children: OnceLock<[Arc<PartitionRange>; 2]>,
 }
@@ -54,14 +54,27 @@ impl Settled {
 }
 
 impl Group {
-    pub(crate) fn new(account: Arc<Account>, lineage: Lineage, queues: Queues) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(account: Arc<Account>, lineage: Lineage) -> Arc<Self> {
+        Arc::new(Self::with(account, lineage, Queues::default(), Agreement::default()))
+    }
+
+    /// What a child partition of these keys starts with. To be called with all replicas locked.
+    pub(crate) fn child(&self, queues: Queues) -> Arc<Self> {
+        let lineage = Lineage::clone(&self.lineage());
+        // Items of the other child are soon forgotten.
+        let agreement = locks::lock(&self.agreement).clone();
+        Arc::new(Self::with(Arc::clone(&self.account), lineage, queues, agreement))
+    }
+
+    fn with(account: Arc<Account>, lineage: Lineage, queues: Queues, agreement: Agreement) -> Self {
+        Self {
             account,
             lineage: ArcSwap::from_pointee(lineage),
             turn: Mutex::default(),
             queues: Mutex::new(queues),
+            agreement: Mutex::new(agreement),
             children: OnceLock::new(),
-        })
+        }
     }
 
     /// A partition of an account with one region, outside of any account.
@@ -69,7 +82,7 @@ impl Group {
     pub(crate) fn alone(world: Arc<dyn crate::World>) -> Arc<Self> {
         let region = RegionId::default();
         let lineage = Lineage::new(Some(region), vec![region]);
-        Self::new(Account::new(&Default::default(), world), lineage, Queues::default())
+        Self::new(Account::new(&Default::default(), world), lineage)
     }
 
     /// Does not change while any of the replicas is locked.
@@ -102,7 +115,25 @@ impl Group {
         let mut queues = self.queues();
         for to in lineage.regions.iter().filter(|to| **to != from) {
             let due = links.due(from, *to, entry.timestamp, world);
-            queues.push(from, *to, Shipment { due, entry: Arc::clone(entry), commit: commit.clone() });
+            let shipment = Shipment { due, entry: Arc::clone(entry), commit: commit.clone() };
+            queues.push(from, *to, shipment, &links);
+        }
+    }
+
+    /// Lets a commit of one of several write regions be written with what is to be put right after it: in the order
+    /// in which commits come here. To be called with the lock held under which it was made.
+    pub(crate) fn agree(&self, entry: &LogEntry, write: impl FnOnce(Settlement) -> Commit) -> Commit {
+        let mut agreement = locks::lock(&self.agreement);
+        write(agreement.enter(entry))
+    }
+
+    /// Forgets what every region has, once there is enough of it. To be called when it is one's turn.
+    pub(crate) fn forget_agreed(&self, range: &PartitionRange) {
+        // A replica that was just added may be behind and not known to the caller.
+        let knows_all = range.replicas().len() == self.lineage().regions.len();
+        let mut agreement = locks::lock(&self.agreement);
+        if knows_all && agreement.has_grown() {
+            agreement.forget(&range.everywhere());
         }
     }
 

@@ -167,9 +167,9 @@ impl PartitionRange {
         let queues = group.queues();
         let mut others = lineage.regions.iter().filter(|to| **to != from && !links.is_isolated(**to));
         others.all(|to| {
-            let mut queue = queues.between(from, *to);
-            let few = queue.len() as u64 <= max_prefix;
-            let age = queue.next().map_or(0, |oldest| now.micros_since(oldest.entry.timestamp));
+            let few = queues.len_between(from, *to) <= max_prefix;
+            let oldest = queues.between(from, *to).and_then(|queue| queue.since());
+            let age = oldest.map_or(0, |since| now.micros_since(since));
             few && u128::from(age) <= max_interval.as_micros()
         })
     }

@@ -64,6 +64,11 @@ impl Lineage {
         if self.writer.is_none() { region } else { RegionId::default() }
     }
 
+    /// Whether a commit may contradict one of another region.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.writer.is_none() && self.regions.len() > 1
+    }
+
     /// The LSN after which the next commit of a sequence comes, whatever the replica has.
     pub(crate) fn floor(&self, origin: RegionId) -> i64 {
         let last = self.forks.last().filter(|_| origin == RegionId::default());
@@ -73,6 +78,17 @@ impl Lineage {
     /// The fork that has lost a commit of the first sequence.
     pub(crate) fn lost_in(&self, lsn: i64) -> Option<&Fork> {
         self.forks.iter().rev().find(|fork| fork.has_lost(lsn))
+    }
+
+    /// How many commits of the first sequence there are after one, up to another.
+    pub(crate) fn commits_between(&self, after: i64, until: i64) -> u64 {
+        let lost = |fork: &Fork| (fork.until.min(until) - fork.lsn.max(after)).max(0);
+        // Of two forks that overlap, the later has lost all that the earlier has left out.
+        let counted = self.forks.iter().enumerate().filter(|(nth, fork)| {
+            !self.forks[nth + 1..].iter().any(|later| later.lsn <= fork.lsn && fork.until <= later.until)
+        });
+        let lost: i64 = counted.map(|(_, fork)| lost(fork)).sum();
+        u64::try_from(until - after - lost).unwrap_or(0)
     }
 
     /// Cuts off what comes after `lsn`, up to `until`.
@@ -149,6 +165,10 @@ mod tests {
         ] {
             assert_eq!(once.check(&token.parse().unwrap(), &progress), expected, "{token}");
         }
+        for (after, until, count) in [(5, 7, 2), (5, 10, 2), (5, 12, 4), (8, 10, 0), (9, 7, 0)] {
+            assert_eq!(once.commits_between(after, until), count, "{after} {until}");
+        }
+        assert_eq!(lineage.commits_between(2, 17), 3);
         assert_eq!((lineage.version, lineage.floor(RegionId(0)), lineage.floor(RegionId(1))), (1, 15, 0));
     }
 

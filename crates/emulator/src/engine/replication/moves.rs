@@ -21,7 +21,8 @@ pub enum Failover {
 /// What moving writes came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// How many commits exist nowhere any more.
+    /// How many commits exist nowhere any more. Those of a region that was away for long count for both halves of a
+    /// partition that was split meanwhile.
     pub lost: u64,
 }
 
@@ -96,7 +97,7 @@ impl Engine {
         if how == Failover::Forced {
             return Ok(());
         }
-        let missing = range.group().queues().between(from, to).len();
+        let missing = range.group().queues().len_between(from, to);
         if links.is_isolated(from) || missing > 0 && !links.is_open(from, to) {
             return refuse(format!(
                 "{new} cannot catch up with {old} in partition {}: {missing} commits cannot be delivered (resume the \

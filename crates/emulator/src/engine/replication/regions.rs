@@ -138,7 +138,7 @@ impl Engine {
 
 impl Catalog {
     fn backlog(&self, from: RegionId, to: RegionId) -> u64 {
-        let queued = |range: &Arc<PartitionRange>| range.group().queues().between(from, to).len() as u64;
+        let queued = |range: &Arc<PartitionRange>| range.group().queues().len_between(from, to);
         let of = |layout: Arc<Layout>| layout.ranges().iter().map(queued).sum::<u64>();
         self.containers().map(|container| of(container.layout())).sum()
     }

@@ -2,6 +2,7 @@
 
 mod batches;
 mod catalog;
+mod damage;
 mod feeds;
 mod items;
 mod model;

@@ -21,6 +21,15 @@ impl Directory {
         Self(path)
     }
 
+    /// The files as they are when all that was acknowledged is in them: what a process that is killed leaves.
+    pub(super) fn copied(&self, engine: &Engine) -> Self {
+        engine.journal.append([]).wait().unwrap();
+        let name = self.0.to_str().unwrap();
+        let next = Self(name.strip_suffix("-next").map_or(format!("{name}-next"), str::to_owned).into());
+        copy_files(self, &next);
+        next
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
@@ -32,13 +41,22 @@ impl Drop for Directory {
     }
 }
 
-fn open(directory: &Directory) -> Arc<Engine> {
+pub(super) fn open(directory: &Directory) -> Arc<Engine> {
     let journal = Journal::open(directory.path()).unwrap();
     Engine::new(EngineConfig::default(), StillWorld::new(), journal).unwrap()
 }
 
+pub(super) fn copy_files(from: &Directory, to: &Directory) {
+    let _ = fs::remove_dir_all(to.path());
+    fs::create_dir_all(to.path()).unwrap();
+    for file in fs::read_dir(from.path()).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), to.path().join(file.file_name())).unwrap();
+    }
+}
+
 /// Everything a client could see, as text.
-fn picture(engine: &Engine) -> String {
+pub(super) fn picture(engine: &Engine) -> String {
     let mut seen = format!("{:?}\n{:?}\n", engine.list_databases(), engine.offers());
     for container in engine.containers() {
         seen += &format!("{:?}\n", container.properties());
@@ -54,7 +72,7 @@ fn picture(engine: &Engine) -> String {
     seen
 }
 
-fn fill(engine: &Engine, properties: ContainerProperties) -> Arc<Container> {
+pub(super) fn fill(engine: &Engine, properties: ContainerProperties) -> Arc<Container> {
     let container = add_container(engine, properties, 12_000);
     for n in 0..40 {
         let key = format!("k{}", n % 9);
@@ -139,11 +157,7 @@ fn what_was_acknowledged_survives_a_sudden_end() {
     let container = fill(&engine, ContainerProperties::new("c", "/pk"));
     let before = picture(&engine);
     // A copy of the file while it is open is what a killed process leaves behind.
-    fs::create_dir_all(copied.path()).unwrap();
-    for file in fs::read_dir(running.path()).unwrap() {
-        let file = file.unwrap();
-        fs::copy(file.path(), copied.path().join(file.file_name())).unwrap();
-    }
+    copy_files(&running, &copied);
     assert_eq!(picture(&open(&copied)), before);
     drop(container);
 }
@@ -164,6 +178,21 @@ fn properties_and_offers_survive_their_changes() {
     let engine = open(&directory);
     assert_eq!(picture(&engine), before);
     assert_eq!(engine.container(&path("/dbs/d/colls/c")).unwrap().layout().ranges().len(), 4);
+}
+
+#[test]
+fn a_file_of_an_earlier_format_is_taken_over() {
+    let directory = Directory::new("earlier");
+    let engine = open(&directory);
+    let _ = engine.create_database(DatabaseProperties::new("d"), None).unwrap();
+    let mut properties = ContainerProperties::new("c", "/pk");
+    properties.change_feed_policy = Some(ChangeFeedPolicy::retain_minutes(5));
+    drop(fill(&engine, properties));
+    let before = picture(&engine);
+    drop(engine);
+    crate::storage::back_to_format_2(directory.path());
+    assert_eq!(picture(&open(&directory)), before);
+    assert_eq!(picture(&open(&directory)), before);
 }
 
 #[test]

@@ -46,20 +46,22 @@ fn the_winner_is_the_same_everywhere_and_the_loser_is_found_once() {
     let custom = || Some(ConflictResolutionPolicy::custom(None));
     // The item as it was, then what A and, a second later, B do without knowing of each other.
     for (policy, base, in_a, in_b, winner, losers) in [
-        (None, None, Put(1), Put(2), Some(2), vec![("create", 1)]),
-        (None, Some(0), Put(1), Put(2), Some(2), vec![("replace", 1)]),
-        (by_n(), Some(0), Put(9), Put(2), Some(9), vec![("replace", 2)]),
-        (by_n(), None, Put(9), Put(2), Some(9), vec![("create", 2)]),
-        // A later write does not rank below the version it replaced.
-        (by_n(), Some(5), Put(1), Put(1), Some(1), vec![("replace", 1)]),
+        (custom(), None, Put(1), Put(2), Some(2), vec![("create", 1)]),
         (custom(), Some(0), Put(1), Put(2), Some(2), vec![("replace", 1)]),
-        (None, Some(0), Delete, Put(2), None, vec![("replace", 2)]),
-        (None, Some(0), Put(1), Delete, None, vec![("replace", 1)]),
-        (by_n(), Some(0), Delete, Put(9), None, vec![("replace", 9)]),
-        (None, Some(0), Delete, Delete, None, vec![]),
-        (None, Some(0), Anew(1), Put(2), Some(1), vec![("replace", 2)]),
-        (None, Some(0), Anew(1), Delete, Some(1), vec![]),
-        (None, Some(0), Anew(1), Anew(2), Some(2), vec![("create", 1)]),
+        (custom(), Some(0), Delete, Put(2), None, vec![("replace", 2)]),
+        (custom(), Some(0), Put(1), Delete, None, vec![("replace", 1)]),
+        (custom(), Some(0), Delete, Delete, None, vec![]),
+        (custom(), Some(0), Anew(1), Put(2), Some(1), vec![("replace", 2)]),
+        (custom(), Some(0), Anew(1), Delete, Some(1), vec![]),
+        (custom(), Some(0), Anew(1), Anew(2), Some(2), vec![("create", 1)]),
+        // Where the last writer wins, who has lost is not listed.
+        (None, None, Put(1), Put(2), Some(2), vec![]),
+        (None, Some(0), Delete, Put(2), None, vec![]),
+        (by_n(), Some(0), Put(9), Put(2), Some(9), vec![]),
+        (by_n(), None, Put(9), Put(2), Some(9), vec![]),
+        // A later write does not rank below the version it replaced.
+        (by_n(), Some(5), Put(1), Put(1), Some(1), vec![]),
+        (by_n(), Some(0), Delete, Put(9), None, vec![]),
     ] {
         let what = format!("{policy:?} {base:?} {in_a:?} {in_b:?}");
         for first in [A, B] {
@@ -83,7 +85,7 @@ fn the_winner_is_the_same_everywhere_and_the_loser_is_found_once() {
 
 #[test]
 fn what_follows_a_version_does_not_contradict_it_however_late_that_arrives() {
-    let account = with_policy(None);
+    let account = with_policy(Some(ConflictResolutionPolicy::custom(None)));
     account.engine.set_link(A, C, PAUSED);
     account.put(A, "x", 1).unwrap();
     account.put(B, "x", 2).unwrap();
@@ -138,7 +140,7 @@ fn deletes_are_forgotten_only_when_nothing_older_can_arrive() {
 
 #[test]
 fn conflicts_are_listed_by_their_keys_read_and_deleted() {
-    let account = with_policy(None);
+    let account = with_policy(Some(ConflictResolutionPolicy::custom(None)));
     account.pause();
     for key in ["k", "l", "m"] {
         for (region, n) in [(A, 1), (B, 2)] {
@@ -164,11 +166,24 @@ fn conflicts_are_listed_by_their_keys_read_and_deleted() {
         assert_eq!(shown[member], expected, "{member}");
     }
     assert_eq!(shown["resourceId"], content["_rid"]);
-    container.delete_conflict(&found.id()).unwrap();
+    container.delete_conflict(&found.id()).unwrap().wait().unwrap();
     for gone in [found.id(), "nonsense".to_owned(), container.rid().to_string()] {
         assert_eq!(container.delete_conflict(&gone).unwrap_err().status, CosmosStatus::NOT_FOUND, "{gone}");
     }
     assert_eq!(container.conflicts(&FeedScope::Container, 0).unwrap().len(), 2);
+}
+
+#[test]
+fn a_conflict_is_found_when_a_region_has_both_versions() {
+    let account = with_policy(Some(ConflictResolutionPolicy::custom(None)));
+    account.pause();
+    account.put(A, "x", 1).unwrap();
+    account.world.pass_seconds(1);
+    account.put(B, "x", 2).unwrap();
+    account.engine.set_link(A, C, OPEN);
+    assert_eq!(account.losers(), []);
+    account.engine.set_link(B, C, OPEN);
+    assert_eq!(account.losers(), [("create", 1)]);
 }
 
 #[test]

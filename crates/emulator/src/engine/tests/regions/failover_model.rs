@@ -45,6 +45,9 @@ struct Run {
     account: Account,
     written: Vec<Written>,
     lost: u64,
+    /// Whether a partition was split while commits were on the way: once those are only counted, which half has lost
+    /// how many is not known.
+    halved: bool,
 }
 
 impl Run {
@@ -83,6 +86,7 @@ impl Run {
                 let layout = self.account.container.layout();
                 if layout.ranges().len() < 6 {
                     let range = &layout.ranges()[usize::from(which) % layout.ranges().len()];
+                    self.halved |= range.group().queues().any_waits();
                     let _ = self.account.container.split(&range.id).unwrap();
                 }
             }
@@ -138,7 +142,8 @@ impl Run {
         self.account.world.pass_seconds(1);
         prop_assert_eq!(engine.pump(), None);
         let kept = self.account.agreed().len() as u64;
-        prop_assert_eq!(kept + self.lost, self.written.len() as u64);
+        let known = kept + self.lost;
+        prop_assert!(known == self.written.len() as u64 || self.halved && known > self.written.len() as u64);
         self.check_tokens()?;
         let found = |one: &&Written| {
             let request = ItemRequest { session: Some(&one.seen), ..at(&one.key, &one.id) };
@@ -160,7 +165,7 @@ proptest! {
     fn nothing_is_lost_but_by_force_and_no_token_is_met_without_what_it_saw(
         steps in prop::collection::vec(step(), 1..50)
     ) {
-        let mut run = Run { account: started(three()), written: Vec::new(), lost: 0 };
+        let mut run = Run { account: started(three()), written: Vec::new(), lost: 0, halved: false };
         for step in &steps {
             run.step(step)?;
         }

@@ -1,5 +1,6 @@
 //! Accounts of several regions: who writes, what arrives when, what is lost, and what sessions are told.
 
+mod backlog;
 mod conflicts;
 mod consistency;
 mod failover_model;
@@ -9,6 +10,7 @@ mod multi_write_model;
 mod restart;
 mod roles;
 mod stress;
+mod unique;
 
 use std::time::Duration;
 
@@ -17,7 +19,7 @@ use cosmonaut_wire::{CosmosStatus, RegionName, SessionToken};
 use serde_json::json;
 
 use super::*;
-use crate::engine::{Lag, Link};
+use crate::engine::{Lag, Link, PartitionRange};
 
 const A: RegionId = RegionId(0);
 const B: RegionId = RegionId(1);
@@ -84,6 +86,15 @@ impl Account {
                 self.engine.set_link(from.id, to.id, link);
             }
         }
+    }
+
+    /// Lets everything arrive.
+    fn heal(&self) {
+        let engine = &self.engine;
+        engine.topology().regions.iter().for_each(|region| engine.isolate(region.id, false));
+        self.open();
+        self.world.pass_seconds(1);
+        assert_eq!(engine.pump(), None);
     }
 
     /// What every region holds, which must be the same.

@@ -1,16 +1,20 @@
-//! Random writes in all regions, with links that break and partitions that split: in the end all regions agree, and
-//! no session ever sees a version again that it had seen give way to another.
+//! Random writes in all regions, with links that break, partitions that split and processes that die: in the end all
+//! regions agree, and no session ever sees a version again that it had seen give way to another. After a restart
+//! every region has what all of them would have agreed on without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cosmonaut_wire::model::ConflictResolutionPolicy;
+use cosmonaut_wire::model::{BatchOperation, ConflictResolutionPolicy};
 use proptest::prelude::*;
+use serde_json::value::to_raw_value;
 
+use super::super::storage::Directory;
 use super::*;
 
 #[derive(Clone, Debug)]
 enum Step {
     Put { session: u8, region: u8, item: u8, n: i64 },
+    Batch { region: u8, item: u8, n: i64 },
     Delete { session: u8, region: u8, item: u8 },
     Read { session: u8, region: u8, item: u8 },
     Link(u8, u8, Option<u8>),
@@ -20,12 +24,14 @@ enum Step {
     Sweep,
     Add,
     Remove(u8),
+    Kill,
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let (region, item, session) = (|| 0u8..3, || 0u8..4, || 0u8..3);
     prop_oneof![
         8 => (session(), region(), item(), -3i64..3).prop_map(|(session, region, item, n)| Step::Put { session, region, item, n }),
+        3 => (region(), item(), -3i64..3).prop_map(|(region, item, n)| Step::Batch { region, item, n }),
         3 => (session(), region(), item()).prop_map(|(session, region, item)| Step::Delete { session, region, item }),
         8 => (session(), region(), item()).prop_map(|(session, region, item)| Step::Read { session, region, item }),
         5 => (region(), region(), prop::option::of(0u8..40)).prop_map(|(from, to, lag)| Step::Link(from, to, lag)),
@@ -36,6 +42,10 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Step::Add),
         1 => region().prop_map(Step::Remove),
     ]
+}
+
+fn step_or_kill() -> impl Strategy<Value = Step> {
+    prop_oneof![30 => step(), 1 => Just(Step::Kill)]
 }
 
 /// What a session has seen.
@@ -63,6 +73,8 @@ impl Session {
 struct Run {
     account: Account,
     sessions: [Session; 3],
+    /// Where the account is kept, and how often it has been killed.
+    directory: Option<(Directory, usize)>,
 }
 
 impl Run {
@@ -79,6 +91,12 @@ impl Run {
                 self.write(session, self.region(region), item, |container, region| {
                     container.upsert_item(region, with(&key(item), "", &body))
                 })?;
+            }
+            Step::Batch { region, item, n } => {
+                // Beside the item that sessions look at, so that those two alone are always written together.
+                let put = |id| to_raw_value(&json!({"id": id, "pk": key(item), "n": n})).unwrap();
+                let both = ["x", "y"].map(|id| BatchOperation::upsert(put(id)));
+                let _ = self.account.container.batch(self.region(region), &key(item).into(), &both).unwrap();
             }
             Step::Delete { session, region, item } => {
                 self.write(session, self.region(region), item, |container, region| {
@@ -113,6 +131,7 @@ impl Run {
                 }
             }
             Step::Remove(region) => engine.remove_region(self.region(region)).unwrap_or_default(),
+            Step::Kill => self.kill(),
         }
         Ok(())
     }
@@ -158,12 +177,32 @@ impl Run {
         }
     }
 
+    /// Goes on with the file as it is when all that was acknowledged is in it.
+    fn kill(&mut self) {
+        let Some((directory, killed)) = &mut self.directory else { return };
+        *killed += 1;
+        let next = directory.copied(&self.account.engine);
+        self.account.heal();
+        let agreed = self.account.agreed();
+        self.account = restart::open_at(Arc::clone(&self.account.world), &next, everywhere());
+        assert_eq!(self.account.agreed(), agreed, "after {killed} kills");
+        *directory = next;
+        self.check_batches();
+    }
+
+    /// The items of a batch that is never contradicted in part are of one batch.
+    fn check_batches(&self) {
+        for item in 0..4 {
+            let read = |id| self.account.container.read_item(A, at(&key(item), id)).ok();
+            let [x, y] = ["x", "y"]
+                .map(|id| read(id).map(|reply| (reply.item_lsn, json_of(&reply.body)["n"].clone())));
+            assert_eq!(x, y, "half of a batch");
+        }
+    }
+
     fn finish(mut self) -> Result<(), TestCaseError> {
         let engine = Arc::clone(&self.account.engine);
-        engine.topology().regions.iter().for_each(|region| engine.isolate(region.id, false));
-        self.account.open();
-        self.account.world.pass_seconds(1);
-        prop_assert_eq!(engine.pump(), None);
+        self.account.heal();
         self.account.agreed();
         for (session, item) in (0..3).flat_map(|session| (0..4).map(move |item| (session, item))) {
             for region in engine.topology().regions.iter().map(|region| region.id) {
@@ -178,6 +217,21 @@ fn key(item: u8) -> String {
     format!("k{item}")
 }
 
+fn run(steps: &[Step], by_path: bool, directory: Option<Directory>) -> Result<(), TestCaseError> {
+    let mut properties = ContainerProperties::new("c", "/pk");
+    properties.conflict_resolution_policy = by_path.then(|| ConflictResolutionPolicy::last_writer_wins("/n"));
+    let journal =
+        directory.as_ref().map_or(Journal::memory(), |directory| Journal::open(directory.path()).unwrap());
+    let account = started_with(everywhere(), journal, properties);
+    let directory = directory.map(|directory| (directory, 0));
+    let mut run = Run { account, sessions: Default::default(), directory };
+    for step in steps {
+        run.step(step)?;
+    }
+    run.kill();
+    run.finish()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
@@ -186,13 +240,18 @@ proptest! {
         steps in prop::collection::vec(step(), 1..60),
         by_path: bool,
     ) {
-        let mut properties = ContainerProperties::new("c", "/pk");
-        properties.conflict_resolution_policy = by_path.then(|| ConflictResolutionPolicy::last_writer_wins("/n"));
-        let account = started_with(everywhere(), Journal::memory(), properties);
-        let mut run = Run { account, sessions: Default::default() };
-        for step in &steps {
-            run.step(step)?;
-        }
-        run.finish()?;
+        run(&steps, by_path, None)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn a_kill_at_any_moment_loses_nothing(
+        steps in prop::collection::vec(step_or_kill(), 1..60),
+        by_path: bool,
+    ) {
+        run(&steps, by_path, Some(Directory::new("kill-model")))?;
     }
 }

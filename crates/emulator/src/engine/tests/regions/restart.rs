@@ -1,13 +1,19 @@
 //! Regions and disk: what a restart brings back, and what it must not.
 
-use cosmonaut_wire::model::ChangeFeedPolicy;
+use cosmonaut_wire::PartitionKey;
+use cosmonaut_wire::model::{BatchOperation, ChangeFeedPolicy, ConflictResolutionPolicy};
+use serde_json::value::to_raw_value;
 
 use super::super::storage::Directory;
 use super::*;
 use crate::engine::{ChangeRequest, Failover, FeedMode, FeedScope, FeedStart};
 
 fn open(directory: &Directory, account: AccountConfig) -> Account {
-    let world = StillWorld::new();
+    open_at(StillWorld::new(), directory, account)
+}
+
+/// An account as it is on disk, in a world that has gone on.
+pub(super) fn open_at(world: Arc<StillWorld>, directory: &Directory, account: AccountConfig) -> Account {
     let config = EngineConfig { account, ..EngineConfig::default() };
     let journal = Journal::open(directory.path()).unwrap();
     let engine = Engine::new(config, Arc::<StillWorld>::clone(&world), journal).unwrap();
@@ -128,6 +134,115 @@ fn what_regions_had_not_agreed_on_is_settled_by_a_restart_for_good() {
     drop(account);
     let account = open(&directory, everywhere());
     assert_eq!(account.agreed().len(), 0, "what has lost does not come back");
+}
+
+/// Three regions that all write, whose commits take a second from B to A.
+fn lagging(directory: &Directory) -> Account {
+    let account = create(directory, everywhere());
+    account.lag(B, A, 1_000);
+    account
+}
+
+/// Lets what was written before arrive in A, but not what was written just now.
+fn let_the_first_arrive(account: &Account) {
+    account.world.pass_millis(500);
+    account.engine.pump();
+}
+
+#[test]
+fn a_version_survives_the_arrival_of_the_one_before() {
+    let directory = Directory::new("later-version");
+    let account = lagging(&directory);
+    account.put(B, "a", 1).unwrap();
+    account.world.pass_millis(800);
+    let last = account.put(B, "a", 2).unwrap();
+    let_the_first_arrive(&account);
+    assert_eq!(account.read(A, "a", None), Ok(1));
+    last.commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, everywhere());
+    let read = |region| account.read(region, "a", Some(&last.session()));
+    assert_eq!([A, B, C].map(read), [Ok(2); 3]);
+}
+
+#[test]
+fn a_deleted_item_does_not_come_back_when_its_version_arrives() {
+    let directory = Directory::new("later-delete");
+    let account = lagging(&directory);
+    account.put(B, "a", 1).unwrap();
+    account.world.pass_millis(800);
+    let deleted = account.container.delete_item(B, at("k", "a")).unwrap();
+    let_the_first_arrive(&account);
+    assert_eq!(account.read(A, "a", None), Ok(1));
+    deleted.commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, everywhere());
+    assert_eq!(account.agreed(), []);
+}
+
+#[test]
+fn a_batch_comes_back_whole() {
+    let directory = Directory::new("later-batch");
+    let account = lagging(&directory);
+    account.put(B, "a", 1).unwrap();
+    account.world.pass_millis(800);
+    let put = |id: &str| BatchOperation::upsert(to_raw_value(&json!({"id": id, "pk": "k", "n": 2})).unwrap());
+    let batch = account.container.batch(B, &PartitionKey::from("k"), &[put("a"), put("b")]).unwrap();
+    let_the_first_arrive(&account);
+    batch.commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, everywhere());
+    for region in [A, B, C] {
+        assert_eq!(["a", "b"].map(|id| account.read(region, id, None)), [Ok(2); 2], "{region:?}");
+    }
+}
+
+#[test]
+fn a_version_that_has_lost_does_not_come_back_whoever_was_told_last() {
+    let directory = Directory::new("lost-version");
+    let account = create(&directory, everywhere());
+    account.put(C, "x", 0).unwrap();
+    account.pause();
+    account.world.pass_seconds(1);
+    // B knows of no delete, and a delete wins.
+    account.container.delete_item(A, at("k", "x")).unwrap();
+    account.world.pass_seconds(1);
+    let lost = account.put(B, "x", 1).unwrap();
+    lost.commit.wait().unwrap();
+    drop(account);
+    let account = open(&directory, everywhere());
+    assert_eq!(account.agreed(), []);
+}
+
+#[test]
+fn conflicts_survive_a_restart_found_or_not() {
+    let directory = Directory::new("conflicts");
+    let mut properties = ContainerProperties::new("c", "/pk");
+    properties.conflict_resolution_policy = Some(ConflictResolutionPolicy::custom(None));
+    let account = started_with(everywhere(), Journal::open(directory.path()).unwrap(), properties);
+    let conflict = |id: &str, n: i64| {
+        account.pause();
+        account.put(A, id, n).unwrap();
+        account.world.pass_seconds(1);
+        account.put(B, id, n + 1).unwrap()
+    };
+    conflict("dealt with", 1);
+    account.open();
+    conflict("found", 2);
+    account.open();
+    let listed = |account: &Account| account.container.conflicts(&FeedScope::Container, 0).unwrap();
+    account.container.delete_conflict(&listed(&account)[0].id()).unwrap().wait().unwrap();
+    let before = listed(&account)[0].to_json().unwrap();
+    conflict("on the way", 3).commit.wait().unwrap();
+    assert_eq!(listed(&account).len(), 1);
+    drop(account);
+
+    let account = open(&directory, everywhere());
+    let after = listed(&account);
+    let shown: Vec<_> = after.iter().map(|one| (one.operation(), one.loser().id.to_string())).collect();
+    assert_eq!(shown, [("create", "found".to_owned()), ("create", "on the way".to_owned())]);
+    assert_eq!(after[0].to_json().unwrap(), before);
+    assert_eq!(account.container.conflict(&after[1].id()).unwrap().number(), after[1].number());
 }
 
 #[test]

@@ -226,6 +226,8 @@ pub enum Literal {
     Bool(bool),
     /// A number.
     Number(f64),
+    /// An integer that no double is equal to.
+    Integer(i64),
     /// A string, unescaped.
     String(String),
 }

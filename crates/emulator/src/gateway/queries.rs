@@ -25,6 +25,7 @@ impl Gateway {
             populate_metrics: call.flag(&headers::POPULATE_QUERY_METRICS),
             populate_index_metrics: call.flag(&headers::POPULATE_INDEX_METRICS),
             session: reading.session.clone(),
+            ties: self.engine.ties(),
             ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
         };
         let page = query::run(&container, self.region, &request, &*self.world)?;
@@ -79,6 +80,7 @@ fn page_reply(container: &Located<'_>, page: QueryPage) -> Reply {
     for (name, value) in [
         (headers::CONTINUATION, page.continuation),
         (headers::QUERY_METRICS, page.metrics),
+        (headers::QUERY_EXECUTION_INFO, serde_json::to_string(&page.execution_info).ok()),
         (headers::INDEX_UTILIZATION, page.index_utilization),
         (headers::PARTITION_KEY_RANGE_ID, page.range_id.map(|id| id.to_string())),
     ] {

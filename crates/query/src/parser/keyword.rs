@@ -41,7 +41,12 @@ impl<'t> Parser<'t> {
 
     /// Whether a clause that can follow an expression begins here.
     fn begins_clause(&self) -> bool {
-        let count_follows = || matches!(self.ahead(1).kind, TokenKind::Number(_) | TokenKind::Parameter(_));
+        let count_follows = || {
+            matches!(
+                self.ahead(1).kind,
+                TokenKind::Number(_) | TokenKind::Integer(_) | TokenKind::Parameter(_)
+            )
+        };
         ((self.is_keyword("ORDER") || self.is_keyword("GROUP")) && self.is_keyword_ahead(1, "BY"))
             || (self.is_keyword("OFFSET") && count_follows())
     }
@@ -49,7 +54,9 @@ impl<'t> Parser<'t> {
     /// Whether the token after the current one can begin an expression.
     pub(super) fn expression_follows(&self) -> bool {
         match self.ahead(1).kind {
-            TokenKind::String(_) | TokenKind::Number(_) | TokenKind::Parameter(_) => true,
+            TokenKind::String(_) | TokenKind::Number(_) | TokenKind::Integer(_) | TokenKind::Parameter(_) => {
+                true
+            }
             TokenKind::Symbol(symbol) => matches!(symbol, "(" | "[" | "{" | "-" | "+" | "~"),
             TokenKind::Word(word) => {
                 let constant = ["NOT", "TRUE", "FALSE", "NULL", "UNDEFINED"];

@@ -151,7 +151,9 @@ impl<'t> Parser<'t> {
             TokenKind::Invalid { found, expected } => (found.clone(), expected.clone()),
             TokenKind::End => ("the end of the query".to_owned(), expected.into()),
             TokenKind::String(_) => (format!("the string {}", written()), expected.into()),
-            TokenKind::Number(_) => (format!("the number {}", written()), expected.into()),
+            TokenKind::Number(_) | TokenKind::Integer(_) => {
+                (format!("the number {}", written()), expected.into())
+            }
             TokenKind::Parameter(_) => (format!("the parameter {}", written()), expected.into()),
             TokenKind::Word(_) | TokenKind::Symbol(_) => (format!("`{}`", written()), expected.into()),
         };

@@ -127,6 +127,7 @@ fn prefixes(key: &Key) -> Vec<PartitionKey> {
                 vec![PartitionKeyValue::Number(0.0), PartitionKeyValue::Number(-0.0)]
             }
             Value::Number(value) => vec![PartitionKeyValue::Number(*value)],
+            Value::Integer(value) => vec![PartitionKeyValue::Number(*value as f64)],
             Value::String(value) => vec![PartitionKeyValue::String(value.clone())],
             // No partition key is any of these, so nothing is known from here on.
             Value::Undefined | Value::Array(_) | Value::Object(_) => break,

@@ -79,6 +79,14 @@ impl Compiled {
         })
     }
 
+    /// Whether the first key of `ORDER BY` descends.
+    pub(super) fn first_key_descends(&self) -> bool {
+        match &self.query.order_by {
+            Some(OrderBy::Keys(keys)) => keys.first().is_some_and(|key| key.descending),
+            Some(OrderBy::Rank(_)) | None => false,
+        }
+    }
+
     /// Whether each page has to compute the whole result.
     pub(super) fn computes_whole(&self) -> bool {
         self.program.is_grouped() || self.program.is_distinct() || !self.program.reads_documents()

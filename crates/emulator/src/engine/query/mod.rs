@@ -21,12 +21,14 @@ mod source;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod ties;
 mod token;
 mod walk;
 
 pub use feed::{FeedQuery, FeedQueryPage, run_over};
 pub use plan::{QueryFeatures, plan};
 pub use request::{PageSize, QueryPage, QueryRequest};
+pub use ties::TieOrder;
 
 use cosmonaut_wire::model::ContainerProperties;
 

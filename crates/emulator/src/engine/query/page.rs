@@ -118,6 +118,11 @@ impl<'q> PageRun<'q> {
         found
     }
 
+    /// Whether documents that sort alike come in the order of falling numbers.
+    pub(super) fn ties_descending(&self) -> bool {
+        self.request.ties.is_descending(self.compiled.first_key_descends())
+    }
+
     /// Adds the rows of a candidate to the page.
     pub(super) fn take(&mut self, candidate: Candidate<'_>) -> Result<Flow, Failure> {
         if self.output.is_done() {
@@ -198,6 +203,9 @@ impl<'q> PageRun<'q> {
                     PartEnd::Full => break true,
                 }
             };
+            // A page that is full may be the last one; the page after it then says so by being empty.
+            let is_last = parts.left.len() == 1;
+            let full = full || (is_last && self.output.is_full() && !self.output.is_done());
             if full {
                 let position = self.mark.take().or(part.position.clone());
                 let segments = parts.segments(position);
@@ -232,6 +240,7 @@ impl<'q> PageRun<'q> {
         let index_utilization =
             self.request.populate_index_metrics.then(|| metrics::index_utilization(&self.tally));
         QueryPage {
+            execution_info: self.request.ties.execution_info(self.compiled.first_key_descends()),
             charge: self.charge(),
             metrics,
             index_utilization,

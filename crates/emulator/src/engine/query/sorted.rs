@@ -28,6 +28,7 @@ struct Placed {
 /// The rows that come first after a position.
 struct Sorter {
     descending: Vec<bool>,
+    ties_descending: bool,
     after: Option<Position>,
     wanted: usize,
     rows: Vec<Placed>,
@@ -47,17 +48,21 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
         sorter.add(document.number, rows)?;
         Ok(Flow::Next)
     })?;
+    let mut reached = None;
     for placed in sorter.finish() {
-        if !page.output.take(&placed.keyed.row) {
-            let position = Position {
-                key: Key::Values(placed.keyed.keys),
-                number: placed.number,
-                rows: Some(placed.nth),
-            };
-            let segments = parts.segments(Some(position));
-            page.continuation = Some(Token { segments, progress: page.output.progress, given: 0 });
+        let taken = page.output.take(&placed.keyed.row);
+        reached = Some(Position {
+            key: Key::Values(placed.keyed.keys),
+            number: placed.number,
+            rows: Some(placed.nth + u64::from(taken)),
+        });
+        if !taken {
             break;
         }
+    }
+    if page.output.is_full() && !page.output.is_done() {
+        let segments = parts.segments(reached);
+        page.continuation = Some(Token { segments, progress: page.output.progress, given: 0 });
     }
     Ok(())
 }
@@ -74,7 +79,8 @@ impl Sorter {
                 Key::Values(_) | Key::Number | Key::Term(_) | Key::Composite(_) => return Err(mismatched()),
             }
         }
-        Ok(Sorter { descending, after, wanted: page.output.wanted(), rows: Vec::new(), held: 0 })
+        let (ties_descending, wanted) = (page.ties_descending(), page.output.wanted());
+        Ok(Sorter { descending, ties_descending, after, wanted, rows: Vec::new(), held: 0 })
     }
 
     fn add(&mut self, number: u64, rows: Vec<KeyedRow>) -> Result<(), Failure> {
@@ -108,13 +114,13 @@ impl Sorter {
         }
     }
 
-    /// Keys first, each in its direction; then the documents' numbers in the direction of the first key.
+    /// Keys first, each in its direction; then the documents' numbers in theirs.
     fn compare(&self, a: (&[Value], u64), b: (&[Value], u64)) -> Ordering {
         let turned = |order: Ordering, descending: bool| if descending { order.reverse() } else { order };
         let keys = a.0.iter().zip(b.0).zip(&self.descending);
         let by_keys =
             keys.map(|((x, y), descending)| turned(x.total_cmp(y), *descending)).find(|order| order.is_ne());
-        by_keys.unwrap_or_else(|| turned(a.1.cmp(&b.1), self.descending.first() == Some(&true)))
+        by_keys.unwrap_or_else(|| turned(a.1.cmp(&b.1), self.ties_descending))
     }
 
     fn sort(&mut self) {

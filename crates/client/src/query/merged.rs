@@ -157,7 +157,8 @@ impl Merged {
         if moves > MOST_MOVES {
             return Err(error);
         }
-        let next = Self::start(context, self.reached(), true).await?;
+        let start = Self::start(context, self.reached(), true);
+        let next = self.in_flight.during(start).await?;
         *self = Self { moves, ..next };
         Ok(())
     }

@@ -59,6 +59,9 @@ pub struct SelectItem {
     pub alias: Option<String>,
 }
 
+/// The largest count of `TOP`, `OFFSET` and `LIMIT`.
+pub const LARGEST_COUNT: u64 = i32::MAX as u64;
+
 /// A row count: `TOP`, `OFFSET` and `LIMIT` take a literal or a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Count {

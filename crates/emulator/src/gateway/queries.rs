@@ -62,7 +62,7 @@ impl Gateway {
         let container = self.container(call)?;
         let features =
             QueryFeatures::from_header(call.text(&headers::SUPPORTED_QUERY_FEATURES)?.unwrap_or(""));
-        let plan = query::plan(&container, &call.json("query")?, &features, &*self.world)?;
+        let plan = query::plan(&container, &call.json("query")?, &features)?;
         let mut reply = Reply::new(CosmosStatus::OK, json_body(&plan)).charged(charge::CATALOG_READ);
         reply.of_container(&container);
         Ok(reply)

@@ -2,7 +2,7 @@
 //!
 //! A query is compiled, its documents are found through the index where that is worth it, and every document is tested
 //! by the compiled query, so the index decides about cost and never about results. Queries that need results of several
-//! partitions put together are left to the client, with a plan; only `GROUP BY` is answered here.
+//! partitions put together are left to the client, with a plan.
 
 mod compiled;
 mod feed;
@@ -65,6 +65,11 @@ fn run_within(
     let together = compiled.program.is_ordered();
     let parts = Parts::new(resolved, plan.as_ref().ok(), token.as_ref(), together);
     plan::check_servable(request, &compiled, &parts, plan)?;
+    if !compiled.query.group_by.is_empty() && compiled.query.order_by.is_some() {
+        return Err(Failure::bad_request(
+            "Message: {\"Errors\":[\"ORDER BY cannot be combined with GROUP BY: sort what the query answers.\"]}",
+        ));
+    }
 
     let mut page = PageRun::new(&compiled, request, token.as_ref(), &properties.partition_key, world.now());
     page.run(parts, region)?;

@@ -114,5 +114,5 @@ fn no_composite() -> Failure {
 
 /// As the service words what its query engine refuses.
 fn errors(message: &str) -> String {
-    format!("{{\"Errors\":[\"{message}\"]}}")
+    format!("Message: {{\"Errors\":[\"{message}\"]}}")
 }

@@ -3,6 +3,8 @@
 use cosmonaut_query::eval::Rows;
 use cosmonaut_wire::model::{FeedEnvelope, QuerySpec};
 use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::Gateway;
 use super::call::Call;
@@ -11,7 +13,7 @@ use super::metadata::json_body;
 use super::reply::Reply;
 use crate::Failure;
 use crate::engine::charge;
-use crate::engine::query::{self, QueryFeatures, QueryPage, QueryRequest};
+use crate::engine::query::{self, QueryFeatures, QueryPage, QueryRequest, ResumeFilter};
 
 impl Gateway {
     /// A page of what a query finds.
@@ -26,6 +28,7 @@ impl Gateway {
             populate_index_metrics: call.flag(&headers::POPULATE_INDEX_METRICS),
             session: reading.session.clone(),
             ties: self.engine.ties(),
+            resume: resume_filter(call)?,
             ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
         };
         let page = query::run(&container, self.region, &request, &*self.world)?;
@@ -67,6 +70,17 @@ impl Gateway {
         reply.of_container(&container);
         Ok(reply)
     }
+}
+
+/// The place that the body names beside the query.
+fn resume_filter(call: &Call<'_>) -> Result<Option<ResumeFilter>, Failure> {
+    #[derive(Deserialize)]
+    struct Body<'b> {
+        #[serde(rename = "resumeFilter", borrow, default)]
+        resume_filter: Option<&'b RawValue>,
+    }
+    let body: Body<'_> = call.json("query")?;
+    body.resume_filter.map(ResumeFilter::read).transpose()
 }
 
 fn page_reply(container: &Located<'_>, page: QueryPage) -> Reply {

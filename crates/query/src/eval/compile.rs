@@ -143,12 +143,13 @@ impl Compiler<'_> {
                 ));
             }
         };
-        if let Some(key) = keys.first()
-            && is_grouped(query)
-        {
-            let message =
-                "ORDER BY cannot be combined with GROUP BY or aggregates: sort the result in the client";
+        if let (Some(key), false) = (keys.first(), query.group_by.is_empty()) {
+            let message = "ORDER BY cannot be combined with GROUP BY: sort the result in the client";
             return Err(CompileError::new(key.expr.span, message));
+        }
+        if is_grouped(query) {
+            // Aggregates of all rows make one row, whatever the order.
+            return Ok(Vec::new());
         }
         keys.iter()
             .map(|key| Ok(OrderNode { key: self.expr(&key.expr)?, descending: key.descending }))

@@ -63,10 +63,7 @@ impl Compiled {
 
     /// Whether a token can be one that a page of this query ended with.
     pub(super) fn accepts(&self, token: &Token) -> bool {
-        let keys = match &self.query.order_by {
-            Some(OrderBy::Keys(keys)) => keys.len(),
-            Some(OrderBy::Rank(_)) | None => 0,
-        };
+        let keys = self.directions().len();
         let positions = token.segments.iter().filter_map(|segment| segment.position.as_ref());
         if self.computes_whole() {
             return token.segments.is_empty();
@@ -78,12 +75,17 @@ impl Compiled {
         })
     }
 
+    /// Which keys of `ORDER BY` descend.
+    pub(super) fn directions(&self) -> Vec<bool> {
+        match &self.query.order_by {
+            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| key.descending).collect(),
+            Some(OrderBy::Rank(_)) | None => Vec::new(),
+        }
+    }
+
     /// Whether the first key of `ORDER BY` descends.
     pub(super) fn first_key_descends(&self) -> bool {
-        match &self.query.order_by {
-            Some(OrderBy::Keys(keys)) => keys.first().is_some_and(|key| key.descending),
-            Some(OrderBy::Rank(_)) | None => false,
-        }
+        self.directions().first() == Some(&true)
     }
 
     /// Whether each page has to compute the whole result.

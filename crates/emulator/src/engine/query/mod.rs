@@ -16,6 +16,7 @@ mod page;
 mod parts;
 mod plan;
 mod request;
+mod resume;
 mod sorted;
 mod source;
 mod stream;
@@ -28,6 +29,7 @@ mod walk;
 pub use feed::{FeedQuery, FeedQueryPage, run_over};
 pub use plan::{QueryFeatures, plan};
 pub use request::{PageSize, QueryPage, QueryRequest};
+pub use resume::ResumeFilter;
 pub use ties::TieOrder;
 
 use cosmonaut_wire::model::ContainerProperties;
@@ -59,17 +61,15 @@ fn run_within(
 ) -> Result<QueryPage, Failure> {
     let started = world.now();
     let compiled = Compiled::new(&request.spec, properties, world)?;
+    if let Some(resume) = &request.resume {
+        resume.check(compiled.directions().len())?;
+    }
     let token = request.continuation.as_deref().map(|text| token_of(text, &compiled)).transpose()?;
     let resolved = request.scope.resolve(layout, &properties.partition_key)?;
     let plan = compiled.plan(&properties.partition_key);
     let together = compiled.program.is_ordered();
     let parts = Parts::new(resolved, plan.as_ref().ok(), token.as_ref(), together);
     plan::check_servable(request, &compiled, &parts, plan)?;
-    if !compiled.query.group_by.is_empty() && compiled.query.order_by.is_some() {
-        return Err(Failure::bad_request(
-            "Message: {\"Errors\":[\"ORDER BY cannot be combined with GROUP BY: sort what the query answers.\"]}",
-        ));
-    }
 
     let mut page = PageRun::new(&compiled, request, token.as_ref(), &properties.partition_key, world.now());
     page.run(parts, region)?;

@@ -30,7 +30,13 @@ enum Way {
 }
 
 /// Fills the page from the one partition that the query concerns.
-pub(super) fn run(page: &mut PageRun<'_>, parts: Parts, region: RegionId) -> Result<(), Failure> {
+pub(super) fn run(page: &mut PageRun<'_>, mut parts: Parts, region: RegionId) -> Result<(), Failure> {
+    if let Some(resume) = &page.request.resume {
+        let start = resume.position(page.ties_descending());
+        parts.left.iter_mut().filter(|part| part.position.is_none()).for_each(|part| {
+            part.position.clone_from(&start);
+        });
+    }
     let Some(part) = parts.left.front() else { return Ok(()) };
     let way = page.look(part, region, |page, view| choose(page, view))?;
     match way {

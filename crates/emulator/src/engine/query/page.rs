@@ -10,6 +10,7 @@ use super::metrics::{self, Times};
 use super::output::Output;
 use super::parts::{Part, Parts};
 use super::request::{QueryPage, QueryRequest};
+use super::resume::Directions;
 use super::token::{Key, Position, Token};
 use super::{gather, ordered, source, stream};
 use crate::engine::charge::{self, QueryCost};
@@ -132,12 +133,24 @@ impl<'q> PageRun<'q> {
             return Ok(Flow::Full);
         }
         self.tally.load(candidate.document);
+        if self.is_before_resume(candidate.document)? {
+            return Ok(Flow::Next);
+        }
         let mut rows = std::mem::take(&mut self.scratch);
         rows.clear();
         self.compiled.program.project(&candidate.document.body, &mut rows).map_err(eval_error)?;
         let flow = self.take_rows(&rows, candidate);
         self.scratch = rows;
         flow
+    }
+
+    /// Whether a document comes before the place where the client wants to go on.
+    fn is_before_resume(&self, document: &Document) -> Result<bool, Failure> {
+        let Some(resume) = &self.request.resume else { return Ok(false) };
+        let Key::Values(keys) = order_key(&self.compiled.program, document)? else { return Ok(false) };
+        let descending = self.compiled.directions();
+        let directions = Directions { keys: &descending, ties_descending: self.ties_descending() };
+        Ok(resume.leaves_out(&keys, document.number, &directions))
     }
 
     fn take_rows(&mut self, rows: &Rows, candidate: Candidate<'_>) -> Result<Flow, Failure> {

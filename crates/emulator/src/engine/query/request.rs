@@ -6,6 +6,7 @@ use cosmonaut_query::eval::Rows;
 use cosmonaut_wire::model::{QueryExecutionInfo, QuerySpec};
 use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
 
+use super::resume::ResumeFilter;
 use super::ties::TieOrder;
 use crate::engine::FeedScope;
 use crate::storage::Commit;
@@ -31,6 +32,8 @@ pub struct QueryRequest {
     pub session: Option<SessionToken>,
     /// In which order documents come that sort alike.
     pub ties: TieOrder,
+    /// Where an ordered query goes on, beside the continuation.
+    pub resume: Option<ResumeFilter>,
 }
 
 impl QueryRequest {
@@ -46,6 +49,7 @@ impl QueryRequest {
             populate_index_metrics: false,
             session: None,
             ties: TieOrder::default(),
+            resume: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use cosmonaut_query::value::Value;
 
 use super::feeder::{Candidate, Feeder, Flow, PartEnd, View, mismatched, term_of};
 use super::page::{PageRun, order_key};
+use super::resume::turned;
 use super::source::next_document;
 use super::token::{Key, Position};
 use crate::Failure;
@@ -179,10 +180,6 @@ impl PathWalk<'_, '_, '_> {
         }
         Ok(None)
     }
-}
-
-fn turned(order: Ordering, descending: bool) -> Ordering {
-    if descending { order.reverse() } else { order }
 }
 
 fn value_of(position: &Position) -> Option<&Value> {

@@ -144,6 +144,7 @@ impl Merged {
                 source.answered = Some(page.rows.len());
                 source.has_ended = page.continuation.is_none();
                 source.continuation = page.continuation;
+                self.merger.reads(fetched.source, page.execution_info);
                 self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)
             }
             Err(error) if has_moved(&error) => self.follow(context, error).await,

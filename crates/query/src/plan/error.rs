@@ -17,6 +17,8 @@ pub enum PlanError {
     Subquery,
     /// `ORDER BY RANK`.
     Rank,
+    /// `TOP`, `OFFSET` or `LIMIT` names a parameter that was not given.
+    MissingParameter(String),
     /// `TOP`, `OFFSET` or `LIMIT` names a parameter that is not a whole number, or too large.
     NotACount(String),
     /// The container's partition key definition is not valid.
@@ -30,9 +32,11 @@ impl PlanError {
             PlanError::Composition(_) => {
                 Wording::Plain("Compositions of aggregates and other expressions are not allowed.".into())
             }
-            PlanError::Subquery | PlanError::Rank | PlanError::NotACount(_) | PlanError::Key(_) => {
-                Wording::Plain(self.to_string().into())
-            }
+            PlanError::Subquery
+            | PlanError::Rank
+            | PlanError::MissingParameter(_)
+            | PlanError::NotACount(_)
+            | PlanError::Key(_) => Wording::Plain(self.to_string().into()),
         }
     }
 }
@@ -50,6 +54,7 @@ impl fmt::Display for PlanError {
                  across partitions (other than to count distinct values)",
             ),
             PlanError::Rank => f.write_str("ORDER BY RANK is not supported yet"),
+            PlanError::MissingParameter(name) => write!(f, "the parameter {name} was not given"),
             PlanError::NotACount(name) => {
                 write!(f, "the parameter {name} must be a whole number from 0 to {LARGEST_COUNT}")
             }
@@ -62,9 +67,11 @@ impl Error for PlanError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             PlanError::Key(error) => Some(error),
-            PlanError::Composition(_) | PlanError::Subquery | PlanError::Rank | PlanError::NotACount(_) => {
-                None
-            }
+            PlanError::Composition(_)
+            | PlanError::Subquery
+            | PlanError::Rank
+            | PlanError::MissingParameter(_)
+            | PlanError::NotACount(_) => None,
         }
     }
 }

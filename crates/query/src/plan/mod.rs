@@ -50,7 +50,8 @@ pub fn plan(
     Ok(PartitionedQueryExecutionInfo::new(info, ranges))
 }
 
-/// The plan that the service gives: as [`plan`], but what one partition can cut by itself is left to it.
+/// The plan that the service gives: as [`plan`], but what one partition can cut by itself is left to it, and a window that
+/// is not known because its parameters have no values is not in the plan.
 ///
 /// A client that follows such a plan must go on with the continuations of the partition, because only they know how much
 /// of the window was used.
@@ -59,7 +60,16 @@ pub fn service_plan(
     parameters: &Parameters,
     key: &PartitionKeyDefinition,
 ) -> Result<PartitionedQueryExecutionInfo, PlanError> {
-    let mut planned = plan(query, parameters, key)?;
+    let mut planned = match plan(query, parameters, key) {
+        Err(PlanError::MissingParameter(_)) => {
+            let mut whole = query.clone();
+            (whole.select.top, whole.offset_limit) = (None, None);
+            let planned = plan(&whole, parameters, key)?;
+            let query_info = Some(rewrite::uncut(query, parameters)?);
+            return Ok(PartitionedQueryExecutionInfo { query_info, ..planned });
+        }
+        planned => planned?,
+    };
     let one_key = matches!(&planned.query_ranges[..], [only] if only.min == only.max);
     let is_cut = query.select.top.is_some() || query.offset_limit.is_some();
     if one_key && is_cut && !query.select.distinct && !rewrite::is_grouped(query) {

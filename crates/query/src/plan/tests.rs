@@ -83,8 +83,6 @@ fn queries_are_rewritten_for_partitions() {
         ),
         ("SELECT DISTINCT c.x FROM c", "", json!({"distinctType": "Unordered"})),
         ("SELECT DISTINCT VALUE null", "", json!({"hasSelectValue": true})),
-        ("SELECT TOP @missing * FROM c WHERE c.x = @other", "", json!({})),
-        ("SELECT * FROM c OFFSET @missing LIMIT @other", "", json!({})),
         (
             "SELECT DISTINCT VALUE c.x FROM c OFFSET 1 LIMIT 1",
             "SELECT DISTINCT VALUE c.x FROM c OFFSET 0 LIMIT 2",
@@ -216,6 +214,7 @@ fn what_cannot_be_spread_is_refused() {
     assert_eq!(refusal("SELECT COUNT(1) + 1 AS n FROM c"), composed);
     assert!(matches!(refusal("SELECT VALUE {\"n\": COUNT(1)} FROM c"), PlanError::Composition(_)));
     assert_eq!(refusal("SELECT x FROM (SELECT DISTINCT c.a FROM c) AS x"), PlanError::Subquery);
+    assert_eq!(refusal("SELECT TOP @m * FROM c"), PlanError::MissingParameter("@m".to_owned()));
     assert_eq!(refusal("SELECT TOP @text * FROM c"), PlanError::NotACount("@text".to_owned()));
     let key = PartitionKeyDefinition::from("pk");
     assert!(matches!(planned("SELECT * FROM c", &key), Err(PlanError::Key(_))));
@@ -302,12 +301,19 @@ fn hierarchical_keys_are_narrowed_by_their_outermost_levels() {
 }
 
 #[test]
-fn the_service_leaves_the_window_of_one_partition_to_it() {
+fn the_service_plans_no_window_for_one_partition_or_without_values() {
     let filter = "({documentdb-formattableorderbyquery-filter})";
     let ordered =
         "SELECT c._rid, [{\"item\": c.x}] AS orderByItems, c AS payload FROM c WHERE c.pk = \"a\" AND";
     for (text, rewritten, window) in [
         ("SELECT TOP 3 * FROM c WHERE c.pk = 'a'", "", [None, None, None]),
+        ("SELECT TOP @missing * FROM c WHERE c.x = @other", "", [None, None, None]),
+        ("SELECT * FROM c OFFSET @missing LIMIT @other", "", [None, None, None]),
+        (
+            "SELECT * FROM c WHERE c.x = 1 OFFSET 1 LIMIT @n",
+            "SELECT * FROM c WHERE c.x = 1 OFFSET 0 LIMIT 6",
+            [None, Some(1), Some(5)],
+        ),
         ("SELECT * FROM c WHERE c.pk = 'a' OFFSET 1 LIMIT 2", "", [None, None, None]),
         (
             "SELECT * FROM c WHERE c.pk = 'a' ORDER BY c.x OFFSET 1 LIMIT 2",

@@ -18,9 +18,9 @@ impl Window {
         let resolve = |count: &Count| resolve(count, parameters);
         let page = query.offset_limit.as_ref();
         Ok(Window {
-            top: query.select.top.as_ref().map(resolve).transpose()?.flatten(),
-            offset: page.map(|page| resolve(&page.offset)).transpose()?.flatten(),
-            limit: page.map(|page| resolve(&page.limit)).transpose()?.flatten(),
+            top: query.select.top.as_ref().map(resolve).transpose()?,
+            offset: page.map(|page| resolve(&page.offset)).transpose()?,
+            limit: page.map(|page| resolve(&page.limit)).transpose()?,
         })
     }
 
@@ -30,14 +30,13 @@ impl Window {
     }
 }
 
-/// The count; `None` for a parameter that was given no value.
-fn resolve(count: &Count, parameters: &Parameters) -> Result<Option<u64>, PlanError> {
+fn resolve(count: &Count, parameters: &Parameters) -> Result<u64, PlanError> {
     match count {
-        Count::Literal(count) => Ok(Some(*count)),
+        Count::Literal(count) => Ok(*count),
         Count::Parameter(name, _) => match parameters.get(name) {
-            None => Ok(None),
+            None => Err(PlanError::MissingParameter(name.clone())),
             Some(Value::Number(n)) if n.fract() == 0.0 && (0.0..=LARGEST_COUNT as f64).contains(n) => {
-                Ok(Some(*n as u64))
+                Ok(*n as u64)
             }
             Some(_) => Err(PlanError::NotACount(name.clone())),
         },

@@ -8,6 +8,7 @@ use cosmonaut_wire::{EMULATOR_KEY, MasterKey, RegionName};
 use crate::background::Background;
 use crate::control::{Control, Setting};
 use crate::emulator::{Emulator, ManagementServer};
+use crate::engine::query::TieOrder;
 use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
 use crate::gateway::{Access, Addresses, Scheme, reachable};
 use crate::management::Management;
@@ -32,6 +33,7 @@ pub struct EmulatorBuilder {
     key: String,
     auth: bool,
     throttle: bool,
+    ties: TieOrder,
     world: Option<Arc<dyn World>>,
 }
 
@@ -49,6 +51,7 @@ impl Default for EmulatorBuilder {
             key: EMULATOR_KEY.to_owned(),
             auth: true,
             throttle: false,
+            ties: TieOrder::default(),
             world: None,
         }
     }
@@ -151,6 +154,13 @@ impl EmulatorBuilder {
         self
     }
 
+    /// In which order an ordered query gives the documents of a partition that sort alike. The service does it in more
+    /// than one way, and says in `x-ms-cosmos-query-execution-info` which one it took.
+    pub fn ties(mut self, order: TieOrder) -> Self {
+        self.ties = order;
+        self
+    }
+
     /// Where time and chance come from, instead of the machine.
     pub fn world(mut self, world: Arc<dyn World>) -> Self {
         self.world = Some(world);
@@ -169,7 +179,8 @@ impl EmulatorBuilder {
             Some(directory) => Journal::open(directory)?,
             None => Journal::memory(),
         };
-        let config = EngineConfig { enforce_throughput: self.throttle, account: self.account };
+        let config =
+            EngineConfig { enforce_throughput: self.throttle, account: self.account, ties: self.ties };
         let engine = Engine::new(config, Arc::clone(&world), journal)?;
         let scheme = if tls.is_some() { Scheme::Https } else { Scheme::Http };
         let setting = Setting {

@@ -31,6 +31,7 @@ pub use builder::EmulatorBuilder;
 pub use control::{Control, LinkStatus, NotALag, PartitionStatus, RegionState, RegionStatus};
 pub use cosmonaut_wire::EMULATOR_KEY;
 pub use emulator::Emulator;
+pub use engine::query::TieOrder;
 pub use engine::{Consistency, Failover, Lag, Link, Moved};
 pub use failure::Failure;
 pub use faults::{ActiveFault, Delay, Effect, Fault, FaultId, NotADelay, Operations, Outage};

@@ -59,6 +59,9 @@ pub struct SelectItem {
     pub alias: Option<String>,
 }
 
+/// The largest count of `TOP`, `OFFSET` and `LIMIT`.
+pub const LARGEST_COUNT: u64 = i32::MAX as u64;
+
 /// A row count: `TOP`, `OFFSET` and `LIMIT` take a literal or a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Count {
@@ -226,6 +229,8 @@ pub enum Literal {
     Bool(bool),
     /// A number.
     Number(f64),
+    /// An integer that no double is equal to.
+    Integer(i64),
     /// A string, unescaped.
     String(String),
 }

@@ -15,7 +15,8 @@ pub(crate) fn constant(expr: &Expr, parameters: &Parameters) -> Option<Value> {
         ExprKind::Unary(op @ (UnaryOp::Minus | UnaryOp::Plus), operand) => {
             match (constant(operand, parameters)?, op) {
                 (Value::Number(number), UnaryOp::Minus) => Some(Value::Number(-number)),
-                (Value::Number(number), _) => Some(Value::Number(number)),
+                (Value::Integer(number), UnaryOp::Minus) => number.checked_neg().map(Value::integer),
+                (number @ (Value::Number(_) | Value::Integer(_)), _) => Some(number),
                 _ => Some(Value::Undefined),
             }
         }
@@ -45,6 +46,7 @@ fn literal_value(literal: &Literal) -> Value {
         Literal::Null => Value::Null,
         Literal::Bool(value) => Value::Bool(*value),
         Literal::Number(value) => Value::Number(*value),
+        Literal::Integer(value) => Value::Integer(*value),
         Literal::String(value) => Value::String(value.as_str().into()),
     }
 }

@@ -4,6 +4,7 @@
 //! parser, which knows the position, can tell them apart.
 
 use crate::ast::Span;
+use crate::value::is_exact;
 
 /// One token and its place.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub(crate) enum TokenKind<'t> {
     String(String),
     /// A finite number.
     Number(f64),
+    /// An integer that no double is equal to.
+    Integer(i64),
     /// A parameter with its `@`.
     Parameter(&'t str),
     /// An operator or a punctuation mark, one of [`SYMBOLS`].
@@ -166,6 +169,11 @@ impl<'t> Lexer<'t> {
         // `12abc` is one mistake, not a number followed by an alias.
         self.take_while(continues_word);
         let written = &self.text[start..self.at];
+        if let Ok(integer) = written.parse::<i64>()
+            && !is_exact(integer)
+        {
+            return TokenKind::Integer(integer);
+        }
         match written.parse::<f64>() {
             Ok(number) if number.is_finite() => TokenKind::Number(number),
             Ok(_) => {

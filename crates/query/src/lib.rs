@@ -9,6 +9,7 @@ mod parser;
 mod place;
 mod printer;
 mod walk;
+mod wording;
 
 // What a tree means, before any document is looked at.
 pub mod access;
@@ -31,3 +32,4 @@ pub use parameters::{ParameterError, Parameters};
 pub use parser::{MAX_DEPTH, MAX_TEXT_LENGTH, SyntaxError, parse};
 pub use place::Place;
 pub use plan::{PlanError, plan};
+pub use wording::Wording;

@@ -263,6 +263,7 @@ impl Display for Literal {
             Literal::Null => f.write_str("null"),
             Literal::Bool(value) => write!(f, "{value}"),
             Literal::Number(number) => write_number(f, *number),
+            Literal::Integer(number) => write!(f, "{number}"),
             Literal::String(value) => write!(f, "{}", Quoted(value)),
         }
     }
@@ -272,10 +273,13 @@ impl Display for Literal {
 fn write_number(f: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
     let plain = number == 0.0 || (1e-6..1e21).contains(&number.abs());
     match number.is_finite() {
+        // A double that is an integer is written with all its digits: others would be another integer.
+        true if number.trunc() == number && number.abs() < 9.2e18 => write!(f, "{}", number as i64),
         true if plain => write!(f, "{number}"),
         true => write!(f, "{number:e}"),
-        // The dialect has no other way to write what no computation can yield.
-        false => f.write_str("undefined"),
+        false if number.is_nan() => f.write_str("NaN"),
+        false if number < 0.0 => f.write_str("-Infinity"),
+        false => f.write_str("Infinity"),
     }
 }
 

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub use paths::{PathScan, PathSet, Slots};
 pub use validate::{JsonError, MAX_DEPTH, validate};
 
-use crate::value::{Kind, Value};
+use crate::value::{Kind, Value, is_exact};
 
 /// One JSON value inside a longer text, without whitespace around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,17 @@ impl<'d> RawJson<'d> {
         scan::parse_number(self.0)
     }
 
+    /// The integer, where this is one that no double is equal to.
+    pub fn as_inexact_integer(self) -> Option<i64> {
+        // Fewer digits always fit a double.
+        const FEWEST_DIGITS: usize = 16;
+        if self.0.len() < FEWEST_DIGITS {
+            return None;
+        }
+        let integer = std::str::from_utf8(self.0).ok()?.parse::<i64>().ok()?;
+        (!is_exact(integer)).then_some(integer)
+    }
+
     /// The string, where this is one; borrowed unless it holds an escape.
     pub fn as_str(self) -> Option<Cow<'d, str>> {
         let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -95,7 +106,10 @@ impl<'d> RawJson<'d> {
             Kind::Undefined => Value::Undefined,
             Kind::Null => Value::Null,
             Kind::Bool => self.as_bool().map_or(Value::Undefined, Value::Bool),
-            Kind::Number => self.as_number().map_or(Value::Undefined, Value::Number),
+            Kind::Number => match self.as_inexact_integer() {
+                Some(integer) => Value::Integer(integer),
+                None => self.as_number().map_or(Value::Undefined, Value::Number),
+            },
             Kind::String => self.as_str().map_or(Value::Undefined, |text| Value::String(text.into())),
             // Validated text is never deeper; this bounds the recursion for text that is not.
             Kind::Array | Kind::Object if depth == 0 => Value::Undefined,

@@ -1,15 +1,20 @@
-//! A JSON value as the dialect sees it, `undefined` included, with its equality and the one total order.
+//! A JSON value as the dialect sees it, `undefined` included.
 //!
 //! This is the owned form, for constants, parameters, results and merging. Evaluation over stored documents
 //! borrows from their bytes instead.
 
+mod hash;
 mod json;
+mod number;
+mod order;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::cmp::Ordering;
-
 pub use json::{write_number, write_string};
+pub use number::WideNumber;
+pub(crate) use number::is_exact;
+pub(crate) use order::{compare_integer, compare_numbers};
+pub use order::{compare_strings, string_rank};
 
 /// A value of the dialect.
 ///
@@ -24,8 +29,10 @@ pub enum Value {
     Null,
     /// A boolean.
     Bool(bool),
-    /// A number; always an IEEE double.
+    /// A number that is a double.
     Number(f64),
+    /// An integer that no double is equal to. Computations take the nearest double; order and text are exact.
+    Integer(i64),
     /// A string.
     String(Box<str>),
     /// An array; never holds `Undefined`.
@@ -60,7 +67,7 @@ impl Value {
             Value::Undefined => Kind::Undefined,
             Value::Null => Kind::Null,
             Value::Bool(_) => Kind::Bool,
-            Value::Number(_) => Kind::Number,
+            Value::Number(_) | Value::Integer(_) => Kind::Number,
             Value::String(_) => Kind::String,
             Value::Array(_) => Kind::Array,
             Value::Object(_) => Kind::Object,
@@ -82,34 +89,20 @@ impl Value {
         }
     }
 
-    /// The order of `ORDER BY`, `MIN` and `MAX`: by kind first, then by content.
-    ///
-    /// Strings compare by their UTF-8 bytes, arrays element by element, objects member by member after sorting
-    /// by name. A NaN, which no JSON document can hold, sorts before all other numbers.
-    pub fn total_cmp(&self, other: &Value) -> Ordering {
-        match (self, other) {
-            (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-            (Value::Number(a), Value::Number(b)) => cmp_numbers(*a, *b),
-            (Value::String(a), Value::String(b)) => a.as_bytes().cmp(b.as_bytes()),
-            (Value::Array(a), Value::Array(b)) => a
-                .iter()
-                .zip(b)
-                .map(|(x, y)| x.total_cmp(y))
-                .find(|o| o.is_ne())
-                .unwrap_or(a.len().cmp(&b.len())),
-            (Value::Object(a), Value::Object(b)) => cmp_objects(a, b),
-            _ => self.kind().cmp(&other.kind()),
+    /// An integer in the one form that it has: a double where one is equal to it.
+    pub fn integer(value: i64) -> Value {
+        if is_exact(value) { Value::Number(value as f64) } else { Value::Integer(value) }
+    }
+
+    /// The nearest double, where this is a number.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Integer(number) => Some(*number as f64),
+            _ => None,
         }
     }
 }
-
-impl PartialEq for Value {
-    fn eq(&self, other: &Value) -> bool {
-        self.total_cmp(other).is_eq()
-    }
-}
-
-impl Eq for Value {}
 
 impl From<bool> for Value {
     fn from(value: bool) -> Value {
@@ -127,21 +120,6 @@ impl From<&str> for Value {
     fn from(value: &str) -> Value {
         Value::String(value.into())
     }
-}
-
-/// Orders numbers with `-0 = 0` and NaN first.
-pub(crate) fn cmp_numbers(a: f64, b: f64) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| b.is_nan().cmp(&a.is_nan()))
-}
-
-fn cmp_objects(a: &[(Box<str>, Value)], b: &[(Box<str>, Value)]) -> Ordering {
-    for (x, y) in sorted_members(a).into_iter().zip(sorted_members(b)) {
-        let order = x.0.cmp(&y.0).then_with(|| x.1.total_cmp(&y.1));
-        if order.is_ne() {
-            return order;
-        }
-    }
-    a.len().cmp(&b.len())
 }
 
 /// An object's members by name, which is the order that comparing and hashing use.

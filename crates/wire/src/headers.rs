@@ -143,6 +143,8 @@ headers! {
     RESOURCE_USAGE = "x-ms-resource-usage";
     /// What a query did.
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
+    /// How a page of a query was read.
+    QUERY_EXECUTION_INFO = "x-ms-cosmos-query-execution-info";
     /// What indexes a query used or could have used.
     INDEX_UTILIZATION = "x-ms-cosmos-index-utilization";
     /// What ran the service.

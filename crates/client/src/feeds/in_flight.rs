@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 type Request<T> = Pin<Box<dyn Future<Output = T> + Send>>;
@@ -52,6 +52,16 @@ impl<T> InFlight<T> {
         .await;
     }
 
+    /// Does other work while the requests go on: one of them may hold what the work waits for.
+    pub(crate) async fn during<R>(&mut self, work: impl Future<Output = R>) -> R {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            self.poll_all(context);
+            work.as_mut().poll(context)
+        })
+        .await
+    }
+
     fn poll_all(&mut self, context: &mut Context<'_>) {
         let answered = &mut self.answered;
         self.requests.retain_mut(|request| match request.as_mut().poll(context) {
@@ -67,6 +77,15 @@ impl<T> InFlight<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn requests_go_on_while_other_work_waits_for_one_of_them() {
+        let (send, receive) = tokio::sync::oneshot::channel();
+        let mut in_flight = InFlight::new();
+        in_flight.push(async move { send.send(1).is_ok() });
+        assert_eq!(in_flight.during(receive).await, Ok(1));
+        assert_eq!(in_flight.next().await, Some(true));
+    }
 
     #[tokio::test]
     async fn answers_come_as_they_arrive_and_then_no_more() {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use cosmonaut_driver::{
     CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions, OperationType, PartitionTarget,
 };
-use cosmonaut_wire::model::FeedEnvelope;
+use cosmonaut_wire::model::{FeedEnvelope, QueryExecutionInfo};
 use cosmonaut_wire::{ResourceType, headers};
 use http::HeaderValue;
 use serde_json::value::RawValue;
@@ -35,6 +35,8 @@ pub(super) struct PageRequest {
 pub(super) struct PartitionPage {
     pub(super) rows: Vec<Box<RawValue>>,
     pub(super) continuation: Option<String>,
+    /// How the partition read it.
+    pub(super) execution_info: QueryExecutionInfo,
 }
 
 /// A page under way, and what has come of it.
@@ -95,11 +97,18 @@ impl Fetcher {
         match rows(&response) {
             Ok(rows) => {
                 let continuation = response.continuation().map(str::to_owned);
-                Ok((PartitionPage { rows, continuation }, response))
+                let execution_info = execution_info(&response);
+                Ok((PartitionPage { rows, continuation, execution_info }, response))
             }
             Err(error) => Err(error.found_in(response)),
         }
     }
+}
+
+/// What the answer says of how it was read; an answer that says nothing, or nothing known, was read in the usual way.
+fn execution_info(response: &CosmosResponse) -> QueryExecutionInfo {
+    let said = response.headers().get(&headers::QUERY_EXECUTION_INFO);
+    said.and_then(|value| serde_json::from_slice(value.as_bytes()).ok()).unwrap_or(QueryExecutionInfo::UNSAID)
 }
 
 fn rows(response: &CosmosResponse) -> Result<Vec<Box<RawValue>>> {

@@ -144,6 +144,7 @@ impl Merged {
                 source.answered = Some(page.rows.len());
                 source.has_ended = page.continuation.is_none();
                 source.continuation = page.continuation;
+                self.merger.reads(fetched.source, page.execution_info);
                 self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)
             }
             Err(error) if has_moved(&error) => self.follow(context, error).await,
@@ -157,7 +158,8 @@ impl Merged {
         if moves > MOST_MOVES {
             return Err(error);
         }
-        let next = Self::start(context, self.reached(), true).await?;
+        let start = Self::start(context, self.reached(), true);
+        let next = self.in_flight.during(start).await?;
         *self = Self { moves, ..next };
         Ok(())
     }

@@ -70,7 +70,8 @@ impl Streamed {
         continuation: Option<String>,
         refresh: bool,
     ) -> Result<Vec<Piece>> {
-        let places = places(context.handle(), &context.scope, range, refresh).await?;
+        let places = places(context.handle(), &context.scope, range, refresh);
+        let places = self.in_flight.during(places).await?;
         let concerned = places.into_iter().filter(|place| context.plan.concerns(&place.range));
         let piece = |place| {
             self.next_piece += 1;

@@ -92,7 +92,7 @@ struct PartText {
 #[serde(rename_all = "camelCase")]
 enum GivenText {
     All,
-    UpTo(String, usize),
+    UpTo(String, usize, #[serde(default)] Option<bool>),
 }
 
 impl Binding {
@@ -175,7 +175,7 @@ pub(super) fn outdated() -> Error {
 fn part_text(EpkRange { min, max }: EpkRange, standing: &Standing) -> PartText {
     let given = match standing {
         Standing::All => Some(GivenText::All),
-        Standing::UpTo { rid, given } => Some(GivenText::UpTo(rid.clone(), *given)),
+        Standing::UpTo { rid, given, falling } => Some(GivenText::UpTo(rid.clone(), *given, *falling)),
         Standing::None => None,
     };
     PartText { min, max, given }
@@ -184,7 +184,7 @@ fn part_text(EpkRange { min, max }: EpkRange, standing: &Standing) -> PartText {
 fn part(part: PartText) -> (EpkRange, Standing) {
     let standing = match part.given {
         Some(GivenText::All) => Standing::All,
-        Some(GivenText::UpTo(rid, given)) => Standing::UpTo { rid, given },
+        Some(GivenText::UpTo(rid, given, falling)) => Standing::UpTo { rid, given, falling },
         None => Standing::None,
     };
     (EpkRange { min: part.min, max: part.max }, standing)

@@ -22,3 +22,4 @@ mod resources;
 mod sendable;
 mod shared_runtime;
 mod splits;
+mod ties;

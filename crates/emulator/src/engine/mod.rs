@@ -57,6 +57,8 @@ pub struct EngineConfig {
     pub enforce_throughput: bool,
     /// The account and its regions.
     pub account: AccountConfig,
+    /// In which order an ordered query gives documents that sort alike.
+    pub ties: query::TieOrder,
 }
 
 /// An account's data.
@@ -69,6 +71,11 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// In which order an ordered query gives documents that sort alike.
+    pub fn ties(&self) -> query::TieOrder {
+        self.config.ties
+    }
+
     /// An engine with what the journal holds from earlier runs.
     pub fn new(
         config: EngineConfig,

@@ -3,6 +3,8 @@
 use cosmonaut_query::eval::Rows;
 use cosmonaut_wire::model::{FeedEnvelope, QuerySpec};
 use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::Gateway;
 use super::call::Call;
@@ -11,7 +13,7 @@ use super::metadata::json_body;
 use super::reply::Reply;
 use crate::Failure;
 use crate::engine::charge;
-use crate::engine::query::{self, QueryFeatures, QueryPage, QueryRequest};
+use crate::engine::query::{self, QueryFeatures, QueryPage, QueryRequest, ResumeFilter};
 
 impl Gateway {
     /// A page of what a query finds.
@@ -25,6 +27,8 @@ impl Gateway {
             populate_metrics: call.flag(&headers::POPULATE_QUERY_METRICS),
             populate_index_metrics: call.flag(&headers::POPULATE_INDEX_METRICS),
             session: reading.session.clone(),
+            ties: self.engine.ties(),
+            resume: resume_filter(call)?,
             ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
         };
         let page = query::run(&container, self.region, &request, &*self.world)?;
@@ -61,11 +65,22 @@ impl Gateway {
         let container = self.container(call)?;
         let features =
             QueryFeatures::from_header(call.text(&headers::SUPPORTED_QUERY_FEATURES)?.unwrap_or(""));
-        let plan = query::plan(&container, &call.json("query")?, &features, &*self.world)?;
+        let plan = query::plan(&container, &call.json("query")?, &features)?;
         let mut reply = Reply::new(CosmosStatus::OK, json_body(&plan)).charged(charge::CATALOG_READ);
         reply.of_container(&container);
         Ok(reply)
     }
+}
+
+/// The place that the body names beside the query.
+fn resume_filter(call: &Call<'_>) -> Result<Option<ResumeFilter>, Failure> {
+    #[derive(Deserialize)]
+    struct Body<'b> {
+        #[serde(rename = "resumeFilter", borrow, default)]
+        resume_filter: Option<&'b RawValue>,
+    }
+    let body: Body<'_> = call.json("query")?;
+    body.resume_filter.map(ResumeFilter::read).transpose()
 }
 
 fn page_reply(container: &Located<'_>, page: QueryPage) -> Reply {
@@ -79,6 +94,7 @@ fn page_reply(container: &Located<'_>, page: QueryPage) -> Reply {
     for (name, value) in [
         (headers::CONTINUATION, page.continuation),
         (headers::QUERY_METRICS, page.metrics),
+        (headers::QUERY_EXECUTION_INFO, serde_json::to_string(&page.execution_info).ok()),
         (headers::INDEX_UTILIZATION, page.index_utilization),
         (headers::PARTITION_KEY_RANGE_ID, page.range_id.map(|id| id.to_string())),
     ] {

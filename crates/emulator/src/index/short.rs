@@ -15,14 +15,23 @@ enum Place {
     Heap(Box<[u8]>),
 }
 
-impl From<&[u8]> for ShortBytes {
-    fn from(data: &[u8]) -> Self {
+impl ShortBytes {
+    /// What `map` makes of each byte.
+    pub(super) fn mapped(data: &[u8], map: impl Fn(u8) -> u8) -> Self {
         if data.len() > INLINE {
-            return Self(Place::Heap(data.into()));
+            return Self(Place::Heap(data.iter().map(|byte| map(*byte)).collect()));
         }
         let mut bytes = [0; INLINE];
-        bytes[..data.len()].copy_from_slice(data);
+        for (place, byte) in bytes.iter_mut().zip(data) {
+            *place = map(*byte);
+        }
         Self(Place::Inline { len: data.len() as u8, bytes })
+    }
+}
+
+impl From<&[u8]> for ShortBytes {
+    fn from(data: &[u8]) -> Self {
+        Self::mapped(data, |byte| byte)
     }
 }
 

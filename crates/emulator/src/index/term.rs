@@ -4,7 +4,7 @@
 //! a term that is not [exact](Term::is_exact) says less than the value.
 
 use cosmonaut_query::raw::RawJson;
-use cosmonaut_query::value::{Kind, Value};
+use cosmonaut_query::value::{Kind, Value, WideNumber, string_rank};
 
 use super::short::ShortBytes;
 
@@ -18,9 +18,9 @@ pub(crate) enum Term {
     Null,
     /// A boolean.
     Bool(bool),
-    /// A number, as bits that sort like it.
-    Number(u64),
-    /// The bytes of a string, or the beginning of a long one.
+    /// A number, as bits that sort like it: those of a double, and those of an integer that the double has no room for.
+    Number(u64, u16),
+    /// The ranks of the bytes of a string, or of the beginning of a long one.
     String(ShortBytes),
     /// Any array.
     Array,
@@ -35,7 +35,10 @@ impl Term {
             Kind::Undefined => None,
             Kind::Null => Some(Term::Null),
             Kind::Bool => raw.as_bool().map(Term::Bool),
-            Kind::Number => raw.as_number().map(Term::of_number),
+            Kind::Number => match raw.as_inexact_integer() {
+                Some(integer) => Some(Term::of_number(integer)),
+                None => raw.as_number().map(Term::of_number),
+            },
             Kind::String => raw.as_str().map(|text| Term::of_string(&text)),
             Kind::Array => Some(Term::Array),
             Kind::Object => Some(Term::Object),
@@ -49,24 +52,27 @@ impl Term {
             Value::Null => Some(Term::Null),
             Value::Bool(value) => Some(Term::Bool(*value)),
             Value::Number(number) => Some(Term::of_number(*number)),
+            Value::Integer(number) => Some(Term::of_number(*number)),
             Value::String(text) => Some(Term::of_string(text)),
             Value::Array(_) => Some(Term::Array),
             Value::Object(_) => Some(Term::Object),
         }
     }
 
-    pub(super) fn of_number(number: f64) -> Term {
-        Term::Number(sortable(number))
+    pub(super) fn of_number(number: impl Into<WideNumber>) -> Term {
+        let (double, rest) = sortable(number.into());
+        Term::Number(double, rest)
     }
 
     pub(super) fn of_string(text: &str) -> Term {
-        Term::String(text.as_bytes()[..text.floor_char_boundary(STRING_LIMIT)].into())
+        let kept = &text.as_bytes()[..text.floor_char_boundary(STRING_LIMIT)];
+        Term::String(ShortBytes::mapped(kept, string_rank))
     }
 
     /// Whether documents with this term have the same value.
     pub(crate) fn is_exact(&self) -> bool {
         match self {
-            Term::Null | Term::Bool(_) | Term::Number(_) => true,
+            Term::Null | Term::Bool(_) | Term::Number(..) => true,
             // A string is cut at a character, which may end up to three bytes before the limit.
             Term::String(bytes) => bytes.len() + 3 < STRING_LIMIT,
             Term::Array | Term::Object => false,
@@ -78,8 +84,8 @@ impl Term {
         match self {
             Term::Null => Value::Null,
             Term::Bool(value) => Value::Bool(*value),
-            Term::Number(bits) => Value::Number(number_of(*bits)),
-            Term::String(bytes) => Value::String(String::from_utf8_lossy(bytes).into()),
+            Term::Number(double, rest) => number_of(*double, *rest),
+            Term::String(ranks) => Value::String(text_of(ranks).into()),
             Term::Array => Value::Array(Vec::new()),
             Term::Object => Value::Object(Vec::new()),
         }
@@ -88,20 +94,26 @@ impl Term {
 
 const SIGN: u64 = 1 << 63;
 
-/// The bits of a number turned so that they sort like it; `-0` is `0`.
-fn sortable(number: f64) -> u64 {
-    let bits = if number == 0.0 { 0 } else { number.to_bits() };
-    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+/// The bits of a number turned so that they sort like it.
+fn sortable(number: WideNumber) -> (u64, u16) {
+    let bits = number.double.to_bits();
+    if bits & SIGN == 0 { (bits | SIGN, number.rest) } else { (!bits, !number.rest) }
 }
 
-fn number_of(sortable: u64) -> f64 {
-    f64::from_bits(if sortable & SIGN == 0 { !sortable } else { sortable & !SIGN })
+fn number_of(double: u64, rest: u16) -> Value {
+    let negative = double & SIGN == 0;
+    let double = f64::from_bits(if negative { !double } else { double & !SIGN });
+    let number = WideNumber { double, rest: if negative { !rest } else { rest } };
+    number.to_integer().map_or(Value::Number(double), Value::integer)
 }
 
-/// Ends a string, an array or an object; less than every byte that could stand in its place.
+fn text_of(ranks: &[u8]) -> String {
+    let byte = |rank: u8| (0xEE..=0xEF).find(|byte| string_rank(*byte) == rank).unwrap_or(rank);
+    String::from_utf8_lossy(&ranks.iter().map(|rank| byte(*rank)).collect::<Vec<_>>()).into_owned()
+}
+
+/// Ends a string; less than every byte that could stand in its place.
 const END: u8 = 0;
-/// Stands before each member of an object.
-const MEMBER: u8 = 1;
 
 /// Appends bytes that sort like the value, whatever is appended after them.
 pub(super) fn write_sortable(value: &Value, out: &mut Vec<u8>) {
@@ -109,28 +121,22 @@ pub(super) fn write_sortable(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Undefined | Value::Null => {}
         Value::Bool(value) => out.push(u8::from(*value)),
-        Value::Number(number) => out.extend(sortable(*number).to_be_bytes()),
+        Value::Number(number) => write_sortable_number((*number).into(), out),
+        Value::Integer(number) => write_sortable_number((*number).into(), out),
         Value::String(text) => write_text(text, out),
-        Value::Array(elements) => {
-            elements.iter().for_each(|element| write_sortable(element, out));
-            out.push(END);
-        }
-        Value::Object(members) => {
-            let mut sorted: Vec<_> = members.iter().collect();
-            sorted.sort_by(|a, b| a.0.cmp(&b.0));
-            for (name, value) in sorted {
-                out.push(MEMBER);
-                write_text(name, out);
-                write_sortable(value, out);
-            }
-            out.push(END);
-        }
+        Value::Array(_) | Value::Object(_) => out.extend(value.hash128().to_le_bytes()),
     }
+}
+
+fn write_sortable_number(number: WideNumber, out: &mut Vec<u8>) {
+    let (double, rest) = sortable(number);
+    out.extend(double.to_be_bytes());
+    out.extend(rest.to_be_bytes());
 }
 
 fn write_text(text: &str, out: &mut Vec<u8>) {
     for byte in text.bytes() {
-        out.push(byte);
+        out.push(string_rank(byte));
         if byte == END {
             out.push(0xFF);
         }
@@ -182,8 +188,9 @@ mod tests {
         #[test]
         fn all_numbers_sort(a: f64, b: f64) {
             prop_assume!(!a.is_nan() && !b.is_nan());
-            prop_assert_eq!(sortable(a).cmp(&sortable(b)), a.partial_cmp(&b).unwrap());
-            prop_assert_eq!(number_of(sortable(a)), a);
+            prop_assert_eq!(sortable(a.into()).cmp(&sortable(b.into())), a.partial_cmp(&b).unwrap());
+            let (double, rest) = sortable(a.into());
+            prop_assert_eq!(number_of(double, rest), Value::Number(a));
         }
     }
 

@@ -27,6 +27,8 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
         number.prop_map(Value::Number),
+        prop_oneof![Just(9_007_199_254_740_991), Just(9_007_199_254_740_993), Just(-i64::MAX), any::<i64>()]
+            .prop_map(Value::integer),
         text.prop_map(|text| Value::String(text.into())),
     ];
     let nested = scalar.clone().prop_recursive(3, 12, 3, |inner| {

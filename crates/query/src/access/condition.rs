@@ -67,6 +67,12 @@ impl Aliases {
         right: &Expr,
         parameters: &Parameters,
     ) -> Option<IndexFilter> {
+        if op == BinaryOp::Eq
+            && let Some(filter) =
+                self.absolute(left, right, parameters).or_else(|| self.absolute(right, left, parameters))
+        {
+            return Some(filter);
+        }
         let (path, op, value) = match (self.path(left), constant(right, parameters)) {
             (Some(path), Some(value)) => (path, op, value),
             _ => (self.path(right)?, mirrored(op), constant(left, parameters)?),
@@ -89,6 +95,22 @@ impl Aliases {
             }
             _ => None,
         }
+    }
+
+    /// `ABS(path) = number`: the number or its opposite.
+    fn absolute(&self, call: &Expr, value: &Expr, parameters: &Parameters) -> Option<IndexFilter> {
+        let ExprKind::Call(name, arguments) = &call.kind else { return None };
+        let [argument] = &arguments[..] else { return None };
+        let (true, Value::Number(size)) = (name.eq_ignore_ascii_case("ABS"), constant(value, parameters)?)
+        else {
+            return None;
+        };
+        let path = self.path(argument)?;
+        Some(match size {
+            size if size > 0.0 => any_of(path, vec![Value::Number(size), Value::Number(-size)]),
+            0.0 => IndexFilter::Equal(path, Value::Number(0.0)),
+            _ => IndexFilter::nothing(),
+        })
     }
 
     /// The functions whose truth says something about a path.
@@ -202,9 +224,9 @@ fn mirrored(op: BinaryOp) -> BinaryOp {
 fn equal(path: DocPath, value: Value) -> IndexFilter {
     match value.kind() {
         Kind::Undefined => IndexFilter::nothing(),
-        Kind::Null | Kind::Bool | Kind::Number | Kind::String => IndexFilter::Equal(path, value),
-        // An index holds what is inside of arrays and objects, not these themselves.
-        Kind::Array | Kind::Object => IndexFilter::Defined(path),
+        Kind::Null | Kind::Bool | Kind::Number | Kind::String | Kind::Array | Kind::Object => {
+            IndexFilter::Equal(path, value)
+        }
     }
 }
 
@@ -212,9 +234,6 @@ fn any_of(path: DocPath, mut values: Vec<Value>) -> IndexFilter {
     values.retain(|value| !value.is_undefined());
     match values.as_slice() {
         [] => IndexFilter::nothing(),
-        values if values.iter().any(|value| matches!(value.kind(), Kind::Array | Kind::Object)) => {
-            IndexFilter::Defined(path)
-        }
         [_] => IndexFilter::Equal(path, values.remove(0)),
         _ => IndexFilter::In(path, values),
     }
@@ -232,14 +251,14 @@ fn like(path: DocPath, pattern: &Value, escape: Option<&Value>) -> Option<IndexF
     let mut chars = pattern.chars();
     while let Some(c) = chars.next() {
         match c {
-            c if Some(c) == escape => prefix.extend(chars.next()),
+            c if Some(c) == escape => match chars.next() {
+                Some(escaped) => prefix.push(escaped),
+                // What a pattern means that ends in its escape character, nobody says.
+                None => return Some(IndexFilter::Prefix(path, prefix.into())),
+            },
             '%' | '_' | '[' => return Some(IndexFilter::Prefix(path, prefix.into())),
             c => prefix.push(c),
         }
     }
-    // A pattern that ends in its escape character has no agreed meaning, so only the prefix is relied on.
-    Some(match escape {
-        None => IndexFilter::Equal(path, Value::String(prefix.into())),
-        Some(_) => IndexFilter::Prefix(path, prefix.into()),
-    })
+    Some(IndexFilter::Equal(path, Value::String(prefix.into())))
 }

@@ -13,9 +13,9 @@ pub enum IndexFilter {
     And(Vec<IndexFilter>),
     /// At least one of these holds; with none of them, no document qualifies.
     Or(Vec<IndexFilter>),
-    /// The path leads to this value, which is null, a boolean, a number or a string.
+    /// The path leads to this value, which is not undefined.
     Equal(DocPath, Value),
-    /// The path leads to one of these values, each null, a boolean, a number or a string.
+    /// The path leads to one of these values, none of which is undefined.
     In(DocPath, Vec<Value>),
     /// The path leads to a value of the bounds' kind between them. At least one bound is given, both are of
     /// the same kind, and a missing one stands for the end of that kind.

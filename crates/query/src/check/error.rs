@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::ast::Span;
 use crate::place::Place;
+use crate::wording::Wording;
 
 /// A query that is well formed but means nothing, or asks for what is not supported.
 ///
@@ -16,11 +17,17 @@ pub struct CheckError(Box<Details>);
 struct Details {
     place: Place,
     message: String,
+    wording: Wording,
 }
 
 impl CheckError {
-    pub(super) fn new(text: &str, span: Span, message: String) -> CheckError {
-        CheckError(Box::new(Details { place: Place::new(text, span), message }))
+    pub(super) fn new(text: &str, span: Span, message: String, wording: Wording) -> CheckError {
+        CheckError(Box::new(Details { place: Place::new(text, span), message, wording }))
+    }
+
+    /// What the service says.
+    pub fn wording(&self) -> &Wording {
+        &self.0.wording
     }
 
     /// The place concerned.

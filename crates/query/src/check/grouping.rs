@@ -4,15 +4,19 @@ use std::collections::HashSet;
 
 use super::scope::Scope;
 use super::{Checker, Result, query_span};
-use crate::ast::{Expr, ExprKind, Query, SelectSpec};
+use crate::ast::{Expr, ExprKind, Query, SelectSpec, Span};
 use crate::functions;
+use crate::wording::Wording;
 
 impl Checker<'_> {
     pub(super) fn grouping(&self, query: &Query, scope: &Scope<'_>) -> Result<()> {
         let selected: Vec<&Expr> = match &query.select.spec {
             SelectSpec::Star if query.group_by.is_empty() => return Ok(()),
             SelectSpec::Star => {
-                return self.error(query_span(query), "SELECT * cannot be combined with GROUP BY");
+                let start = self.text.find('*').unwrap_or_default();
+                let star = Span { start, end: start + 1 };
+                let wording = Wording::coded("SC2041", star, "'SELECT *' is not allowed with GROUP BY.");
+                return self.worded(query_span(query), wording, "SELECT * cannot be combined with GROUP BY");
             }
             SelectSpec::Value(expr) => vec![expr],
             SelectSpec::List(items) => items.iter().map(|item| &item.expr).collect(),
@@ -21,23 +25,38 @@ impl Checker<'_> {
         if query.group_by.is_empty() && !aggregated {
             return Ok(());
         }
-        if let (true, Some(_)) = (aggregated, &query.order_by) {
-            return self.error(query_span(query), "aggregates cannot be combined with ORDER BY");
-        }
         let keys: HashSet<String> = query.group_by.iter().map(ToString::to_string).collect();
-        selected.into_iter().try_for_each(|expr| self.constant_in_group(expr, &keys, scope))
+        selected.into_iter().try_for_each(|expr| self.constant_in_group(expr, expr, &keys, scope))
     }
 
-    fn constant_in_group(&self, expr: &Expr, keys: &HashSet<String>, scope: &Scope<'_>) -> Result<()> {
+    /// Checks an expression that is, or begins, the reference `whole`.
+    fn constant_in_group(
+        &self,
+        expr: &Expr,
+        whole: &Expr,
+        keys: &HashSet<String>,
+        scope: &Scope<'_>,
+    ) -> Result<()> {
         if is_aggregate(expr) || keys.contains(&expr.to_string()) {
             return Ok(());
         }
         match &expr.kind {
-            ExprKind::Name(name) if scope.binds(name) => self.error(
-                expr.span,
-                format!("`{name}` is used outside of an aggregate and is no part of a GROUP BY expression"),
-            ),
-            _ => expr.children().into_iter().try_for_each(|child| self.constant_in_group(child, keys, scope)),
+            ExprKind::Name(name) if scope.binds(name) => {
+                let words = format!(
+                    "Property reference '{whole}' is invalid in the select list because it is not contained in either \
+                     an aggregate function or the GROUP BY clause."
+                );
+                let wording = Wording::coded("SC2102", whole.span, words);
+                let message = format!(
+                    "`{name}` is used outside of an aggregate and is no part of a GROUP BY expression"
+                );
+                self.worded(expr.span, wording, message)
+            }
+            ExprKind::Member(base, _) => self.constant_in_group(base, whole, keys, scope),
+            _ => {
+                let mut children = expr.children().into_iter();
+                children.try_for_each(|child| self.constant_in_group(child, child, keys, scope))
+            }
         }
     }
 }

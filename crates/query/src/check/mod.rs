@@ -16,6 +16,7 @@ use std::collections::HashSet;
 
 use crate::ast::{Collection, Expr, ExprKind, OrderBy, Query, SelectSpec, Source, Span};
 use crate::functions;
+use crate::wording::Wording;
 use scope::Scope;
 
 /// How many `JOIN`s one query can have: the service's own limit.
@@ -34,8 +35,8 @@ type Result<T, E = CheckError> = std::result::Result<T, E>;
 enum Aggregates {
     /// In a `SELECT`, where they belong.
     Allowed,
-    /// Inside another aggregate.
-    Nested,
+    /// Inside the aggregate that stands there.
+    Nested(Span),
     /// In a clause that has none.
     Outside(&'static str),
 }
@@ -46,7 +47,14 @@ struct Checker<'t> {
 
 impl Checker<'_> {
     fn error<T>(&self, span: Span, message: impl Into<String>) -> Result<T> {
-        Err(CheckError::new(self.text, span, message.into()))
+        let message = message.into();
+        let wording = Wording::Plain(message.clone().into());
+        Err(CheckError::new(self.text, span, message, wording))
+    }
+
+    /// An error for which the service has words.
+    fn worded<T>(&self, span: Span, wording: Wording, message: impl Into<String>) -> Result<T> {
+        Err(CheckError::new(self.text, span, message.into(), wording))
     }
 
     fn query(&self, query: &Query, outer: &Scope<'_>) -> Result<()> {
@@ -61,10 +69,29 @@ impl Checker<'_> {
         if let Some(order_by) = &query.order_by {
             self.order_by(query, order_by, &scope)?;
         }
+        self.uncut_if_nested(query, &scope)?;
         if let (Some(_), Some(_)) = (&query.select.top, &query.offset_limit) {
             return self.error(query_span(query), "TOP cannot be combined with OFFSET and LIMIT");
         }
         self.grouping(query, &scope)
+    }
+
+    /// Refuses `TOP`, `OFFSET` and `LIMIT` in subqueries.
+    fn uncut_if_nested(&self, query: &Query, scope: &Scope<'_>) -> Result<()> {
+        if scope.is_top_level() {
+            return Ok(());
+        }
+        let span = query_span(query);
+        if query.select.top.is_some() {
+            let wording = Wording::coded("SC2203", span, "'TOP' is not supported in subqueries.");
+            return self.worded(span, wording, "TOP is not supported in subqueries");
+        }
+        if query.offset_limit.is_some() {
+            let words = "'OFFSET LIMIT' clause is not supported in subqueries.";
+            let wording = Wording::coded("SC2204", span, words);
+            return self.worded(span, wording, "OFFSET and LIMIT are not supported in subqueries");
+        }
+        Ok(())
     }
 
     /// Checks the sources and brings their names into scope, each visible to those after it.
@@ -136,15 +163,22 @@ impl Checker<'_> {
             self.expr(&key.expr, scope, Aggregates::Outside("ORDER BY"))?;
             if !scope.is_document_path(query, &key.expr) {
                 let message = "ORDER BY takes paths into the document, such as c.name";
-                return self.error(key.expr.span, message);
+                let wording = match key.expr.as_path() {
+                    Some((_, segments)) if !segments.is_empty() => {
+                        Wording::Plain("Order-by over correlated collections is not supported.".into())
+                    }
+                    _ => Wording::Numbered(
+                        2206,
+                        "Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path.",
+                    ),
+                };
+                return self.worded(key.expr.span, wording, message);
             }
         }
         let first = keys.first().map_or_else(Span::default, |key| key.expr.span);
         if !scope.is_top_level() {
-            return self.error(first, "ORDER BY is not supported in subqueries");
-        }
-        if !query.group_by.is_empty() {
-            return self.error(first, "ORDER BY cannot be combined with GROUP BY");
+            let wording = Wording::coded("SC2202", first, "'ORDER BY' is not supported in subqueries.");
+            return self.worded(first, wording, "ORDER BY is not supported in subqueries");
         }
         Ok(())
     }
@@ -172,10 +206,13 @@ impl Checker<'_> {
         if scope.contains(name) {
             return Ok(());
         }
+        let wording = Wording::coded("SC2001", span, format!("Identifier '{name}' could not be resolved."));
         let known = scope.names().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
         match known.is_empty() {
-            true => self.error(span, format!("`{name}` is not known here: there is no FROM clause")),
-            false => self.error(span, format!("`{name}` is not known here (known: {known})")),
+            true => {
+                self.worded(span, wording, format!("`{name}` is not known here: there is no FROM clause"))
+            }
+            false => self.worded(span, wording, format!("`{name}` is not known here (known: {known})")),
         }
     }
 
@@ -185,23 +222,40 @@ impl Checker<'_> {
             return self.error(span, format!("the function {name} is not supported yet"));
         }
         let Some(function) = functions::lookup(name) else {
-            return self.error(span, format!("there is no function {name}"));
+            let place = Span { start: span.start, end: span.start + name.len() };
+            let words = format!("'{name}' is not a recognized built-in function name.");
+            let wording = Wording::coded("SC2005", place, words);
+            return self.worded(span, wording, format!("there is no function {name}"));
         };
         if !(function.min_args..=function.max_args).contains(&arguments) {
             let expected = arity(function.min_args, function.max_args);
             let message = format!("{} takes {expected}, not {arguments}", function.name);
-            return self.error(span, message);
+            let required = required(function.min_args, function.max_args);
+            let words = format!("The {} function requires {required} argument(s).", function.name);
+            return self.worded(span, Wording::coded("SC2050", span, words), message);
         }
         match aggregates {
             _ if !function.aggregate => Ok(aggregates),
-            Aggregates::Allowed => Ok(Aggregates::Nested),
-            Aggregates::Nested => {
-                self.error(span, format!("the aggregate {} stands inside another one", function.name))
+            Aggregates::Allowed => Ok(Aggregates::Nested(span)),
+            Aggregates::Nested(outer) => {
+                let words = "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.";
+                let wording = Wording::coded("SC2101", outer, words);
+                let message = format!("the aggregate {} stands inside another one", function.name);
+                self.worded(span, wording, message)
             }
             Aggregates::Outside(clause) => {
                 self.error(span, format!("the aggregate {} cannot stand in {clause}", function.name))
             }
         }
+    }
+}
+
+/// How the service says how many arguments there must be.
+fn required(least: usize, most: usize) -> String {
+    match (least, most) {
+        (least, most) if least == most => least.to_string(),
+        (least, usize::MAX) => format!("at least {least}"),
+        (least, most) => format!("{least} to {most}"),
     }
 }
 

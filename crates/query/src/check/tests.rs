@@ -20,6 +20,8 @@ fn meaningful_queries_pass() {
         "SELECT ARRAY(SELECT VALUE c FROM c IN c.children) AS kids FROM c",
         "SELECT (SELECT VALUE COUNT(1) FROM t IN c.tags) AS n, c.id FROM c",
         "SELECT VALUE COUNT(1) FROM c",
+        "SELECT COUNT(1) FROM c ORDER BY c.a",
+        "SELECT c.a FROM c GROUP BY c.a ORDER BY c.a",
         "SELECT COUNT(1), SUM(c.x) AS s, 5 AS five FROM c",
         "SELECT c.a, LOWER(c.b) AS b, COUNT(1) FROM c GROUP BY c.a, LOWER(c.b)",
         "SELECT c.a.b, c.a FROM c GROUP BY c.a",
@@ -56,18 +58,84 @@ fn meaningless_queries_are_refused_at_their_place() {
         ("SELECT c.x, COUNT(1) FROM c", 8, "`c` is used outside of an aggregate"),
         ("SELECT c.b, COUNT(1) FROM c GROUP BY c.a", 8, "`c` is used outside of an aggregate"),
         ("SELECT * FROM c GROUP BY c.a", 15, "SELECT * cannot be combined with GROUP BY"),
-        ("SELECT c.a FROM c GROUP BY c.a ORDER BY c.a", 41, "ORDER BY cannot be combined with GROUP BY"),
-        ("SELECT COUNT(1) FROM c ORDER BY c.a", 8, "aggregates cannot be combined with ORDER BY"),
         ("SELECT * FROM c ORDER BY LOWER(c.a)", 26, "ORDER BY takes paths into the document"),
         ("SELECT * FROM c ORDER BY c", 26, "ORDER BY takes paths into the document"),
         ("SELECT t FROM c JOIN t IN c.tags ORDER BY t.x", 43, "ORDER BY takes paths into the document"),
         ("SELECT ARRAY(SELECT VALUE c.x FROM c ORDER BY c.x) FROM c", 47, "not supported in subqueries"),
+        ("SELECT (SELECT TOP 1 VALUE t FROM t IN c.tags) FROM c", 28, "TOP is not supported in subqueries"),
         ("SELECT * FROM c ORDER BY RANK c.x", 31, "ORDER BY RANK is not supported yet"),
         ("SELECT TOP 1 c.a FROM c OFFSET 0 LIMIT 1", 14, "TOP cannot be combined with OFFSET and LIMIT"),
     ] {
         let error = checked(text).expect_err(text);
         assert_eq!(error.place().column, column, "{text}\n{error}");
         assert!(error.message().contains(message), "{text}\n{error}");
+    }
+}
+
+/// The codes, texts and places are the service's.
+#[test]
+fn the_service_has_its_own_words() {
+    let coded = |start: usize, end: usize, code: &str, message: &str| {
+        format!(
+            r#"{{"errors":[{{"severity":"Error","location":{{"start":{start},"end":{end}}},"code":"{code}","message":"{message}"}}]}}"#
+        )
+    };
+    for (text, expected) in [
+        ("SELECT FROM c", coded(7, 11, "SC1001", "Syntax error, incorrect syntax near 'FROM'.")),
+        ("SELECT TOP -1 * FROM c", coded(11, 12, "SC1001", "Syntax error, incorrect syntax near '-'.")),
+        ("SELECT * FROM c OFFSET 0 LIMIT -1", coded(31, 32, "SC1001", "Syntax error, incorrect syntax near '-'.")),
+        (r#"SELECT "a FROM c"#, coded(7, 8, "SC1012", r#"Syntax error, invalid string literal token '\"'."#)),
+        ("SELECT 'é', d.x FROM c", coded(12, 13, "SC2001", "Identifier 'd' could not be resolved.")),
+        ("SELECT BADFUNC(c.a) FROM c", coded(7, 14, "SC2005", "'BADFUNC' is not a recognized built-in function name.")),
+        ("SELECT * FROM c GROUP BY c.a", coded(7, 8, "SC2041", "'SELECT *' is not allowed with GROUP BY.")),
+        ("SELECT STARTSWITH('a')", coded(7, 22, "SC2050", "The STARTSWITH function requires 2 to 3 argument(s).")),
+        ("SELECT LOWER()", coded(7, 14, "SC2050", "The LOWER function requires 1 argument(s).")),
+        ("SELECT CONCAT('a')", coded(7, 18, "SC2050", "The CONCAT function requires at least 2 argument(s).")),
+        (
+            "SELECT TOP 4294967296 * FROM c",
+            coded(11, 21, "SC2060", "The count value provided for a TOP clause must be an integer."),
+        ),
+        (
+            "SELECT * FROM c OFFSET 0 LIMIT 4294967296",
+            coded(31, 41, "SC2061", "The LIMIT count value exceeds the maximum allowed value."),
+        ),
+        (
+            "SELECT * FROM c OFFSET 9223372036854775807 LIMIT 1",
+            coded(23, 42, "SC2062", "The OFFSET count value exceeds the maximum allowed value."),
+        ),
+        (
+            "SELECT SUM(COUNT(1)) FROM c",
+            coded(
+                7,
+                20,
+                "SC2101",
+                "Cannot perform an aggregate function on an expression containing an aggregate or a subquery.",
+            ),
+        ),
+        (
+            "SELECT s.score, COUNT(1) FROM s",
+            coded(
+                7,
+                14,
+                "SC2102",
+                "Property reference 's.score' is invalid in the select list because it is not contained in either an \
+                 aggregate function or the GROUP BY clause.",
+            ),
+        ),
+        (
+            "SELECT * FROM c ORDER BY LOWER(c.a)",
+            r#"{"errors":[{"severity":"Error","code":2206,"message":"Unsupported ORDER BY clause. ORDER BY item expression could not be mapped to a document path."}]}"#.to_owned(),
+        ),
+        (
+            "SELECT t FROM c JOIN t IN c.tags ORDER BY t.x",
+            r#"{"Errors":["Order-by over correlated collections is not supported."]}"#.to_owned(),
+        ),
+    ] {
+        let wording = match parse(text) {
+            Err(error) => error.wording().clone(),
+            Ok(query) => check(&query, text).expect_err(text).wording().clone(),
+        };
+        assert_eq!(wording.to_json(text), expected, "{text}");
     }
 }
 

@@ -31,7 +31,7 @@ impl KeyedRow {
 
 fn key_bytes(key: &Value) -> usize {
     let content = match key {
-        Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Integer(_) => 0,
         Value::String(text) => text.len(),
         Value::Array(elements) => elements.iter().map(key_bytes).sum(),
         Value::Object(members) => members.iter().map(|(name, value)| name.len() + key_bytes(value)).sum(),
@@ -205,10 +205,6 @@ pub(super) fn keyed_row(block: &Block, scope: &Scope<'_>) -> Result<Option<Keyed
     let mut keys = Vec::with_capacity(block.order.len());
     for order in &block.order {
         keys.push(order.key.eval(scope)?.to_value());
-    }
-    // The index that serves one key does not hold documents without it; a composite index does.
-    if let [Value::Undefined] = keys[..] {
-        return Ok(None);
     }
     let mut row = Vec::new();
     Ok(block.projection.write(scope, &mut row)?.then_some(KeyedRow { keys, row }))

@@ -19,7 +19,7 @@ use super::node::Node;
 use super::program::Inner;
 use super::scope::{Const, Document, Run, Scope};
 use crate::Parameters;
-use crate::ast::{self, Count, Expr, ExprKind, OrderBy, Query, SelectItem, SelectSpec, Span};
+use crate::ast::{self, Count, Expr, ExprKind, LARGEST_COUNT, OrderBy, Query, SelectItem, SelectSpec, Span};
 use crate::functions;
 use crate::raw::{PathScan, PathSet, RawJson};
 use crate::value::Value;
@@ -143,12 +143,13 @@ impl Compiler<'_> {
                 ));
             }
         };
-        if let Some(key) = keys.first()
-            && is_grouped(query)
-        {
-            let message =
-                "ORDER BY cannot be combined with GROUP BY or aggregates: sort the result in the client";
+        if let (Some(key), false) = (keys.first(), query.group_by.is_empty()) {
+            let message = "ORDER BY cannot be combined with GROUP BY: sort the result in the client";
             return Err(CompileError::new(key.expr.span, message));
+        }
+        if is_grouped(query) {
+            // Aggregates of all rows make one row, whatever the order.
+            return Ok(Vec::new());
         }
         keys.iter()
             .map(|key| Ok(OrderNode { key: self.expr(&key.expr)?, descending: key.descending }))
@@ -226,10 +227,14 @@ impl Compiler<'_> {
             Count::Parameter(name, span) => (name, *span),
         };
         match self.parameters.get(name) {
-            Some(Value::Number(number)) if *number >= 0.0 && number.fract() == 0.0 => Ok(*number as u64),
+            Some(Value::Number(number))
+                if (0.0..=LARGEST_COUNT as f64).contains(number) && number.fract() == 0.0 =>
+            {
+                Ok(*number as u64)
+            }
             Some(_) => Err(CompileError::new(
                 span,
-                format!("{clause} {name}: the parameter must be a non-negative integer"),
+                format!("{clause} {name}: the parameter must be an integer from 0 to {LARGEST_COUNT}"),
             )),
             None => Err(unknown_parameter(name, span)),
         }

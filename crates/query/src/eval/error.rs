@@ -53,7 +53,7 @@ impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EvalError::SubqueryRows => f.write_str(
-                "a subquery used as a value returned more than one row: use ARRAY(…), TOP 1 or an aggregate",
+                "a subquery used as a value returned more than one row: use ARRAY(…) or an aggregate",
             ),
             EvalError::TooManySteps { limit } => write!(
                 f,

@@ -147,7 +147,7 @@ fn coalesce<'s>([left, right]: &'s [Node; 2], scope: &Scope<'s>) -> Evaluated<'s
 }
 
 fn arithmetic<'s>(op: BinaryOp, [left, right]: &'s [Node; 2], scope: &Scope<'s>) -> Evaluated<'s> {
-    let (Val::Number(a), Val::Number(b)) = (left.eval(scope)?, right.eval(scope)?) else {
+    let (Some(a), Some(b)) = (left.eval(scope)?.as_f64(), right.eval(scope)?.as_f64()) else {
         return Ok(Val::Undefined);
     };
     Ok(operators::arithmetic(op, a, b).map_or(Val::Undefined, Val::Number))

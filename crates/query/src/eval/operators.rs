@@ -12,6 +12,9 @@ pub(super) fn unary<'a>(op: UnaryOp, operand: &Val<'a>) -> Val<'a> {
         (UnaryOp::Not, Val::Bool(value)) => Val::Bool(!value),
         (UnaryOp::Minus, Val::Number(value)) => Val::Number(-value),
         (UnaryOp::Plus, Val::Number(value)) => Val::Number(*value),
+        (UnaryOp::Minus, Val::Integer(value)) => value.checked_neg().map_or(Val::Undefined, Val::integer),
+        (UnaryOp::Plus, Val::Integer(value)) => Val::Integer(*value),
+        (UnaryOp::BitNot, Val::Integer(value)) => Val::Number(f64::from(!(*value as i32))),
         (UnaryOp::BitNot, Val::Number(value)) => Val::Number(f64::from(!to_int32(*value))),
         (UnaryOp::Not | UnaryOp::Minus | UnaryOp::Plus | UnaryOp::BitNot, _) => Val::Undefined,
     }

@@ -79,7 +79,7 @@ impl Run<'_> {
         let size = match &value {
             Val::Str(text) => text.len(),
             Val::Json(text) => text.len(),
-            Val::Undefined | Val::Null | Val::Bool(_) | Val::Number(_) => 0,
+            Val::Undefined | Val::Null | Val::Bool(_) | Val::Number(_) | Val::Integer(_) => 0,
         };
         self.check_len(size)?;
         Ok(value)

@@ -7,7 +7,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::raw::{Elements, Members, RawJson};
-use crate::value::{Kind, Value, cmp_numbers, write_number, write_string};
+use crate::value::{
+    Kind, Value, compare_integer, compare_numbers, compare_strings, is_exact, write_number, write_string,
+};
 
 /// A value during evaluation.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,8 @@ pub(crate) enum Val<'a> {
     Null,
     Bool(bool),
     Number(f64),
+    /// An integer that no double is equal to.
+    Integer(i64),
     Str(Cow<'a, str>),
     /// The text of an array or an object.
     Json(Cow<'a, [u8]>),
@@ -28,7 +32,10 @@ impl<'a> Val<'a> {
             Kind::Undefined => Val::Undefined,
             Kind::Null => Val::Null,
             Kind::Bool => raw.as_bool().map_or(Val::Undefined, Val::Bool),
-            Kind::Number => raw.as_number().map_or(Val::Undefined, Val::Number),
+            Kind::Number => match raw.as_inexact_integer() {
+                Some(integer) => Val::Integer(integer),
+                None => raw.as_number().map_or(Val::Undefined, Val::Number),
+            },
             Kind::String => raw.as_str().map_or(Val::Undefined, Val::Str),
             Kind::Array | Kind::Object => Val::Json(Cow::Borrowed(raw.as_bytes())),
         }
@@ -40,6 +47,7 @@ impl<'a> Val<'a> {
             Value::Null => Val::Null,
             Value::Bool(value) => Val::Bool(*value),
             Value::Number(value) => Val::Number(*value),
+            Value::Integer(value) => Val::Integer(*value),
             Value::String(value) => Val::Str(Cow::Borrowed(value)),
             Value::Array(_) | Value::Object(_) => value.to_json().map_or(Val::Undefined, Val::json),
         }
@@ -47,6 +55,20 @@ impl<'a> Val<'a> {
 
     pub(crate) fn string(text: impl Into<String>) -> Val<'a> {
         Val::Str(Cow::Owned(text.into()))
+    }
+
+    /// An integer, as a double where one is equal to it.
+    pub(crate) fn integer(value: i64) -> Val<'a> {
+        if is_exact(value) { Val::Number(value as f64) } else { Val::Integer(value) }
+    }
+
+    /// The nearest double, where this is a number.
+    pub(crate) fn as_f64(&self) -> Option<f64> {
+        match self {
+            Val::Number(number) => Some(*number),
+            Val::Integer(number) => Some(*number as f64),
+            _ => None,
+        }
     }
 
     /// The array or object with this text.
@@ -61,6 +83,7 @@ impl<'a> Val<'a> {
             Val::Null => Val::Null,
             Val::Bool(value) => Val::Bool(*value),
             Val::Number(value) => Val::Number(*value),
+            Val::Integer(value) => Val::Integer(*value),
             Val::Str(text) => Val::Str(Cow::Borrowed(text)),
             Val::Json(text) => Val::Json(Cow::Borrowed(text)),
         }
@@ -73,6 +96,7 @@ impl<'a> Val<'a> {
             Val::Null => Val::Null,
             Val::Bool(value) => Val::Bool(value),
             Val::Number(value) => Val::Number(value),
+            Val::Integer(value) => Val::Integer(value),
             Val::Str(text) => Val::Str(Cow::Owned(text.into_owned())),
             Val::Json(text) => Val::Json(Cow::Owned(text.into_owned())),
         }
@@ -84,6 +108,7 @@ impl<'a> Val<'a> {
             Val::Null => Value::Null,
             Val::Bool(value) => Value::Bool(*value),
             Val::Number(value) => Value::Number(*value),
+            Val::Integer(value) => Value::Integer(*value),
             Val::Str(text) => Value::String((&**text).into()),
             Val::Json(text) => RawJson::new(text).to_value(),
         }
@@ -94,7 +119,7 @@ impl<'a> Val<'a> {
             Val::Undefined => Kind::Undefined,
             Val::Null => Kind::Null,
             Val::Bool(_) => Kind::Bool,
-            Val::Number(_) => Kind::Number,
+            Val::Number(_) | Val::Integer(_) => Kind::Number,
             Val::Str(_) => Kind::String,
             Val::Json(text) => RawJson::new(text).kind(),
         }
@@ -151,6 +176,7 @@ impl<'a> Val<'a> {
             Val::Bool(true) => out.extend_from_slice(b"true"),
             Val::Bool(false) => out.extend_from_slice(b"false"),
             Val::Number(number) => return write_number(*number, out),
+            Val::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
             Val::Str(text) => write_string(text, out),
             Val::Json(text) => out.extend_from_slice(text),
         }
@@ -175,8 +201,11 @@ impl<'a> Val<'a> {
     pub(crate) fn cmp_scalar(&self, other: &Val<'_>) -> Ordering {
         match (self, other) {
             (Val::Bool(a), Val::Bool(b)) => a.cmp(b),
-            (Val::Number(a), Val::Number(b)) => cmp_numbers(*a, *b),
-            (Val::Str(a), Val::Str(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Val::Number(a), Val::Number(b)) => compare_numbers(*a, *b),
+            (Val::Integer(a), Val::Integer(b)) => a.cmp(b),
+            (Val::Integer(a), Val::Number(b)) => compare_integer(*a, *b),
+            (Val::Number(a), Val::Integer(b)) => compare_integer(*b, *a).reverse(),
+            (Val::Str(a), Val::Str(b)) => compare_strings(a, b),
             _ => self.kind().cmp(&other.kind()),
         }
     }

@@ -63,13 +63,13 @@ impl Accumulator {
         }
         match self {
             Accumulator::Count { matching, count } => *count += u64::from(matching(value)),
-            Accumulator::Sum { sum, spoilt } => match value {
-                Val::Number(number) => *sum += number,
-                _ => *spoilt = true,
+            Accumulator::Sum { sum, spoilt } => match value.as_f64() {
+                Some(number) => *sum += number,
+                None => *spoilt = true,
             },
-            Accumulator::Avg { sum, count, spoilt } => match value {
-                Val::Number(number) => (*sum, *count) = (*sum + number, *count + 1),
-                _ => *spoilt = true,
+            Accumulator::Avg { sum, count, spoilt } => match value.as_f64() {
+                Some(number) => (*sum, *count) = (*sum + number, *count + 1),
+                None => *spoilt = true,
             },
             Accumulator::Extreme { wanted, best, spoilt } => match value.kind() {
                 Kind::Array | Kind::Object => *spoilt = true,
@@ -115,7 +115,7 @@ fn keep(values: &mut Vec<Value>, value: &Val<'_>) -> usize {
         Val::Str(text) => text.len(),
         // A tree takes a node for every few bytes of its text.
         Val::Json(text) => text.len() * size_of::<Value>() / 2,
-        Val::Undefined | Val::Null | Val::Bool(_) | Val::Number(_) => 0,
+        Val::Undefined | Val::Null | Val::Bool(_) | Val::Number(_) | Val::Integer(_) => 0,
     };
     text + size_of::<Value>()
 }

@@ -44,15 +44,12 @@ impl<'a, 'v> Args<'a, 'v> {
     }
 
     pub(super) fn number(&self, index: usize) -> Option<f64> {
-        match self.get(index) {
-            Val::Number(number) => Some(*number),
-            _ => None,
-        }
+        self.get(index).as_f64()
     }
 
     /// A number without a fraction that fits 64 bits.
     pub(super) fn integer(&self, index: usize) -> Option<i64> {
-        as_integer(self.number(index)?)
+        as_integer(self.get(index))
     }
 
     /// A flag that is `false` unless given; given as anything but a boolean, there is no result.
@@ -76,9 +73,14 @@ impl<'a, 'v> Args<'a, 'v> {
     }
 }
 
-/// The number as a signed 64-bit integer, if it is one.
-pub(super) fn as_integer(number: f64) -> Option<i64> {
+/// The value as a signed 64-bit integer, if it is one.
+pub(super) fn as_integer(value: &Val<'_>) -> Option<i64> {
     // 2^63 itself is the first double that does not fit.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    let number = match value {
+        Val::Integer(number) => return Some(*number),
+        Val::Number(number) => *number,
+        _ => return None,
+    };
     (number.fract() == 0.0 && (-LIMIT..LIMIT).contains(&number)).then_some(number as i64)
 }

@@ -36,6 +36,10 @@ fn parse<'a>(args: &Args<'a, '_>, kind: Kind) -> Option<Val<'a>> {
 pub(super) fn to_string<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
     match args.take(0) {
         Val::Str(text) => Some(Val::Str(text)),
+        Val::Number(number) if number.is_nan() => Some(Val::string("NaN")),
+        Val::Number(number) if number.is_infinite() => {
+            Some(Val::string(if number > 0.0 { "Infinity" } else { "-Infinity" }))
+        }
         // A stored array or object may hold whitespace, which is not part of its value.
         other => {
             let json = other.to_value().to_json()?;

@@ -65,7 +65,7 @@ fn text<'a>(ticks: i64) -> Option<Val<'a>> {
 }
 
 fn number<'a>(value: i64) -> Option<Val<'a>> {
-    Some(Val::Number(value as f64))
+    Some(Val::integer(value))
 }
 
 /// `DateTimeAdd(part, number, date)`
@@ -160,7 +160,7 @@ pub(super) fn from_ticks<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
 }
 
 pub(super) fn from_timestamp<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
-    text(as_integer(args.number(0)?.trunc())?.checked_mul(TICKS_PER_MILLI)?)
+    text(as_integer(&Val::Number(args.number(0)?.trunc()))?.checked_mul(TICKS_PER_MILLI)?)
 }
 
 pub(super) fn now(ticks: i64) -> Val<'static> {
@@ -168,7 +168,7 @@ pub(super) fn now(ticks: i64) -> Val<'static> {
 }
 
 pub(super) fn now_ticks(ticks: i64) -> Val<'static> {
-    Val::Number(ticks as f64)
+    Val::integer(ticks)
 }
 
 pub(super) fn now_timestamp(ticks: i64) -> Val<'static> {

@@ -1,12 +1,10 @@
 //! Functions of 64-bit integers. They wrap around on overflow; an argument with a fraction has no result.
-//!
-//! Results are doubles like every number, so beyond 2^53 they are rounded when they come back.
 
 use super::Args;
 use crate::eval::Val;
 
 fn of_two<'a>(args: &Args<'a, '_>, f: impl Fn(i64, i64) -> Option<i64>) -> Option<Val<'a>> {
-    Some(Val::Number(f(args.integer(0)?, args.integer(1)?)? as f64))
+    Some(Val::integer(f(args.integer(0)?, args.integer(1)?)?))
 }
 
 /// Declares functions of two integers; one that yields `None` has no result.
@@ -33,5 +31,5 @@ of_two_integers! {
 }
 
 pub(super) fn not<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
-    Some(Val::Number(!args.integer(0)? as f64))
+    Some(Val::integer(!args.integer(0)?))
 }

@@ -19,8 +19,8 @@ questions! {
     is_array = |value| value.kind() == Kind::Array;
     is_bool = |value| value.kind() == Kind::Bool;
     is_defined = |value| value.kind() != Kind::Undefined;
-    is_finite_number = |value| matches!(value, Val::Number(number) if number.is_finite());
-    is_integer = |value| matches!(value, Val::Number(number) if as_integer(*number).is_some());
+    is_finite_number = |value| value.as_f64().is_some_and(f64::is_finite);
+    is_integer = |value| as_integer(value).is_some();
     is_null = |value| value.kind() == Kind::Null;
     is_number = |value| value.kind() == Kind::Number;
     is_object = |value| value.kind() == Kind::Object;

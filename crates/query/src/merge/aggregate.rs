@@ -52,13 +52,13 @@ impl Accumulator {
     /// Takes one partition's part; the error says what the part should have been.
     pub(super) fn absorb(&mut self, part: Partial) -> Result<(), &'static str> {
         match self {
-            Accumulator::Count(total) => match part.item {
-                Value::Number(count) => *total += count,
-                _ => return Err("a COUNT is a number"),
+            Accumulator::Count(total) => match part.item.as_f64() {
+                Some(count) => *total += count,
+                None => return Err("a COUNT is a number"),
             },
             Accumulator::Sum(total) => *total = add(*total, &part.item)?,
             Accumulator::Average { sum, count } => {
-                let Some(Value::Number(more)) = part.item.get("count") else {
+                let Some(more) = part.item.get("count").and_then(Value::as_f64) else {
                     return Err("an AVG is an object with sum and count");
                 };
                 *sum = add(*sum, part.item.get("sum").unwrap_or(&Value::Undefined))?;
@@ -118,10 +118,10 @@ fn comparable(part: Partial, better: Ordering) -> Result<Extreme, &'static str> 
 }
 
 fn add(total: Option<f64>, part: &Value) -> Result<Option<f64>, &'static str> {
-    match part {
-        Value::Number(number) => Ok(total.map(|total| total + number)),
-        Value::Undefined => Ok(None),
-        _ => Err("a sum is a number or nothing"),
+    match (part.as_f64(), part) {
+        (Some(number), _) => Ok(total.map(|total| total + number)),
+        (None, Value::Undefined) => Ok(None),
+        (None, _) => Err("a sum is a number or nothing"),
     }
 }
 

@@ -16,7 +16,7 @@ mod source;
 mod tests;
 mod whole;
 
-use cosmonaut_wire::model::QueryInfo;
+use cosmonaut_wire::model::{QueryExecutionInfo, QueryInfo};
 use serde_json::value::RawValue;
 
 pub use error::MergeError;
@@ -174,6 +174,17 @@ impl Merger {
     /// Whether all rows are needed before the first one is given; a caller may then fetch all it can.
     pub fn is_whole(&self) -> bool {
         matches!(self.way, Way::Whole(_)) || self.counter.is_some()
+    }
+
+    /// Takes note of how a source reads, before its page is fed: it decides in which order documents come that sort alike.
+    pub fn reads(&mut self, source: usize, info: QueryExecutionInfo) {
+        let first_key_descends = match &self.way {
+            Way::Ordered(ordered) => ordered.first_key_descends(),
+            Way::Concatenated | Way::Whole(_) => false,
+        };
+        if let Some(known) = self.sources.get_mut(source) {
+            known.falling = Some(info.ties_descend(first_key_descends));
+        }
     }
 
     /// Adds the next page of a source; `last` says that no other follows.

@@ -38,6 +38,7 @@ struct Position {
     rid: String,
     /// How many rows of its document were given, this one included.
     given: usize,
+    falling: Option<bool>,
 }
 
 /// A row whose turn can come.
@@ -66,6 +67,10 @@ impl Ordered {
         }
     }
 
+    pub(super) fn first_key_descends(&self) -> bool {
+        self.directions.first() == Some(&SortOrder::Descending)
+    }
+
     /// Leaves out what was given before, or with `replays` passes it on as such.
     pub(super) fn resume(&mut self, order: Vec<Value>, standings: Vec<Standing>, replays: bool) {
         self.resume = Some(Resume::new(order, standings, Arc::clone(&self.directions)));
@@ -81,7 +86,9 @@ impl Ordered {
         // Of rows that sort alike, those of earlier sources come first.
         let standing = |source: usize| match source.cmp(&last.source) {
             Ordering::Less => Standing::All,
-            Ordering::Equal => Standing::UpTo { rid: last.rid.clone(), given: last.given },
+            Ordering::Equal => {
+                Standing::UpTo { rid: last.rid.clone(), given: last.given, falling: last.falling }
+            }
             Ordering::Greater => {
                 before.and_then(|before| before.standings.get(source).cloned()).unwrap_or(Standing::None)
             }
@@ -104,7 +111,7 @@ impl Ordered {
                 (true, Some(payload)) => return Ok(Pull::Again(payload)),
                 (true, None) => {}
                 (false, payload) => {
-                    self.advance(head.source, head.keys, head.rid);
+                    self.advance(head.source, head.keys, head.rid, sources[head.source].falling);
                     if let Some(payload) = payload {
                         return Ok(Pull::Row(payload));
                     }
@@ -149,13 +156,13 @@ impl Ordered {
         })
     }
 
-    fn advance(&mut self, source: usize, order: Vec<Value>, rid: String) {
+    fn advance(&mut self, source: usize, order: Vec<Value>, rid: String, falling: Option<bool>) {
         let same = |last: &&Position| last.source == source && last.rid == rid && last.order == order;
         let earlier = match self.last.as_ref().filter(same) {
             Some(last) => last.given,
             None => self.resume.as_ref().map_or(0, |resume| resume.given_of(source, &order, &rid)),
         };
-        self.last = Some(Position { source, order, rid, given: earlier + 1 });
+        self.last = Some(Position { source, order, rid, given: earlier + 1, falling });
     }
 }
 

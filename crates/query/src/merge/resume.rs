@@ -49,6 +49,8 @@ pub enum Standing {
         rid: String,
         /// How many rows of the document were given; more than one only with `JOIN`.
         given: usize,
+        /// Whether documents that sort alike came with falling `_rid`s; `None` for the direction of the first key.
+        falling: Option<bool>,
     },
     /// None.
     None,
@@ -96,14 +98,16 @@ impl Resume {
             Ordering::Equal => match self.standings.get(source) {
                 Some(Standing::All) => true,
                 Some(Standing::None) | None => false,
-                Some(Standing::UpTo { rid: last, given }) => match self.document_order(rid, last) {
-                    Ordering::Less => true,
-                    Ordering::Greater => false,
-                    Ordering::Equal => {
-                        self.passed[source] += 1;
-                        self.passed[source] <= *given
+                Some(Standing::UpTo { rid: last, given, falling }) => {
+                    match self.document_order(rid, last, *falling) {
+                        Ordering::Less => true,
+                        Ordering::Greater => false,
+                        Ordering::Equal => {
+                            self.passed[source] += 1;
+                            self.passed[source] <= *given
+                        }
                     }
-                },
+                }
             },
         }
     }
@@ -111,15 +115,17 @@ impl Resume {
     /// How many rows of a document, sorted like this, a source has given before.
     pub(super) fn given_of(&self, source: usize, order: &[Value], rid: &str) -> usize {
         match self.standings.get(source) {
-            Some(Standing::UpTo { rid: last, given }) if last == rid && self.order == order => *given,
+            Some(Standing::UpTo { rid: last, given, .. }) if last == rid && self.order == order => *given,
             Some(Standing::All | Standing::UpTo { .. } | Standing::None) | None => 0,
         }
     }
 
-    /// Among rows that sort alike, a source gives documents by `_rid`, backwards if the first key descends.
-    fn document_order(&self, rid: &str, other: &str) -> Ordering {
+    /// Among rows that sort alike, a source gives documents by `_rid`: in the direction that it said or, if it said
+    /// nothing, in the one of the first key.
+    fn document_order(&self, rid: &str, other: &str, falling: Option<bool>) -> Ordering {
         let order = compare_rids(rid, other);
-        if self.directions.first() == Some(&SortOrder::Descending) { order.reverse() } else { order }
+        let falling = falling.unwrap_or(self.directions.first() == Some(&SortOrder::Descending));
+        if falling { order.reverse() } else { order }
     }
 }
 

@@ -10,6 +10,8 @@ pub(super) struct Source {
     pub(super) rows: VecDeque<Box<RawValue>>,
     /// Whether the last page has arrived.
     pub(super) ended: bool,
+    /// Whether it gives documents that sort alike with falling `_rid`s; `None` if it did not say.
+    pub(super) falling: Option<bool>,
 }
 
 /// What pulling a row gives.

@@ -390,7 +390,10 @@ fn the_halves_of_a_split_source_go_on_where_it_was() {
     }
     assert_eq!(given, ["4", "3", "6", "5"]);
     let Reached::Ordered { standings, .. } = checkpoint.reached else { panic!() };
-    assert_eq!(standings, [Standing::All, Standing::UpTo { rid: "5".into(), given: 1 }, Standing::None]);
+    assert_eq!(
+        standings,
+        [Standing::All, Standing::UpTo { rid: "5".into(), given: 1, falling: None }, Standing::None]
+    );
 }
 
 #[test]

@@ -1,11 +1,19 @@
 //! The clauses of a query, in the order they are written.
 
-use super::{Parser, Result};
+use super::{Parser, Result, SyntaxError};
 use crate::ast::{
-    Collection, Count, Expr, From, OffsetLimit, OrderBy, OrderKey, PathSegment, Query, Select, SelectItem,
-    SelectSpec, Source,
+    Collection, Count, Expr, From, LARGEST_COUNT, OffsetLimit, OrderBy, OrderKey, PathSegment, Query, Select,
+    SelectItem, SelectSpec, Source,
 };
-use crate::lexer::TokenKind;
+use crate::lexer::{TokenKind, clip};
+use crate::wording::Wording;
+
+/// What the service says of a count that is too large: its code and its text.
+type CountClause = (&'static str, &'static str);
+
+const TOP: CountClause = ("SC2060", "The count value provided for a TOP clause must be an integer.");
+const LIMIT: CountClause = ("SC2061", "The LIMIT count value exceeds the maximum allowed value.");
+const OFFSET: CountClause = ("SC2062", "The OFFSET count value exceeds the maximum allowed value.");
 
 /// What could have followed a query that was read to its end.
 pub(super) fn after(query: &Query) -> &'static str {
@@ -71,9 +79,13 @@ impl Parser<'_> {
 
     fn select(&mut self, height: &mut usize) -> Result<Select> {
         let distinct = self.take_qualifier("DISTINCT");
-        let counted = matches!(self.ahead(1).kind, TokenKind::Number(_) | TokenKind::Parameter(_));
+        // A negative count is refused as such.
+        let is_number =
+            |at: usize| matches!(self.ahead(at).kind, TokenKind::Number(_) | TokenKind::Integer(_));
+        let negative = matches!(self.ahead(1).kind, TokenKind::Symbol("-")) && is_number(2);
+        let counted = self.count_follows() || negative;
         let top = match counted && self.take_keyword("TOP") {
-            true => Some(self.count()?),
+            true => Some(self.count(TOP)?),
             false => None,
         };
         let spec = if self.take_symbol("*") {
@@ -111,8 +123,10 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    fn count(&mut self) -> Result<Count> {
+    fn count(&mut self, clause: CountClause) -> Result<Count> {
         let count = match &self.token().kind {
+            TokenKind::Number(number) if *number > LARGEST_COUNT as f64 => return Err(self.too_large(clause)),
+            TokenKind::Integer(_) => return Err(self.too_large(clause)),
             TokenKind::Number(number) => whole(*number).map(Count::Literal),
             TokenKind::Parameter(name) => Some(Count::Parameter((*name).to_owned(), self.token().span)),
             _ => None,
@@ -120,6 +134,14 @@ impl Parser<'_> {
         let count = count.ok_or_else(|| self.unexpected("a whole number or a parameter"))?;
         self.advance();
         Ok(count)
+    }
+
+    fn too_large(&self, (code, message): CountClause) -> SyntaxError {
+        let span = self.token().span;
+        let found = format!("the number {}", clip(&self.text[span.start..span.end]));
+        let expected = format!("a whole number of at most {LARGEST_COUNT}");
+        let wording = Wording::coded(code, span, message);
+        SyntaxError::worded(self.text, span, (found, expected), wording)
     }
 
     fn from(&mut self, height: &mut usize) -> Result<Option<From>> {
@@ -204,9 +226,9 @@ impl Parser<'_> {
         if !self.take_keyword("OFFSET") {
             return Ok(None);
         }
-        let offset = self.count()?;
+        let offset = self.count(OFFSET)?;
         self.expect_keyword("LIMIT")?;
-        let limit = self.count()?;
+        let limit = self.count(LIMIT)?;
         Ok(Some(OffsetLimit { offset, limit }))
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::ast::Span;
 use crate::place::Place;
+use crate::wording::Wording;
 
 /// The text is not a query of this dialect.
 ///
@@ -17,11 +18,29 @@ struct Details {
     place: Place,
     found: String,
     expected: String,
+    wording: Wording,
 }
 
 impl SyntaxError {
     pub(crate) fn new(text: &str, span: Span, found: String, expected: String) -> SyntaxError {
-        SyntaxError(Box::new(Details { place: Place::new(text, span), found, expected }))
+        let near = text.get(span.start..span.end).unwrap_or_default();
+        let message = format!("Syntax error, incorrect syntax near '{near}'.");
+        SyntaxError::worded(text, span, (found, expected), Wording::coded("SC1001", span, message))
+    }
+
+    /// An error for which the service has other words.
+    pub(crate) fn worded(
+        text: &str,
+        span: Span,
+        (found, expected): (String, String),
+        wording: Wording,
+    ) -> SyntaxError {
+        SyntaxError(Box::new(Details { place: Place::new(text, span), found, expected, wording }))
+    }
+
+    /// What the service says.
+    pub fn wording(&self) -> &Wording {
+        &self.0.wording
     }
 
     /// The place of what was found.
@@ -57,7 +76,7 @@ impl SyntaxError {
 
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Details { place, found, expected } = &*self.0;
+        let Details { place, found, expected, .. } = &*self.0;
         write!(f, "syntax error at {place}: found {found}, expected {expected}")?;
         place.write_excerpt(f)
     }

@@ -225,6 +225,7 @@ impl Parser<'_> {
         let leaf = match &self.token().kind {
             TokenKind::String(value) => ExprKind::Literal(Literal::String(value.clone())),
             TokenKind::Number(value) => ExprKind::Literal(Literal::Number(*value)),
+            TokenKind::Integer(value) => ExprKind::Literal(Literal::Integer(*value)),
             TokenKind::Parameter(name) => ExprKind::Parameter((*name).to_owned()),
             TokenKind::Symbol("(") => return self.parenthesised(),
             TokenKind::Symbol("[") => return self.array(),
@@ -357,5 +358,12 @@ fn constant(word: &str) -> Option<Literal> {
         ("true", Literal::Bool(true)),
         ("false", Literal::Bool(false)),
     ];
-    constants.into_iter().find(|(name, _)| word.eq_ignore_ascii_case(name)).map(|(_, literal)| literal)
+    match word {
+        "NaN" => Some(Literal::Number(f64::NAN)),
+        "Infinity" => Some(Literal::Number(f64::INFINITY)),
+        _ => constants
+            .into_iter()
+            .find(|(name, _)| word.eq_ignore_ascii_case(name))
+            .map(|(_, literal)| literal),
+    }
 }

@@ -41,15 +41,21 @@ impl<'t> Parser<'t> {
 
     /// Whether a clause that can follow an expression begins here.
     fn begins_clause(&self) -> bool {
-        let count_follows = || matches!(self.ahead(1).kind, TokenKind::Number(_) | TokenKind::Parameter(_));
         ((self.is_keyword("ORDER") || self.is_keyword("GROUP")) && self.is_keyword_ahead(1, "BY"))
-            || (self.is_keyword("OFFSET") && count_follows())
+            || (self.is_keyword("OFFSET") && self.count_follows())
+    }
+
+    /// Whether the token after the current one can be a count.
+    pub(super) fn count_follows(&self) -> bool {
+        matches!(self.ahead(1).kind, TokenKind::Number(_) | TokenKind::Integer(_) | TokenKind::Parameter(_))
     }
 
     /// Whether the token after the current one can begin an expression.
     pub(super) fn expression_follows(&self) -> bool {
         match self.ahead(1).kind {
-            TokenKind::String(_) | TokenKind::Number(_) | TokenKind::Parameter(_) => true,
+            TokenKind::String(_) | TokenKind::Number(_) | TokenKind::Integer(_) | TokenKind::Parameter(_) => {
+                true
+            }
             TokenKind::Symbol(symbol) => matches!(symbol, "(" | "[" | "{" | "-" | "+" | "~"),
             TokenKind::Word(word) => {
                 let constant = ["NOT", "TRUE", "FALSE", "NULL", "UNDEFINED"];

@@ -15,6 +15,7 @@ pub(crate) use keyword::is_reserved;
 
 use crate::ast::{Expr, ExprKind, Query, Span};
 use crate::lexer::{Token, TokenKind, clip, tokenize};
+use crate::wording::Wording;
 
 /// The longest query text accepted, in bytes: the service's own limit.
 pub const MAX_TEXT_LENGTH: usize = 512 * 1024;
@@ -44,7 +45,10 @@ pub fn parse(text: &str) -> Result<Query, SyntaxError> {
     if text.len() > MAX_TEXT_LENGTH {
         let found = format!("a query of {} bytes", text.len());
         let expected = format!("at most {MAX_TEXT_LENGTH} bytes (pass long lists as a parameter)");
-        return Err(SyntaxError::new(text, Span::default(), found, expected));
+        let message =
+            format!("The SQL query text exceeded the maximum limit of {MAX_TEXT_LENGTH} characters");
+        let wording = Wording::Plain(message.into());
+        return Err(SyntaxError::worded(text, Span::default(), (found, expected), wording));
     }
     let mut parser = Parser { text, tokens: tokenize(text), at: 0, nesting: 0 };
     let (query, _) = parser.query()?;
@@ -148,10 +152,23 @@ impl<'t> Parser<'t> {
         let Token { kind, span } = self.token();
         let written = || clip(&self.text[span.start..span.end]);
         let (found, expected) = match kind {
-            TokenKind::Invalid { found, expected } => (found.clone(), expected.clone()),
+            TokenKind::Invalid { found, expected } => {
+                let words = (found.clone(), expected.clone());
+                let written = &self.text[span.start..span.end];
+                return match written.starts_with(['"', '\'']) {
+                    true => {
+                        let message = format!("Syntax error, invalid string literal token '{written}'.");
+                        let wording = Wording::coded("SC1012", *span, message);
+                        SyntaxError::worded(self.text, *span, words, wording)
+                    }
+                    false => SyntaxError::new(self.text, *span, words.0, words.1),
+                };
+            }
             TokenKind::End => ("the end of the query".to_owned(), expected.into()),
             TokenKind::String(_) => (format!("the string {}", written()), expected.into()),
-            TokenKind::Number(_) => (format!("the number {}", written()), expected.into()),
+            TokenKind::Number(_) | TokenKind::Integer(_) => {
+                (format!("the number {}", written()), expected.into())
+            }
             TokenKind::Parameter(_) => (format!("the parameter {}", written()), expected.into()),
             TokenKind::Word(_) | TokenKind::Symbol(_) => (format!("`{}`", written()), expected.into()),
         };

@@ -5,6 +5,9 @@ use std::fmt;
 
 use cosmonaut_wire::model::InvalidPartitionKeyDefinition;
 
+use crate::ast::LARGEST_COUNT;
+use crate::wording::Wording;
+
 /// A query that has no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
@@ -16,10 +19,26 @@ pub enum PlanError {
     Rank,
     /// `TOP`, `OFFSET` or `LIMIT` names a parameter that was not given.
     MissingParameter(String),
-    /// `TOP`, `OFFSET` or `LIMIT` names a parameter that is not a whole number.
+    /// `TOP`, `OFFSET` or `LIMIT` names a parameter that is not a whole number, or too large.
     NotACount(String),
     /// The container's partition key definition is not valid.
     Key(InvalidPartitionKeyDefinition),
+}
+
+impl PlanError {
+    /// What the service says, where it is known.
+    pub fn wording(&self) -> Wording {
+        match self {
+            PlanError::Composition(_) => {
+                Wording::Plain("Compositions of aggregates and other expressions are not allowed.".into())
+            }
+            PlanError::Subquery
+            | PlanError::Rank
+            | PlanError::MissingParameter(_)
+            | PlanError::NotACount(_)
+            | PlanError::Key(_) => Wording::Plain(self.to_string().into()),
+        }
+    }
 }
 
 impl fmt::Display for PlanError {
@@ -37,7 +56,7 @@ impl fmt::Display for PlanError {
             PlanError::Rank => f.write_str("ORDER BY RANK is not supported yet"),
             PlanError::MissingParameter(name) => write!(f, "the parameter {name} was not given"),
             PlanError::NotACount(name) => {
-                write!(f, "the parameter {name} must be a whole number that is not negative")
+                write!(f, "the parameter {name} must be a whole number from 0 to {LARGEST_COUNT}")
             }
             PlanError::Key(error) => write!(f, "the container's partition key is not valid: {error}"),
         }

@@ -50,6 +50,34 @@ pub fn plan(
     Ok(PartitionedQueryExecutionInfo::new(info, ranges))
 }
 
+/// The plan that the service gives: as [`plan`], but what one partition can cut by itself is left to it, and a window that
+/// is not known because its parameters have no values is not in the plan.
+///
+/// A client that follows such a plan must go on with the continuations of the partition, because only they know how much
+/// of the window was used.
+pub fn service_plan(
+    query: &Query,
+    parameters: &Parameters,
+    key: &PartitionKeyDefinition,
+) -> Result<PartitionedQueryExecutionInfo, PlanError> {
+    let mut planned = match plan(query, parameters, key) {
+        Err(PlanError::MissingParameter(_)) => {
+            let mut whole = query.clone();
+            (whole.select.top, whole.offset_limit) = (None, None);
+            let planned = plan(&whole, parameters, key)?;
+            let query_info = Some(rewrite::uncut(query, parameters)?);
+            return Ok(PartitionedQueryExecutionInfo { query_info, ..planned });
+        }
+        planned => planned?,
+    };
+    let one_key = matches!(&planned.query_ranges[..], [only] if only.min == only.max);
+    let is_cut = query.select.top.is_some() || query.offset_limit.is_some();
+    if one_key && is_cut && !query.select.distinct && !rewrite::is_grouped(query) {
+        planned.query_info = Some(rewrite::uncut(query, parameters)?);
+    }
+    Ok(planned)
+}
+
 /// The query that ranges over the container itself; the others range over its rows.
 fn over_container(mut query: &Query) -> &Query {
     while let Some(Collection::Subquery(inner)) = query.from.as_ref().map(|from| &from.source.collection) {

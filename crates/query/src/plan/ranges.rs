@@ -57,7 +57,8 @@ pub(super) fn somewhere(definition: &PartitionKeyDefinition) -> QueryRange {
 fn query_range(range: EpkRange, whole_key: bool) -> QueryRange {
     match whole_key {
         true => QueryRange::point(range.min),
-        false => range.into(),
+        // All keys that begin with the first bytes; the end itself is no key.
+        false => QueryRange { is_max_inclusive: true, ..range.into() },
     }
 }
 
@@ -127,9 +128,10 @@ fn prefixes(key: &Key) -> Vec<PartitionKey> {
                 vec![PartitionKeyValue::Number(0.0), PartitionKeyValue::Number(-0.0)]
             }
             Value::Number(value) => vec![PartitionKeyValue::Number(*value)],
+            Value::Integer(value) => vec![PartitionKeyValue::Number(*value as f64)],
             Value::String(value) => vec![PartitionKeyValue::String(value.clone())],
-            // No partition key is any of these, so nothing is known from here on.
-            Value::Undefined | Value::Array(_) | Value::Object(_) => break,
+            // A document whose key is an array or an object is kept where those without a key are.
+            Value::Undefined | Value::Array(_) | Value::Object(_) => vec![PartitionKeyValue::Undefined],
         };
         let longer = |prefix: &Vec<PartitionKeyValue>, form: &PartitionKeyValue| {
             prefix.iter().cloned().chain([form.clone()]).collect::<Vec<_>>()

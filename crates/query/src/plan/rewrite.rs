@@ -39,12 +39,30 @@ pub(super) fn query_info(query: &Query, parameters: &Parameters) -> Result<Query
     };
     match &query.order_by {
         Some(OrderBy::Rank(_)) => Err(PlanError::Rank),
+        // What is put together from groups has no order that a client could follow; the clause stays where it is.
+        Some(OrderBy::Keys(_)) | None if is_grouped(query) => grouped(query, info),
         Some(OrderBy::Keys(keys)) => Ok(ordered(query, keys, window, info)),
-        None if !query.group_by.is_empty() || selected(query).iter().any(|expr| expr.any(&is_aggregate)) => {
-            grouped(query, info)
-        }
         None => Ok(streamed(query, window, info)),
     }
+}
+
+/// Whether rows are put together to groups: by `GROUP BY`, or all of them by an aggregate.
+pub(super) fn is_grouped(query: &Query) -> bool {
+    !query.group_by.is_empty() || selected(query).iter().any(|expr| expr.any(&is_aggregate))
+}
+
+/// What is said of a query whose window the partition applies.
+pub(super) fn uncut(query: &Query, parameters: &Parameters) -> Result<QueryInfo, PlanError> {
+    let mut whole = query.clone();
+    (whole.select.top, whole.offset_limit) = (None, None);
+    let mut info = query_info(&whole, parameters)?;
+    if let Some(OrderBy::Keys(keys)) = &query.order_by {
+        let mut rewritten = ordered_query(query, keys);
+        rewritten.select.top.clone_from(&query.select.top);
+        rewritten.offset_limit.clone_from(&query.offset_limit);
+        info.rewritten_query = rewritten.to_string();
+    }
+    Ok(info)
 }
 
 /// Rows as they are; only a window that starts further on has to be moved to the client.
@@ -56,6 +74,26 @@ fn streamed(query: &Query, window: Window, info: QueryInfo) -> QueryInfo {
 
 /// Rows with what they are sorted by and a place for the filter that resumes them.
 fn ordered(query: &Query, keys: &[OrderKey], window: Window, info: QueryInfo) -> QueryInfo {
+    let mut rewritten = ordered_query(query, keys);
+    // Duplicates are only recognised by the client, so a partition must not stop counting at them.
+    if !query.select.distinct {
+        rewritten.select.top.clone_from(&query.select.top);
+        rewritten.offset_limit = window.rows_per_partition().map(first_rows);
+    }
+    let direction = |key: &OrderKey| match key.descending {
+        true => SortOrder::Descending,
+        false => SortOrder::Ascending,
+    };
+    QueryInfo {
+        order_by: keys.iter().map(direction).collect(),
+        order_by_expressions: keys.iter().map(|key| key.expr.to_string()).collect(),
+        rewritten_query: rewritten.to_string(),
+        ..info
+    }
+}
+
+/// The query for rows with what they are sorted by, without a window.
+fn ordered_query(query: &Query, keys: &[OrderKey]) -> Query {
     let source = query.from.as_ref().and_then(|from| from.source.binding()).unwrap_or_default();
     let payload = match &query.select.spec {
         SelectSpec::Star => name(source),
@@ -72,21 +110,7 @@ fn ordered(query: &Query, keys: &[OrderKey], window: Window, info: QueryInfo) ->
     ]);
     let mut rewritten = with_select(query, spec);
     rewritten.filter = Some(resumable(query.filter.as_ref()));
-    // Duplicates are only recognised by the client, so a partition must not stop counting at them.
-    if !query.select.distinct {
-        rewritten.select.top.clone_from(&query.select.top);
-        rewritten.offset_limit = window.rows_per_partition().map(first_rows);
-    }
-    let direction = |key: &OrderKey| match key.descending {
-        true => SortOrder::Descending,
-        false => SortOrder::Ascending,
-    };
-    QueryInfo {
-        order_by: keys.iter().map(direction).collect(),
-        order_by_expressions: keys.iter().map(|key| key.expr.to_string()).collect(),
-        rewritten_query: rewritten.to_string(),
-        ..info
-    }
+    rewritten
 }
 
 /// The condition and the placeholder that clients replace by theirs.
@@ -141,7 +165,8 @@ fn grouped_members(selected: &[SelectItem], info: &mut QueryInfo) -> Result<Expr
 
 /// Whether equal rows follow one another, because rows are sorted by what is selected.
 fn distinct_type(query: &Query) -> DistinctType {
-    if !query.select.distinct {
+    // Without FROM there is but one row.
+    if !query.select.distinct || query.from.is_none() {
         return DistinctType::None;
     }
     let Some(OrderBy::Keys(keys)) = &query.order_by else { return DistinctType::Unordered };

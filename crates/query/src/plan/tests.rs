@@ -82,6 +82,7 @@ fn queries_are_rewritten_for_partitions() {
             }),
         ),
         ("SELECT DISTINCT c.x FROM c", "", json!({"distinctType": "Unordered"})),
+        ("SELECT DISTINCT VALUE null", "", json!({"hasSelectValue": true})),
         (
             "SELECT DISTINCT VALUE c.x FROM c OFFSET 1 LIMIT 1",
             "SELECT DISTINCT VALUE c.x FROM c OFFSET 0 LIMIT 2",
@@ -117,6 +118,18 @@ fn aggregates_are_rewritten_as_parts() {
             "SELECT VALUE COUNT(1) FROM c WHERE c.x = 1",
             "SELECT VALUE [{\"item\": COUNT(1)}] FROM c WHERE c.x = 1",
             json!({"aggregates": ["Count"], "hasSelectValue": true}),
+        ),
+        (
+            "SELECT VALUE COUNT(1) FROM c ORDER BY c.v",
+            "SELECT VALUE [{\"item\": COUNT(1)}] FROM c ORDER BY c.v ASC",
+            json!({"aggregates": ["Count"], "hasSelectValue": true}),
+        ),
+        (
+            "SELECT c.a FROM c GROUP BY c.a ORDER BY c.a",
+            "SELECT [{\"item\": c.a}] AS groupByItems, {\"a\": c.a} AS payload FROM c GROUP BY c.a ORDER BY c.a ASC",
+            json!({
+                "groupByExpressions": ["c.a"], "groupByAliases": ["a"], "groupByAliasToAggregateType": {"a": null},
+            }),
         ),
         (
             "SELECT VALUE avg(c.x) FROM c",
@@ -200,7 +213,7 @@ fn what_cannot_be_spread_is_refused() {
     assert_eq!(refusal("SELECT VALUE COUNT(1) + 1 FROM c"), composed);
     assert_eq!(refusal("SELECT COUNT(1) + 1 AS n FROM c"), composed);
     assert!(matches!(refusal("SELECT VALUE {\"n\": COUNT(1)} FROM c"), PlanError::Composition(_)));
-    assert_eq!(refusal("SELECT x FROM (SELECT TOP 1 c.a FROM c) AS x"), PlanError::Subquery);
+    assert_eq!(refusal("SELECT x FROM (SELECT DISTINCT c.a FROM c) AS x"), PlanError::Subquery);
     assert_eq!(refusal("SELECT TOP @m * FROM c"), PlanError::MissingParameter("@m".to_owned()));
     assert_eq!(refusal("SELECT TOP @text * FROM c"), PlanError::NotACount("@text".to_owned()));
     let key = PartitionKeyDefinition::from("pk");
@@ -220,7 +233,7 @@ fn expected(keys: &[&str], definition: &PartitionKeyDefinition) -> Vec<QueryRang
             let range = key.range(definition).unwrap();
             match key.components().len() == definition.paths.len() {
                 true => QueryRange::point(range.min),
-                false => range.into(),
+                false => QueryRange { is_max_inclusive: true, ..range.into() },
             }
         })
         .collect();
@@ -242,6 +255,15 @@ fn partition_key_conditions_become_ranges() {
         ("c.pk = true", vec!["[true]"]),
         ("c.pk = -1.5", vec!["[-1.5]"]),
         ("c.pk", vec!["[true]"]),
+        ("ABS(c.pk) = 1", vec!["[1]", "[-1]"]),
+        ("0.5 = abs(c.pk)", vec!["[0.5]", "[-0.5]"]),
+        ("c.pk IN ('a', [1], {})", vec![r#"["a"]"#, "[{}]"]),
+        ("c.pk = [1, 2]", vec!["[{}]"]),
+        ("c.pk = {\"a\": 1}", vec!["[{}]"]),
+        ("c.pk LIKE 'a'", vec![r#"["a"]"#]),
+        ("c.pk LIKE 'a!%' ESCAPE '!'", vec![r#"["a%"]"#]),
+        ("c.pk LIKE 'a%'", full.clone()),
+        ("c.pk = @missing", full.clone()),
         ("c.pk = 'a' OR c.x = 1", full.clone()),
         ("c.pk > 'a'", full.clone()),
         ("c.pk != 'a'", full.clone()),
@@ -276,6 +298,45 @@ fn hierarchical_keys_are_narrowed_by_their_outermost_levels() {
     }
     assert_eq!(ranges("c.b.x = 'y'", &definition), [QueryRange::full()]);
     assert_eq!(ranges("c.a = 1 OR c.d = 2", &definition), [QueryRange::full()]);
+}
+
+#[test]
+fn the_service_plans_no_window_for_one_partition_or_without_values() {
+    let filter = "({documentdb-formattableorderbyquery-filter})";
+    let ordered =
+        "SELECT c._rid, [{\"item\": c.x}] AS orderByItems, c AS payload FROM c WHERE c.pk = \"a\" AND";
+    for (text, rewritten, window) in [
+        ("SELECT TOP 3 * FROM c WHERE c.pk = 'a'", "", [None, None, None]),
+        ("SELECT TOP @missing * FROM c WHERE c.x = @other", "", [None, None, None]),
+        ("SELECT * FROM c OFFSET @missing LIMIT @other", "", [None, None, None]),
+        (
+            "SELECT * FROM c WHERE c.x = 1 OFFSET 1 LIMIT @n",
+            "SELECT * FROM c WHERE c.x = 1 OFFSET 0 LIMIT 6",
+            [None, Some(1), Some(5)],
+        ),
+        ("SELECT * FROM c WHERE c.pk = 'a' OFFSET 1 LIMIT 2", "", [None, None, None]),
+        (
+            "SELECT * FROM c WHERE c.pk = 'a' ORDER BY c.x OFFSET 1 LIMIT 2",
+            &*format!("{ordered} {filter} ORDER BY c.x ASC OFFSET 1 LIMIT 2"),
+            [None, None, None],
+        ),
+        ("SELECT TOP 3 * FROM c WHERE c.pk IN ('a', 'b')", "", [Some(3), None, None]),
+        ("SELECT DISTINCT TOP 3 c.x FROM c WHERE c.pk = 'a'", "", [Some(3), None, None]),
+    ] {
+        let plan = super::service_plan(&parse(text).unwrap(), &parameters(), &"/pk".into()).unwrap();
+        let info = plan.query_info.unwrap();
+        assert_eq!(
+            (&*info.rewritten_query, [info.top, info.offset, info.limit]),
+            (rewritten, window),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_says_that_it_is_no_hybrid_search() {
+    let plan = serde_json::to_value(planned("SELECT * FROM c", &"/pk".into()).unwrap()).unwrap();
+    assert_eq!(plan.get("hybridSearchQueryInfo"), Some(&Json::Null));
 }
 
 #[test]

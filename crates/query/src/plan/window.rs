@@ -1,12 +1,9 @@
 //! `TOP`, `OFFSET` and `LIMIT` as numbers.
 
 use super::PlanError;
-use crate::ast::{Count, Query};
+use crate::ast::{Count, LARGEST_COUNT, Query};
 use crate::parameters::Parameters;
 use crate::value::Value;
-
-/// The largest count that every client reads exactly.
-const LARGEST: u64 = 9_007_199_254_740_991;
 
 /// The window of a query, its parameters resolved.
 #[derive(Clone, Copy, Default)]
@@ -29,7 +26,7 @@ impl Window {
 
     /// How many of a partition's first rows can be in the result, if `OFFSET` and `LIMIT` bound them.
     pub(super) fn rows_per_partition(&self) -> Option<u64> {
-        self.limit.map(|limit| limit.saturating_add(self.offset.unwrap_or(0)).min(LARGEST))
+        self.limit.map(|limit| limit.saturating_add(self.offset.unwrap_or(0)).min(LARGEST_COUNT))
     }
 }
 
@@ -38,7 +35,9 @@ fn resolve(count: &Count, parameters: &Parameters) -> Result<u64, PlanError> {
         Count::Literal(count) => Ok(*count),
         Count::Parameter(name, _) => match parameters.get(name) {
             None => Err(PlanError::MissingParameter(name.clone())),
-            Some(Value::Number(n)) if n.fract() == 0.0 && (0.0..=LARGEST as f64).contains(n) => Ok(*n as u64),
+            Some(Value::Number(n)) if n.fract() == 0.0 && (0.0..=LARGEST_COUNT as f64).contains(n) => {
+                Ok(*n as u64)
+            }
             Some(_) => Err(PlanError::NotACount(name.clone())),
         },
     }

@@ -1,6 +1,6 @@
 //! Values to and from JSON text, and the canonical form that stands for a value in a hash table.
 //!
-//! Numbers print as JavaScript prints them. Reading goes through [`crate::raw`], which checks the text first.
+//! Numbers print as JavaScript prints them, but integers of 64 bits with all their digits. Reading goes through [`crate::raw`], which checks the text first.
 
 use std::io::Write;
 
@@ -24,6 +24,9 @@ impl Value {
             Value::Bool(true) => out.extend_from_slice(b"true"),
             Value::Bool(false) => out.extend_from_slice(b"false"),
             Value::Number(number) => return write_number(*number, out),
+            Value::Integer(number) => {
+                let _ = write!(out, "{number}");
+            }
             Value::String(text) => write_string(text, out),
             Value::Array(elements) => {
                 write_list(out, b'[', b']', elements.iter(), |e, out| e.write_json(out))
@@ -65,7 +68,7 @@ impl Value {
                     true
                 });
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Integer(_) | Value::String(_) => {
                 self.write_json(out);
             }
         }
@@ -101,9 +104,9 @@ fn write_list<T>(
     out.push(close);
 }
 
-/// Appends a number as JavaScript prints it; `false`, and nothing written, if it is not finite.
+/// Appends a number as JavaScript prints it, integers of 64 bits with all their digits; `false`, and nothing written, if it is not finite.
 pub fn write_number(number: f64, out: &mut Vec<u8>) -> bool {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+    const INTEGERS: f64 = 9_223_372_036_854_775_808.0;
     if !number.is_finite() {
         return false;
     }
@@ -111,7 +114,7 @@ pub fn write_number(number: f64, out: &mut Vec<u8>) -> bool {
     // Writing to a `Vec` cannot fail, so the results are of no interest.
     if number == 0.0 {
         out.push(b'0');
-    } else if number.trunc() == number && size < EXACT {
+    } else if number.trunc() == number && size < INTEGERS {
         let _ = write!(out, "{}", number as i64);
     } else if (1e-6..1e21).contains(&size) {
         let _ = write!(out, "{number}");

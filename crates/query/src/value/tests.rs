@@ -9,7 +9,8 @@ pub(crate) fn any_value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::Bool),
         prop_oneof![(-20i32..20).prop_map(f64::from), any::<f64>().prop_filter("finite", |n| n.is_finite())]
             .prop_map(Value::Number),
-        "[a-c\"\\\\é\u{1F600}\n\u{1}]{0,6}".prop_map(|s| Value::String(s.into())),
+        any::<i64>().prop_map(Value::integer),
+        "[a-c\"\\\\é\u{1F600}\u{FB01}\n\u{1}]{0,6}".prop_map(|s| Value::String(s.into())),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
@@ -98,15 +99,28 @@ fn kinds_order_as_order_by_wants_them() {
         "null",
         "false",
         "true",
+        "-9223372036854775808",
+        "-9223372036854775807",
+        "-9007199254740993",
+        "-9007199254740992",
         "-1",
         "0",
         "2",
+        "9007199254740992",
+        "9007199254740993",
+        "9007199254740994",
+        "9223372036854775806",
+        "9223372036854775807",
+        "9223372036854775808",
+        "1e300",
         "\"\"",
         "\"a\"",
         "\"b\"",
+        "\"\u{1F600}\"",
+        "\"\u{FB01}\"",
+        // By the bytes of their hashes: 82…, f9…; d8…, e7….
         "[]",
-        "[1]",
-        "[2]",
+        "[1,\"a\"]",
         "{}",
         "{\"a\":1}",
     ];

@@ -59,7 +59,7 @@ fn documents_in_order_stream_through_an_order_by() {
     for document in [r#"{"id":0}"#, r#"{"id":1,"k":1}"#, r#"{"id":2,"k":2}"#, r#"{"id":3,"k":3}"#] {
         execution.push(document.as_bytes(), 0, &mut rows).unwrap();
     }
-    assert_eq!(texts(&rows), ["1", "2"]);
+    assert_eq!(texts(&rows), ["0", "1"]);
     assert!(execution.is_done());
 }
 

@@ -29,6 +29,7 @@ mod offer;
 mod partition_range;
 mod patch;
 mod query;
+mod query_execution_info;
 mod query_plan;
 
 pub use account::{
@@ -64,6 +65,7 @@ pub use patch::{
     InvalidPatch, InvalidPatchPath, MAX_PATCH_OPERATIONS, PatchDocument, PatchOperation, PatchPath,
 };
 pub use query::{QueryParameter, QuerySpec};
+pub use query_execution_info::QueryExecutionInfo;
 pub use query_plan::{
     AggregateKind, DCountInfo, DistinctType, HybridSearchQueryInfo, PartitionedQueryExecutionInfo, QueryInfo,
     QueryRange, SortOrder,

@@ -20,8 +20,7 @@ pub struct PartitionedQueryExecutionInfo {
     pub query_info: Option<QueryInfo>,
     /// The parts of the key space that can have results.
     pub query_ranges: Vec<QueryRange>,
-    /// The parts of a hybrid search, for a query that is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The parts of a hybrid search, for a query that is one; else written as `null`.
     pub hybrid_search_query_info: Option<HybridSearchQueryInfo>,
 }
 

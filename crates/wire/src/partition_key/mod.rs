@@ -17,6 +17,7 @@ use serde_json::Value;
 
 pub use epk::{EffectivePartitionKey, EpkError};
 pub use hash::KeyShapeError;
+pub use murmur::murmur128;
 pub use range::EpkRange;
 
 /// One component of a partition key.

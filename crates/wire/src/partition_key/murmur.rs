@@ -1,4 +1,4 @@
-//! MurmurHash3, the 32-bit and the 128-bit (x64) variant, both as the service uses them: seed 0.
+//! MurmurHash3, the 32-bit and the 128-bit (x64) variant. Partition keys are hashed with the seed 0.
 
 const SEED: u32 = 0;
 
@@ -29,13 +29,19 @@ pub(super) fn hash32(data: &[u8]) -> u32 {
 
 /// The 128-bit hash, as one number with the first half in the lower bits.
 pub(super) fn hash128(data: &[u8]) -> u128 {
+    murmur128(data, u128::from(SEED))
+}
+
+/// The 128-bit hash with a seed of 128 bits. Halves of hash and seed are in the order that they are computed in, the
+/// first in the lower bits.
+pub fn murmur128(data: &[u8], seed: u128) -> u128 {
     const C1: u64 = 0x87c3_7b91_1142_53d5;
     const C2: u64 = 0x4cf5_ad43_2745_937f;
     let scramble1 = |block: u64| block.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2);
     let scramble2 = |block: u64| block.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1);
     let halves = |block: u128| (block as u64, (block >> 64) as u64);
 
-    let (mut h1, mut h2) = (u64::from(SEED), u64::from(SEED));
+    let (mut h1, mut h2) = halves(seed);
     let (blocks, tail) = data.as_chunks::<16>();
     for block in blocks {
         let (k1, k2) = halves(u128::from_le_bytes(*block));

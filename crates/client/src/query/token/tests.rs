@@ -26,7 +26,11 @@ fn any_standing() -> impl Strategy<Value = Standing> {
     prop_oneof![
         Just(Standing::All),
         Just(Standing::None),
-        (".{0,8}", 0..5usize).prop_map(|(rid, given)| Standing::UpTo { rid, given }),
+        (".{0,8}", 0..5usize, any::<Option<bool>>()).prop_map(|(rid, given, falling)| Standing::UpTo {
+            rid,
+            given,
+            falling
+        }),
     ]
 }
 
@@ -94,7 +98,7 @@ fn neighbours_of_which_the_same_is_known_are_written_once() {
     let parts = vec![
         (range("", "10"), Standing::All),
         (range("10", "20"), Standing::All),
-        (range("20", "30"), Standing::UpTo { rid: "r".into(), given: 1 }),
+        (range("20", "30"), Standing::UpTo { rid: "r".into(), given: 1, falling: None }),
         (range("30", "40"), Standing::None),
         (range("40", "FF"), Standing::None),
     ];

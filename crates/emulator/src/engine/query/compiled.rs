@@ -2,8 +2,9 @@
 
 use cosmonaut_query::ast::{OrderBy, Query};
 use cosmonaut_query::eval::{ComputedProperty, Environment, Limits, Program};
+use cosmonaut_query::plan::service_plan;
 use cosmonaut_query::value::Value;
-use cosmonaut_query::{Parameters, SyntaxError, access, check, parse, plan};
+use cosmonaut_query::{Parameters, Wording, access, check, parse};
 use cosmonaut_wire::model::{
     ContainerProperties, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QuerySpec,
 };
@@ -40,9 +41,7 @@ impl Compiled {
         computed: &[ComputedProperty],
         world: &dyn World,
     ) -> Result<Compiled, Failure> {
-        let query = parse(&spec.query).map_err(syntax_error)?;
-        check(&query, &spec.query).map_err(|error| Failure::bad_request(error.to_string()))?;
-        let parameters = parameters(spec)?;
+        let (query, parameters) = read(spec)?;
         let environment = Environment {
             now_ticks: i64::try_from(world.now().0).unwrap_or(i64::MAX).saturating_mul(10),
             random: &|| (world.random() >> 11) as f64 / (1u64 << 53) as f64,
@@ -64,10 +63,7 @@ impl Compiled {
 
     /// Whether a token can be one that a page of this query ended with.
     pub(super) fn accepts(&self, token: &Token) -> bool {
-        let keys = match &self.query.order_by {
-            Some(OrderBy::Keys(keys)) => keys.len(),
-            Some(OrderBy::Rank(_)) | None => 0,
-        };
+        let keys = self.directions().len();
         let positions = token.segments.iter().filter_map(|segment| segment.position.as_ref());
         if self.computes_whole() {
             return token.segments.is_empty();
@@ -77,6 +73,19 @@ impl Compiled {
             Key::Number | Key::Term(_) => keys == 0,
             Key::Composite(_) => false,
         })
+    }
+
+    /// Which keys of `ORDER BY` descend.
+    pub(super) fn directions(&self) -> Vec<bool> {
+        match &self.query.order_by {
+            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| key.descending).collect(),
+            Some(OrderBy::Rank(_)) | None => Vec::new(),
+        }
+    }
+
+    /// Whether the first key of `ORDER BY` descends.
+    pub(super) fn first_key_descends(&self) -> bool {
+        self.directions().first() == Some(&true)
     }
 
     /// Whether each page has to compute the whole result.
@@ -89,8 +98,29 @@ impl Compiled {
         &self,
         key: &PartitionKeyDefinition,
     ) -> Result<PartitionedQueryExecutionInfo, Failure> {
-        plan(&self.query, &self.parameters, key).map_err(|error| Failure::bad_request(error.to_string()))
+        planned(&self.query, &self.parameters, key)
     }
+}
+
+/// The query and its parameters; 400 in the service's words if the query means nothing.
+pub(super) fn read(spec: &QuerySpec) -> Result<(Query, Parameters), Failure> {
+    let refused =
+        |wording: &Wording| Failure::bad_request(format!("Message: {}", wording.to_json(&spec.query)));
+    let query = parse(&spec.query).map_err(|error| refused(error.wording()))?;
+    check(&query, &spec.query).map_err(|error| refused(error.wording()))?;
+    Ok((query, parameters(spec)?))
+}
+
+/// The plan of a query. It needs no values for parameters.
+pub(super) fn planned(
+    query: &Query,
+    parameters: &Parameters,
+    key: &PartitionKeyDefinition,
+) -> Result<PartitionedQueryExecutionInfo, Failure> {
+    service_plan(query, parameters, key).map_err(|error| {
+        // The text is looked at for places only, and plans have none.
+        Failure::bad_request(format!("Message: {}", error.wording().to_json("")))
+    })
 }
 
 fn computed_properties(properties: &ContainerProperties) -> Result<Vec<ComputedProperty>, Failure> {
@@ -111,8 +141,4 @@ fn parameters(spec: &QuerySpec) -> Result<Parameters, Failure> {
         parameters.insert(&parameter.name, value);
     }
     Ok(parameters)
-}
-
-fn syntax_error(error: SyntaxError) -> Failure {
-    Failure::bad_request(format!("Syntax error: {error}"))
 }

@@ -112,17 +112,8 @@ impl<'f, 's, 'v> Feeder<'f, 's, 'v> {
         from: Option<&Position>,
         seek: &dyn Fn(u64) -> Option<u64>,
     ) -> Result<PartEnd, Failure> {
-        let Some((mut next, mut rows)) = start(from, false) else { return Ok(PartEnd::Exhausted) };
-        while let Some(number) = seek(next) {
-            // Only the document that the position names has rows that were given.
-            let rows = Some(std::mem::take(&mut rows)).filter(|_| number == next).unwrap_or(0);
-            if let Some(end) = self.offer(number, rows, &|| Key::Number)? {
-                return Ok(end);
-            }
-            let Some(after) = number.checked_add(1) else { break };
-            next = after;
-        }
-        Ok(PartEnd::Exhausted)
+        let end = self.by_seeking(seek, from, false, &|| Key::Number)?;
+        Ok(end.unwrap_or(PartEnd::Exhausted))
     }
 
     /// Hands over the documents of a stretch of terms, by term and number.
@@ -157,19 +148,33 @@ impl<'f, 's, 'v> Feeder<'f, 's, 'v> {
         descending: bool,
         key: &dyn Fn() -> Key,
     ) -> Result<Option<PartEnd>, Failure> {
+        let seek =
+            |number| if descending { postings.at_or_before(number) } else { postings.at_or_after(number) };
+        self.by_seeking(&seek, from, descending, key)
+    }
+
+    /// Hands over the documents that `seek` finds, by number in a direction; `Some` if the read ends here.
+    ///
+    /// `seek` finds the next number that is wanted, in that direction from the given one on.
+    pub(super) fn by_seeking(
+        &mut self,
+        seek: &dyn Fn(u64) -> Option<u64>,
+        from: Option<&Position>,
+        descending: bool,
+        key: &dyn Fn() -> Key,
+    ) -> Result<Option<PartEnd>, Failure> {
         let Some((mut next, mut rows)) = start(from, descending) else { return Ok(None) };
-        loop {
-            let found = if descending { postings.at_or_before(next) } else { postings.at_or_after(next) };
-            let Some(number) = found else { return Ok(None) };
+        while let Some(number) = seek(next) {
             // Only the document that the position names has rows that were given.
             let rows = Some(std::mem::take(&mut rows)).filter(|_| number == next).unwrap_or(0);
             if let Some(end) = self.offer(number, rows, key)? {
                 return Ok(Some(end));
             }
             let after = if descending { number.checked_sub(1) } else { number.checked_add(1) };
-            let Some(after) = after else { return Ok(None) };
+            let Some(after) = after else { break };
             next = after;
         }
+        Ok(None)
     }
 }
 
@@ -200,6 +205,6 @@ pub(super) fn term_of(position: &Position) -> Result<Term, Failure> {
 /// A continuation of another query.
 pub(super) fn mismatched() -> Failure {
     Failure::bad_request(
-        "the continuation token belongs to another query or to another order of it (start without a token)",
+        "Invalid Continuation Token: it belongs to another query or to another order of it (start without a token)",
     )
 }

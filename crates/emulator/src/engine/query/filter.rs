@@ -95,8 +95,8 @@ impl Span {
         let empty = || Term::String(Default::default());
         let (low, high) = match term {
             Term::Null => (Term::Null, Term::Bool(false)),
-            Term::Bool(_) => (Term::Bool(false), Term::Number(0)),
-            Term::Number(_) => (Term::Number(0), empty()),
+            Term::Bool(_) => (Term::Bool(false), Term::Number(0, 0)),
+            Term::Number(..) => (Term::Number(0, 0), empty()),
             Term::String(_) => (empty(), Term::Array),
             Term::Array => (Term::Array, Term::Object),
             Term::Object => return Span { low: Bound::Included(Term::Object), high: Bound::Unbounded },

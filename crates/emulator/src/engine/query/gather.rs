@@ -19,11 +19,14 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
     let rows = compute(page, parts, region, given)?;
     page.output.pass_through();
     let passed = usize::try_from(given).unwrap_or(usize::MAX);
-    for (taken, row) in (given..).zip(rows.iter().skip(passed)) {
-        if !page.output.take(row) {
-            page.continuation = Some(Token { given: taken, ..Token::default() });
-            break;
-        }
+    let fits = rows.iter().skip(passed).all(|row| page.output.take(row));
+    let given = given + page.output.rows.len() as u64;
+    // As with documents, a page of distinct rows that is full may be the last one.
+    let program = &page.compiled.program;
+    let streams = program.is_distinct() && !program.is_grouped() && program.reads_documents();
+    let is_complete = program.limit().is_some_and(|limit| given >= limit);
+    if !fits || (streams && page.output.is_full() && !is_complete) {
+        page.continuation = Some(Token { given, ..Token::default() });
     }
     Ok(())
 }

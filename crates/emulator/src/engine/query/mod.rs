@@ -2,7 +2,7 @@
 //!
 //! A query is compiled, its documents are found through the index where that is worth it, and every document is tested
 //! by the compiled query, so the index decides about cost and never about results. Queries that need results of several
-//! partitions put together are left to the client, with a plan; only `GROUP BY` is answered here.
+//! partitions put together are left to the client, with a plan.
 
 mod compiled;
 mod feed;
@@ -16,17 +16,21 @@ mod page;
 mod parts;
 mod plan;
 mod request;
+mod resume;
 mod sorted;
 mod source;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod ties;
 mod token;
 mod walk;
 
 pub use feed::{FeedQuery, FeedQueryPage, run_over};
 pub use plan::{QueryFeatures, plan};
 pub use request::{PageSize, QueryPage, QueryRequest};
+pub use resume::ResumeFilter;
+pub use ties::TieOrder;
 
 use cosmonaut_wire::model::ContainerProperties;
 
@@ -57,6 +61,9 @@ fn run_within(
 ) -> Result<QueryPage, Failure> {
     let started = world.now();
     let compiled = Compiled::new(&request.spec, properties, world)?;
+    if let Some(resume) = &request.resume {
+        resume.check(compiled.directions().len())?;
+    }
     let token = request.continuation.as_deref().map(|text| token_of(text, &compiled)).transpose()?;
     let resolved = request.scope.resolve(layout, &properties.partition_key)?;
     let plan = compiled.plan(&properties.partition_key);

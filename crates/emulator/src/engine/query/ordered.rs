@@ -12,7 +12,7 @@ use super::source;
 use super::walk::{after_prefix, along_composite, along_path, equal_prefix};
 use crate::Failure;
 use crate::engine::RegionId;
-use crate::index::{Coverage, Filter, Index, Numbers, OrderPart, Span, span_at};
+use crate::index::{Coverage, Filter, Numbers, OrderPart, Span, span_at};
 
 /// How many candidates are always sorted rather than searched for along an index.
 ///
@@ -30,7 +30,13 @@ enum Way {
 }
 
 /// Fills the page from the one partition that the query concerns.
-pub(super) fn run(page: &mut PageRun<'_>, parts: Parts, region: RegionId) -> Result<(), Failure> {
+pub(super) fn run(page: &mut PageRun<'_>, mut parts: Parts, region: RegionId) -> Result<(), Failure> {
+    if let Some(resume) = &page.request.resume {
+        let start = resume.position(page.ties_descending());
+        parts.left.iter_mut().filter(|part| part.position.is_none()).for_each(|part| {
+            part.position.clone_from(&start);
+        });
+    }
     let Some(part) = parts.left.front() else { return Ok(()) };
     let way = page.look(part, region, |page, view| choose(page, view))?;
     match way {
@@ -40,7 +46,7 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: Parts, region: RegionId) -> Res
         }
         Way::Composite(order) => page.each_part(parts, region, |page, view, from| {
             let (composite, backwards) = view.state.index().composite(&order).ok_or_else(no_composite)?;
-            along_composite(page, view, composite, (backwards, order[0].descending), from)
+            along_composite(page, view, composite, backwards, from)
         }),
     }
 }
@@ -63,7 +69,7 @@ fn choose(page: &mut PageRun<'_>, view: View<'_>) -> Result<Way, Failure> {
     let most = page_rows.saturating_mul(view.state.len()).isqrt().max(FEW);
     let found = source::candidates(view, page.compiled, most, &mut page.tally.used);
     let candidates = found.as_ref().map_or(usize::MAX, Numbers::estimate);
-    if candidates <= most && candidates < length(&way, index, page.compiled.filter.as_ref(), candidates) {
+    if candidates <= most && candidates < length(&way, view, page.compiled.filter.as_ref(), candidates) {
         return Ok(Way::Sort);
     }
     match &way {
@@ -78,11 +84,15 @@ fn choose(page: &mut PageRun<'_>, view: View<'_>) -> Result<Way, Failure> {
 
 /// How many documents a walk passes at most because of what the filter demands of its paths; not counted further than
 /// to see that they are more than `enough`.
-fn length(way: &Way, index: &Index, filter: Option<&Filter>, enough: usize) -> usize {
+fn length(way: &Way, view: View<'_>, filter: Option<&Filter>, enough: usize) -> usize {
+    let index = view.state.index();
     match way {
         Way::Sort => usize::MAX,
         Way::Path(order) => {
             let span = filter.map_or(Span::ALL, |filter| span_at(filter, &order.path));
+            if span == Span::ALL {
+                return view.state.len();
+            }
             index.at(&order.path.0).map_or(0, |terms| terms.count(&span, enough))
         }
         Way::Composite(order) => index.composite(order).map_or(0, |(composite, _)| {
@@ -110,5 +120,5 @@ fn no_composite() -> Failure {
 
 /// As the service words what its query engine refuses.
 fn errors(message: &str) -> String {
-    format!("{{\"Errors\":[\"{message}\"]}}")
+    format!("Message: {{\"Errors\":[\"{message}\"]}}")
 }

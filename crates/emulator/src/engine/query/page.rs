@@ -10,6 +10,7 @@ use super::metrics::{self, Times};
 use super::output::Output;
 use super::parts::{Part, Parts};
 use super::request::{QueryPage, QueryRequest};
+use super::resume::Directions;
 use super::token::{Key, Position, Token};
 use super::{gather, ordered, source, stream};
 use crate::engine::charge::{self, QueryCost};
@@ -118,6 +119,11 @@ impl<'q> PageRun<'q> {
         found
     }
 
+    /// Whether documents that sort alike come in the order of falling numbers.
+    pub(super) fn ties_descending(&self) -> bool {
+        self.request.ties.is_descending(self.compiled.first_key_descends())
+    }
+
     /// Adds the rows of a candidate to the page.
     pub(super) fn take(&mut self, candidate: Candidate<'_>) -> Result<Flow, Failure> {
         if self.output.is_done() {
@@ -127,12 +133,24 @@ impl<'q> PageRun<'q> {
             return Ok(Flow::Full);
         }
         self.tally.load(candidate.document);
+        if self.is_before_resume(candidate.document)? {
+            return Ok(Flow::Next);
+        }
         let mut rows = std::mem::take(&mut self.scratch);
         rows.clear();
         self.compiled.program.project(&candidate.document.body, &mut rows).map_err(eval_error)?;
         let flow = self.take_rows(&rows, candidate);
         self.scratch = rows;
         flow
+    }
+
+    /// Whether a document comes before the place where the client wants to go on.
+    fn is_before_resume(&self, document: &Document) -> Result<bool, Failure> {
+        let Some(resume) = &self.request.resume else { return Ok(false) };
+        let Key::Values(keys) = order_key(&self.compiled.program, document)? else { return Ok(false) };
+        let descending = self.compiled.directions();
+        let directions = Directions { keys: &descending, ties_descending: self.ties_descending() };
+        Ok(resume.leaves_out(&keys, document.number, &directions))
     }
 
     fn take_rows(&mut self, rows: &Rows, candidate: Candidate<'_>) -> Result<Flow, Failure> {
@@ -198,6 +216,9 @@ impl<'q> PageRun<'q> {
                     PartEnd::Full => break true,
                 }
             };
+            // A page that is full may be the last one; the page after it then says so by being empty.
+            let is_last = parts.left.len() == 1;
+            let full = full || (is_last && self.output.is_full() && !self.output.is_done());
             if full {
                 let position = self.mark.take().or(part.position.clone());
                 let segments = parts.segments(position);
@@ -232,6 +253,7 @@ impl<'q> PageRun<'q> {
         let index_utilization =
             self.request.populate_index_metrics.then(|| metrics::index_utilization(&self.tally));
         QueryPage {
+            execution_info: self.request.ties.execution_info(self.compiled.first_key_descends()),
             charge: self.charge(),
             metrics,
             index_utilization,

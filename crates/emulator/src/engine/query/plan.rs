@@ -7,11 +7,11 @@ use cosmonaut_wire::model::{
     AggregateKind, DistinctType, PartitionedQueryExecutionInfo, QueryInfo, QuerySpec,
 };
 
-use super::compiled::Compiled;
+use super::compiled::{self, Compiled};
 use super::parts::Parts;
 use super::request::QueryRequest;
+use crate::Failure;
 use crate::engine::Container;
-use crate::{Failure, World};
 
 /// What a client can put together from the results of several partitions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,23 +36,32 @@ pub fn plan(
     container: &Container,
     spec: &QuerySpec,
     supported: &QueryFeatures,
-    world: &dyn World,
 ) -> Result<PartitionedQueryExecutionInfo, Failure> {
-    let properties = container.properties();
-    let plan = Compiled::new(spec, &properties, world)?.plan(&properties.partition_key)?;
+    let (query, parameters) = compiled::read(spec)?;
+    let plan = compiled::planned(&query, &parameters, &container.properties().partition_key)?;
     if let Some(info) = &plan.query_info {
         let missing: Vec<_> = needed(info).into_iter().filter(|feature| !supported.has(feature)).collect();
         if !missing.is_empty() {
-            let missing: Vec<String> = missing
-                .iter()
-                .map(|feature| {
-                    format!("Query contained {feature}, which the calling client does not support.")
-                })
-                .collect();
-            return Err(Failure::bad_request(missing.join("\n")));
+            return Err(unsupported(&missing));
         }
     }
     Ok(plan)
+}
+
+/// What a client is told that does not list what the plan needs.
+fn unsupported(missing: &[&str]) -> Failure {
+    let message = match missing.contains(&"NonValueAggregate") {
+        // As the service spells it.
+        true => "Cross partition query only supports 'VALUE <AggreateFunc>' for aggregates.".to_owned(),
+        false => {
+            let names = missing.join(", ");
+            format!(
+                "Query contains the following features, which the calling client does not support: {names}"
+            )
+        }
+    };
+    let errors = serde_json::json!({"Errors": [message]});
+    Failure::new(CosmosStatus::CROSS_PARTITION_QUERY_NOT_SERVABLE, format!("Message: {errors}"))
 }
 
 /// What a client must be able to do to follow a plan, by the service's names.
@@ -98,7 +107,7 @@ pub(super) fn check_servable(
     }
     let program = &compiled.program;
     let cut = program.limit().is_some() || program.offset() > 0;
-    if (program.is_streaming() && !cut) || !compiled.query.group_by.is_empty() {
+    if program.is_streaming() && !cut {
         return Ok(());
     }
     let mut failure = Failure::new(
@@ -125,6 +134,18 @@ mod tests {
             assert_eq!(features.has(feature), known, "{feature}");
         }
         assert!(QueryFeatures::from_header(" , ").has("GroupBy"));
+    }
+
+    #[test]
+    fn a_client_that_cannot_follow_a_plan_is_told_so() {
+        for (missing, message) in [
+            (&["GroupBy"][..], "which the calling client does not support: GroupBy"),
+            (&["Aggregate", "NonValueAggregate"], "only supports 'VALUE <AggreateFunc>' for aggregates."),
+        ] {
+            let failure = unsupported(missing);
+            assert_eq!(failure.status, CosmosStatus::CROSS_PARTITION_QUERY_NOT_SERVABLE);
+            assert!(failure.message.contains(message), "{failure}");
+        }
     }
 
     #[test]

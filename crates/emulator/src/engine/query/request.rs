@@ -3,9 +3,11 @@
 //! Headers and envelopes are the gateway's.
 
 use cosmonaut_query::eval::Rows;
-use cosmonaut_wire::model::QuerySpec;
+use cosmonaut_wire::model::{QueryExecutionInfo, QuerySpec};
 use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
 
+use super::resume::ResumeFilter;
+use super::ties::TieOrder;
 use crate::engine::FeedScope;
 use crate::storage::Commit;
 
@@ -28,6 +30,10 @@ pub struct QueryRequest {
     pub populate_index_metrics: bool,
     /// What the client has seen.
     pub session: Option<SessionToken>,
+    /// In which order documents come that sort alike.
+    pub ties: TieOrder,
+    /// Where an ordered query goes on, beside the continuation.
+    pub resume: Option<ResumeFilter>,
 }
 
 impl QueryRequest {
@@ -42,6 +48,8 @@ impl QueryRequest {
             populate_metrics: false,
             populate_index_metrics: false,
             session: None,
+            ties: TieOrder::default(),
+            resume: None,
         }
     }
 }
@@ -90,6 +98,8 @@ pub struct QueryPage {
     pub rows: Rows,
     /// Where the next page starts; none if this is the last.
     pub continuation: Option<String>,
+    /// The value of `x-ms-cosmos-query-execution-info`.
+    pub execution_info: QueryExecutionInfo,
     /// What it cost, in request units.
     pub charge: f64,
     /// The value of `x-ms-documentdb-query-metrics`, if asked for.

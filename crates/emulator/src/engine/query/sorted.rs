@@ -4,13 +4,13 @@
 
 use std::cmp::Ordering;
 
-use cosmonaut_query::ast::OrderBy;
 use cosmonaut_query::eval::KeyedRow;
 use cosmonaut_query::value::Value;
 
 use super::feeder::{Flow, mismatched};
 use super::page::{PageRun, eval_error};
 use super::parts::Parts;
+use super::resume::{Directions, ResumeFilter, turned};
 use super::token::{Key, Position, Token};
 use crate::Failure;
 use crate::engine::RegionId;
@@ -28,7 +28,9 @@ struct Placed {
 /// The rows that come first after a position.
 struct Sorter {
     descending: Vec<bool>,
+    ties_descending: bool,
     after: Option<Position>,
+    resume: Option<ResumeFilter>,
     wanted: usize,
     rows: Vec<Placed>,
     held: usize,
@@ -47,40 +49,43 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
         sorter.add(document.number, rows)?;
         Ok(Flow::Next)
     })?;
+    let mut reached = None;
     for placed in sorter.finish() {
-        if !page.output.take(&placed.keyed.row) {
-            let position = Position {
-                key: Key::Values(placed.keyed.keys),
-                number: placed.number,
-                rows: Some(placed.nth),
-            };
-            let segments = parts.segments(Some(position));
-            page.continuation = Some(Token { segments, progress: page.output.progress, given: 0 });
+        let taken = page.output.take(&placed.keyed.row);
+        reached = Some(Position {
+            key: Key::Values(placed.keyed.keys),
+            number: placed.number,
+            rows: Some(placed.nth + u64::from(taken)),
+        });
+        if !taken {
             break;
         }
+    }
+    if page.output.is_full() && !page.output.is_done() {
+        let segments = parts.segments(reached);
+        page.continuation = Some(Token { segments, progress: page.output.progress, given: 0 });
     }
     Ok(())
 }
 
 impl Sorter {
     fn new(page: &PageRun<'_>, after: Option<Position>) -> Result<Sorter, Failure> {
-        let descending: Vec<bool> = match &page.compiled.query.order_by {
-            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| key.descending).collect(),
-            Some(OrderBy::Rank(_)) | None => Vec::new(),
-        };
+        let descending = page.compiled.directions();
         if let Some(position) = &after {
             match &position.key {
                 Key::Values(values) if values.len() == descending.len() => {}
                 Key::Values(_) | Key::Number | Key::Term(_) | Key::Composite(_) => return Err(mismatched()),
             }
         }
-        Ok(Sorter { descending, after, wanted: page.output.wanted(), rows: Vec::new(), held: 0 })
+        let (ties_descending, wanted) = (page.ties_descending(), page.output.wanted());
+        let resume = page.request.resume.clone();
+        Ok(Sorter { descending, ties_descending, after, resume, wanted, rows: Vec::new(), held: 0 })
     }
 
     fn add(&mut self, number: u64, rows: Vec<KeyedRow>) -> Result<(), Failure> {
         for (nth, keyed) in (0..).zip(rows) {
             let placed = Placed { keyed, number, nth };
-            if self.is_given(&placed) {
+            if self.is_given(&placed) || self.is_before_resume(&placed) {
                 continue;
             }
             self.held += placed.keyed.row.len() + size_of::<Placed>();
@@ -97,6 +102,14 @@ impl Sorter {
         Ok(())
     }
 
+    /// Whether the row comes before the place where the client wants to go on.
+    fn is_before_resume(&self, placed: &Placed) -> bool {
+        let directions = Directions { keys: &self.descending, ties_descending: self.ties_descending };
+        self.resume
+            .as_ref()
+            .is_some_and(|resume| resume.leaves_out(&placed.keyed.keys, placed.number, &directions))
+    }
+
     /// Whether the row was on an earlier page.
     fn is_given(&self, placed: &Placed) -> bool {
         let Some(after) = &self.after else { return false };
@@ -108,13 +121,12 @@ impl Sorter {
         }
     }
 
-    /// Keys first, each in its direction; then the documents' numbers in the direction of the first key.
+    /// Keys first, each in its direction; then the documents' numbers in theirs.
     fn compare(&self, a: (&[Value], u64), b: (&[Value], u64)) -> Ordering {
-        let turned = |order: Ordering, descending: bool| if descending { order.reverse() } else { order };
         let keys = a.0.iter().zip(b.0).zip(&self.descending);
         let by_keys =
             keys.map(|((x, y), descending)| turned(x.total_cmp(y), *descending)).find(|order| order.is_ne());
-        by_keys.unwrap_or_else(|| turned(a.1.cmp(&b.1), self.descending.first() == Some(&true)))
+        by_keys.unwrap_or_else(|| turned(a.1.cmp(&b.1), self.ties_descending))
     }
 
     fn sort(&mut self) {

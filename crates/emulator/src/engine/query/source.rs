@@ -9,7 +9,7 @@ use super::compiled::Compiled;
 use super::feeder::{Feeder, PartEnd, View, Visit, mismatched};
 use super::token::{Key, Position};
 use crate::Failure;
-use crate::engine::ReplicaState;
+use crate::engine::{Document, ReplicaState};
 use crate::index::{Numbers, PathTerms, Span, Used, numbers_of, span_of};
 
 /// The most documents of a range of keys that are listed by number.
@@ -35,7 +35,8 @@ pub(super) fn read(
     let mut feeder = Feeder::new(view, visit);
     match choose(view, compiled, from, used)? {
         Source::Numbers(numbers) => feeder.by_number(from, &|number| numbers.at_or_after(number)),
-        Source::Scan => feeder.by_number(from, &|number| next_number(view.state, number)),
+        Source::Scan => feeder
+            .by_number(from, &|number| next_document(view.state, number).map(|document| document.number)),
         Source::Walk(None, _) => Ok(PartEnd::Exhausted),
         Source::Walk(Some(terms), span) => feeder.by_term(terms, span, from),
     }
@@ -139,10 +140,10 @@ fn of_keys<'s>(
     Some(Numbers::List(numbers))
 }
 
-fn next_number(state: &ReplicaState, number: u64) -> Option<u64> {
-    let next = match number.checked_sub(1) {
+/// The first document from a number on.
+pub(super) fn next_document(state: &ReplicaState, number: u64) -> Option<&Document> {
+    match number.checked_sub(1) {
         Some(before) => state.documents_after(before).next(),
         None => state.documents().next(),
-    };
-    next.map(|document| document.number)
+    }
 }

@@ -1,10 +1,9 @@
 //! Continuation tokens: where a page ended, so that the next one goes on exactly there.
 //!
 //! A token holds positions by document number and by value, and parts by their keys. None of these changes when a
-//! partition is split or documents are written, so a token outlives both. To clients it is an opaque text.
+//! partition is split or documents are written, so a token outlives both. To clients it is a JSON text that they send back
+//! as it is.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cosmonaut_query::eval::Progress;
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange};
@@ -100,8 +99,7 @@ impl Token {
     /// Reads a token; 400 if it is none.
     pub(super) fn read(text: &str) -> Result<Token, Failure> {
         let invalid = || refused(text);
-        let json = URL_SAFE_NO_PAD.decode(text.trim()).map_err(|_| invalid())?;
-        let read: TokenText = serde_json::from_slice(&json).map_err(|_| invalid())?;
+        let read: TokenText = serde_json::from_str(text).map_err(|_| invalid())?;
         if read.v != VERSION {
             return Err(invalid());
         }
@@ -124,16 +122,34 @@ impl Token {
             emitted: self.progress.emitted,
             given: self.given,
         };
-        let json = serde_json::to_vec(&text).expect("numbers, strings and JSON texts can always be written");
-        URL_SAFE_NO_PAD.encode(json)
+        let json =
+            serde_json::to_string(&text).expect("numbers, strings and JSON texts can always be written");
+        in_ascii(&json)
     }
+}
+
+/// The same JSON in ASCII, which is what a header takes.
+fn in_ascii(json: &str) -> String {
+    let mut units = [0; 2];
+    let mut ascii = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character.is_ascii() {
+            true => ascii.push(character),
+            // Outside of strings JSON is ASCII.
+            false => character
+                .encode_utf16(&mut units)
+                .iter()
+                .for_each(|unit| ascii.push_str(&format!("\\u{unit:04x}"))),
+        }
+    }
+    ascii
 }
 
 /// What a text that is no token of the query is answered with.
 pub(super) fn refused(text: &str) -> Failure {
     Failure::bad_request(format!(
-        "the continuation token {text:?} is not one of this query (send it back exactly as it was received, or start \
-         without one)"
+        "Invalid Continuation Token: {text:?} is not one of this query (send it back exactly as it was received, or \
+         start without one)"
     ))
 }
 

@@ -5,17 +5,82 @@
 use std::cmp::Ordering;
 use std::ops::Bound;
 
+use cosmonaut_query::raw::RawJson;
 use cosmonaut_query::value::Value;
 
-use super::feeder::{Candidate, Feeder, PartEnd, View, mismatched, term_of};
+use super::feeder::{Candidate, Feeder, Flow, PartEnd, View, mismatched, term_of};
 use super::page::{PageRun, order_key};
+use super::resume::turned;
+use super::source::next_document;
 use super::token::{Key, Position};
 use crate::Failure;
 use crate::engine::Document;
-use crate::index::{Composite, Filter, IndexPath, OrderPart, Postings, Span, Term, span_at};
+use crate::index::{Composite, Filter, IndexPath, OrderPart, Postings, Span, Step, Term, span_at};
 
-/// Takes documents in the order of one path.
+/// Takes documents in the order of one path, those without a value before all others or after them.
 pub(super) fn along_path(
+    page: &mut PageRun<'_>,
+    view: View<'_>,
+    order: &OrderPart,
+    from: Option<&Position>,
+) -> Result<PartEnd, Failure> {
+    let (defined, undefined): (Read, Read) = (along_terms, along_undefined);
+    let (first, second) = if order.descending { (defined, undefined) } else { (undefined, defined) };
+    let begun_undefined = from.map(|position| value_of(position).is_some_and(Value::is_undefined));
+    if begun_undefined == Some(order.descending) {
+        return second(page, view, order, from);
+    }
+    match first(page, view, order, from)? {
+        PartEnd::Exhausted => second(page, view, order, None),
+        end @ (PartEnd::Full | PartEnd::Paused(_)) => Ok(end),
+    }
+}
+
+/// Reads a part of a path's documents from a position on.
+type Read = fn(&mut PageRun<'_>, View<'_>, &OrderPart, Option<&Position>) -> Result<PartEnd, Failure>;
+
+/// Takes the documents that have no value at the path. No index lists them, so all documents are looked at, unless
+/// there can be none.
+fn along_undefined(
+    page: &mut PageRun<'_>,
+    view: View<'_>,
+    order: &OrderPart,
+    from: Option<&Position>,
+) -> Result<PartEnd, Failure> {
+    let with_value = view.state.index().at(&order.path.0).map_or(0, |terms| terms.count(&Span::ALL, 0));
+    let span = page.compiled.filter.as_ref().map_or(Span::ALL, |filter| span_at(filter, &order.path));
+    if span != Span::ALL || with_value >= view.state.len() {
+        return Ok(PartEnd::Exhausted);
+    }
+    let backwards = page.ties_descending();
+    let seek = |number| {
+        let found = match backwards {
+            true => view.state.documents_up_to(number).next_back(),
+            false => next_document(view.state, number),
+        };
+        found.map(|document| document.number)
+    };
+    let mut visit = |candidate: Candidate<'_>| match has_value(candidate.document, &order.path) {
+        true if page.output.is_full() => Ok(Flow::Full),
+        true => Ok(Flow::Next),
+        false => page.take(candidate),
+    };
+    let undefined = || Key::Values(vec![Value::Undefined]);
+    let end = Feeder::new(view, &mut visit).by_seeking(&seek, from, backwards, &undefined)?;
+    Ok(end.unwrap_or(PartEnd::Exhausted))
+}
+
+fn has_value(document: &Document, path: &IndexPath) -> bool {
+    let body = RawJson::new(&document.body);
+    let found = path.0.iter().try_fold(body, |value, step| match step {
+        Step::Member(name) => value.member(name),
+        Step::Element => None,
+    });
+    found.is_some()
+}
+
+/// Takes the documents that have a value at the path.
+fn along_terms(
     page: &mut PageRun<'_>,
     view: View<'_>,
     order: &OrderPart,
@@ -32,8 +97,10 @@ pub(super) fn along_path(
         span = span.and(rest);
     }
     let program = page.compiled.program.clone();
+    let ties_descending = page.ties_descending();
     let mut visit = |candidate: Candidate<'_>| page.take(candidate);
-    let mut walk = PathWalk { feeder: Feeder::new(view, &mut visit), order, from, first: first.as_ref() };
+    let feeder = Feeder::new(view, &mut visit);
+    let mut walk = PathWalk { feeder, order, ties_descending, from, first: first.as_ref() };
     let mut entries = terms.range(&span);
     let mut end = PartEnd::Exhausted;
     while let Some((term, postings)) = if order.descending { entries.next_back() } else { entries.next() } {
@@ -51,6 +118,7 @@ pub(super) fn along_path(
 struct PathWalk<'w, 's, 'v> {
     feeder: Feeder<'w, 's, 'v>,
     order: &'w OrderPart,
+    ties_descending: bool,
     from: Option<&'w Position>,
     first: Option<&'w Term>,
 }
@@ -66,7 +134,7 @@ impl PathWalk<'_, '_, '_> {
         if term.is_exact() {
             return self
                 .feeder
-                .by_postings(postings, from, self.order.descending, &|| Key::Term(term.clone()));
+                .by_postings(postings, from, self.ties_descending, &|| Key::Term(term.clone()));
         }
         self.group(postings, from, keys)
     }
@@ -87,13 +155,16 @@ impl PathWalk<'_, '_, '_> {
                 members.push((value.clone(), document));
             }
         }
-        let turned = |order: Ordering| if self.order.descending { order.reverse() } else { order };
-        members.sort_by(|(a, x), (b, y)| turned(a.total_cmp(b).then(x.number.cmp(&y.number))));
+        let compare = |(a, x): (&Value, u64), (b, y): (&Value, u64)| {
+            let by_value = turned(a.total_cmp(b), self.order.descending);
+            by_value.then(turned(x.cmp(&y), self.ties_descending))
+        };
+        members.sort_by(|(a, x), (b, y)| compare((a, x.number), (b, y.number)));
         let reached = from.and_then(|position| Some((value_of(position)?, position)));
         for (value, document) in members {
             let mut rows = 0;
             if let Some((last, position)) = reached {
-                match turned(value.total_cmp(last).then(document.number.cmp(&position.number))) {
+                match compare((&value, document.number), (last, position.number)) {
                     Ordering::Less => continue,
                     Ordering::Equal => match position.rows {
                         None => continue,
@@ -123,7 +194,7 @@ pub(super) fn along_composite(
     page: &mut PageRun<'_>,
     view: View<'_>,
     composite: &Composite,
-    (backwards, ties_descending): (bool, bool),
+    backwards: bool,
     from: Option<&Position>,
 ) -> Result<PartEnd, Failure> {
     let first = from.map(|position| entry_of(composite, position)).transpose()?;
@@ -138,6 +209,7 @@ pub(super) fn along_composite(
         let at = Bound::Included(&first[..]);
         if backwards { high = at } else { low = at }
     }
+    let ties_descending = page.ties_descending();
     let mut visit = |candidate: Candidate<'_>| page.take(candidate);
     let mut feeder = Feeder::new(view, &mut visit);
     let mut entries = composite.entries().range::<[u8], _>((low, high));

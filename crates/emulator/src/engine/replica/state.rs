@@ -176,6 +176,11 @@ impl ReplicaState {
         self.documents.range(Bound::Excluded(&number), Bound::Unbounded).map(|(_, document)| &**document)
     }
 
+    /// All documents up to a number and with it, expired or not, by number.
+    pub fn documents_up_to(&self, number: u64) -> impl DoubleEndedIterator<Item = &Document> {
+        self.documents.range(Bound::Unbounded, Bound::Included(&number)).map(|(_, document)| &**document)
+    }
+
     /// All documents, expired or not, by number.
     pub fn documents(&self) -> impl DoubleEndedIterator<Item = &Document> {
         self.documents.values().map(|document| &**document)

@@ -301,6 +301,7 @@ fn literal_const(literal: &Literal) -> Const {
         Literal::Null => Const::new(Val::Null),
         Literal::Bool(value) => Const::new(Val::Bool(*value)),
         Literal::Number(value) => Const::new(Val::Number(*value)),
+        Literal::Integer(value) => Const::new(Val::Integer(*value)),
         Literal::String(value) => Const::new(Val::string(value.as_str())),
     }
 }

@@ -55,7 +55,7 @@ fn misplaced_aggregates_are_refused() {
         ("SELECT * FROM c WHERE COUNT(1) > 1", "WHERE"),
         ("SELECT VALUE SUM(COUNT(1)) FROM c", "inside each other"),
         ("SELECT c.x, COUNT(1) FROM c", "GROUP BY"),
-        ("SELECT COUNT(1) FROM c ORDER BY c.x", "ORDER BY"),
+        ("SELECT COUNT(1) FROM c GROUP BY c.x ORDER BY c.x", "ORDER BY"),
         ("SELECT VALUE COUNT() FROM c", "COUNT takes 1 arguments"),
     ] {
         let error = compile_in(text, &Parameters::new(), &[], Limits::default()).unwrap_err().to_string();

@@ -18,7 +18,13 @@ fn values_to_strings() {
         ],
     );
     assert_eq!(value_in("ToString(c.o)", r#"{"o": { "a" : [ 1, 2 ] }}"#), r#""{\"a\":[1,2]}""#);
-    check(&[("ToString(1 / 0)", "undefined")]);
+    check(&[
+        ("ToString(NaN)", "\"NaN\""),
+        ("ToString(Infinity)", "\"Infinity\""),
+        ("ToString(-Infinity)", "\"-Infinity\""),
+        ("ToString(9007199254740993)", "\"9007199254740993\""),
+        ("StringToNumber(NaN)", "undefined"),
+    ]);
 }
 
 #[test]

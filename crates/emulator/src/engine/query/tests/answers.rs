@@ -143,13 +143,14 @@ fn orders_need_their_index() {
 }
 
 #[test]
-fn orders_are_those_of_the_types_and_leave_out_what_has_no_value() {
+fn orders_are_those_of_the_types_and_begin_with_what_has_no_value() {
     let store = Store::with(
         1,
         [
             r#"{"a":"b"}"#,
-            r#"{"a":[2]}"#,
-            r#"{"a":[1]}"#,
+            // By the bytes of the service's hash: f9…, 82….
+            r#"{"a":[1,"a"]}"#,
+            r#"{"a":[]}"#,
             r#"{"a":{"x":1}}"#,
             r#"{"a":null}"#,
             r#"{}"#,
@@ -165,8 +166,8 @@ fn orders_are_those_of_the_types_and_leave_out_what_has_no_value() {
             let rows = store.rows(&text, FeedScope::Container, size).unwrap();
             rows.iter().map(|id| id.trim_matches('"').to_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(rows(""), "5 7 8 10 9 1 3 2 4", "in pages of {size}");
-        assert_eq!(rows("DESC"), "4 2 3 1 9 10 8 7 5", "in pages of {size}");
+        assert_eq!(rows(""), "6 5 7 8 10 9 1 3 2 4", "in pages of {size}");
+        assert_eq!(rows("DESC"), "4 2 3 1 9 10 8 7 5 6", "in pages of {size}");
     }
 }
 
@@ -187,7 +188,8 @@ fn what_several_partitions_must_put_together_is_left_to_the_client() {
     for (text, servable) in [
         ("SELECT * FROM c", true),
         ("SELECT VALUE c.a FROM c WHERE c.a > 1", true),
-        ("SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk", true),
+        ("SELECT c.pk, COUNT(1) AS n FROM c GROUP BY c.pk", false),
+        ("SELECT VALUE COUNT(1) FROM c ORDER BY c.a", false),
         ("SELECT 1", true),
         ("SELECT VALUE COUNT(1) FROM c WHERE c.pk = 'x'", true),
         ("SELECT TOP 2 * FROM c", false),
@@ -223,11 +225,26 @@ fn what_is_wrong_with_a_query_is_said() {
         ("SELECT VALUE NOPE(c.a) FROM c", "NOPE"),
         ("SELECT * FROM c WHERE ST_DISTANCE(c.a, c.b) < 1", "ST_DISTANCE"),
         ("SELECT TOP @n * FROM c", "@n"),
+        ("SELECT TOP 4294967296 * FROM c", "SC2060"),
+        ("SELECT * FROM c OFFSET 0 LIMIT 2147483648", "SC2061"),
+        ("SELECT * FROM c OFFSET 2147483648 LIMIT 1", "SC2062"),
+        (
+            "SELECT BADFUNC(1)",
+            r#"Message: {"errors":[{"severity":"Error","location":{"start":7,"end":14},"code":"SC2005","#,
+        ),
+        ("SELECT c.a FROM c GROUP BY c.a ORDER BY c.a", "GROUP BY"),
     ] {
         let failure = store.all(text).unwrap_err();
         assert_eq!(failure.status, CosmosStatus::BAD_REQUEST, "{text}");
         assert!(failure.message.contains(part), "{text}: {failure}");
     }
+}
+
+#[test]
+fn aggregates_take_no_notice_of_an_order() {
+    let store = Store::with(1, PEOPLE);
+    let counted = store.all("SELECT VALUE COUNT(1) FROM c ORDER BY c.a").unwrap();
+    assert_eq!(counted, [PEOPLE.len().to_string()]);
 }
 
 #[test]
@@ -253,6 +270,7 @@ fn a_token_that_is_not_of_the_query_is_refused_by_name() {
         request.continuation = Some(token.to_owned());
         let failure = store.run(&request).unwrap_err();
         assert_eq!(failure.status, CosmosStatus::BAD_REQUEST);
+        assert!(failure.message.contains("Invalid Continuation Token"), "{failure}");
         assert!(failure.message.contains(&format!("{token:?}")), "{failure}");
     }
 }

@@ -5,4 +5,5 @@ mod cost;
 mod engine;
 mod paging;
 mod properties;
+mod resume;
 mod store;

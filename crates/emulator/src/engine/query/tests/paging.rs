@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::store::{Store, texts, unordered};
 use crate::engine::FeedScope;
-use crate::engine::query::{PageSize, QueryRequest};
+use crate::engine::query::{PageSize, QueryRequest, TieOrder};
 
 const TAGGED: [&str; 5] = [
     r#"{"a":2,"b":1,"tags":["x","y","z"]}"#,
@@ -85,6 +85,86 @@ fn the_default_page_has_a_hundred_rows() {
     assert!(page.continuation.is_some());
     for (header, size) in [(-1, Some(PageSize::Any)), (5, Some(PageSize::Rows(5))), (0, None), (-2, None)] {
         assert_eq!(PageSize::from_header(header), size);
+    }
+}
+
+#[test]
+fn a_last_page_that_is_full_is_followed_by_an_empty_one() {
+    let store = Store::with(2, [r#"{"a":1,"b":1}"#; 4]);
+    let one = Store::with(1, [r#"{"a":1,"b":1}"#; 4]);
+    for (store, text, pages) in [
+        (&store, "SELECT * FROM c", vec![2, 2, 0]),
+        (&store, "SELECT * FROM c WHERE c.a = 1", vec![2, 2, 0]),
+        (&one, "SELECT * FROM c ORDER BY c.a", vec![2, 2, 0]),
+        (&one, "SELECT * FROM c ORDER BY c._ts DESC", vec![2, 2, 0]),
+        (&one, "SELECT * FROM c ORDER BY c.x", vec![2, 2, 0]),
+        (&one, "SELECT * FROM c ORDER BY c.a, c.b DESC", vec![2, 2, 0]),
+        (&one, "SELECT DISTINCT VALUE c.id FROM c", vec![2, 2, 0]),
+        // The query itself says that there is no more.
+        (&one, "SELECT TOP 4 * FROM c", vec![2, 2]),
+        (&one, "SELECT DISTINCT TOP 4 c.id FROM c", vec![2, 2]),
+        (&one, "SELECT * FROM c ORDER BY c.a OFFSET 0 LIMIT 4", vec![2, 2]),
+        (&one, "SELECT c.id FROM c GROUP BY c.id", vec![2, 2]),
+    ] {
+        let mut request = QueryRequest::new(text, FeedScope::Container);
+        request.page_size = PageSize::Rows(2);
+        let mut sizes = Vec::new();
+        loop {
+            let page = store.run(&request).unwrap();
+            sizes.push(page.rows.len());
+            request.continuation = page.continuation;
+            let Some(token) = &request.continuation else { break };
+            assert!(serde_json::from_str::<serde_json::Value>(token).is_ok(), "{token}");
+        }
+        assert_eq!(sizes, pages, "{text}");
+    }
+}
+
+#[test]
+fn ties_come_in_the_order_that_the_page_says() {
+    let store = Store::with(
+        1,
+        [r#"{"a":1,"b":1}"#, r#"{"a":1,"b":1}"#, r#"{"a":1,"b":1}"#, r#"{"b":1}"#, r#"{"b":1}"#],
+    );
+    for (ties, header, rising, falling) in [
+        (TieOrder::FirstKey, r#"{"reverseRidEnabled":true"#, "4 5 1 2 3", "3 2 1 5 4"),
+        (
+            TieOrder::Ascending,
+            r#"{"reverseRidEnabled":false,"reverseIndexScan":false}"#,
+            "4 5 1 2 3",
+            "1 2 3 4 5",
+        ),
+        (
+            TieOrder::Descending,
+            r#"{"reverseRidEnabled":false,"reverseIndexScan":true}"#,
+            "5 4 3 2 1",
+            "3 2 1 5 4",
+        ),
+    ] {
+        for (order, expected) in
+            [("c.a", rising), ("c.a DESC", falling), ("c.a, c.b DESC", rising), ("c.a DESC, c.b", falling)]
+        {
+            // A condition that few documents fulfil is sorted, others are read along the index.
+            for filter in ["", " WHERE c.b = 1"] {
+                for size in 1..7 {
+                    let text = format!("SELECT VALUE c.id FROM c{filter} ORDER BY {order}");
+                    let mut request = QueryRequest::new(text.as_str(), FeedScope::Container);
+                    (request.page_size, request.ties) = (PageSize::Rows(size), ties);
+                    let mut ids = Vec::new();
+                    loop {
+                        let page = store.run(&request).unwrap();
+                        let info = serde_json::to_string(&page.execution_info).unwrap();
+                        assert!(info.starts_with(header), "{info}");
+                        ids.extend(texts(&page.rows).iter().map(|id| id.trim_matches('"').to_owned()));
+                        request.continuation = page.continuation;
+                        if request.continuation.is_none() {
+                            break;
+                        }
+                    }
+                    assert_eq!(ids.join(" "), expected, "{text}, {ties:?}, in pages of {size}");
+                }
+            }
+        }
     }
 }
 

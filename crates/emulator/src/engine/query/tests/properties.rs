@@ -122,7 +122,7 @@ proptest! {
         prop_assert_eq!(unordered(rows), unordered(one.plain(&streamed).unwrap()), "{}", streamed);
 
         let grouped = filtered("SELECT c.a, COUNT(1) AS n FROM c", condition.as_ref(), " GROUP BY c.a");
-        let rows = many.rows(&grouped, FeedScope::Container, size).unwrap();
+        let rows = many.merged(&grouped, size).unwrap();
         prop_assert_eq!(unordered(rows), unordered(one.plain(&grouped).unwrap()), "{}", grouped);
 
         let summary = filtered(summary, condition.as_ref(), "");

@@ -35,6 +35,12 @@ async fn what_a_session_saw_of_the_old_one_does_not_bind_the_new_one() {
     let feed = [("x-ms-session-token", old.as_str())];
     assert_eq!(connection.send(&format!("GET {DOCS}"), &feed, &Value::Null).await.unwrap().code(), 200);
 
+    // A container of another name has nothing to do with it.
+    let other = json!({"id": "other", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
+    connection.send("POST /dbs/d/colls", &[], &other).await.unwrap();
+    let of_other = connection.send("GET /dbs/d/colls/other/docs/1", &seen, &Value::Null).await.unwrap();
+    assert_eq!(of_other.status.to_string(), "404/1002");
+
     // Its own tokens bind as ever.
     let own = read.header("x-ms-session-token").to_owned();
     let (version, lsn) = own.rsplit_once('#').unwrap();

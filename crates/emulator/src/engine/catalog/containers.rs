@@ -37,8 +37,8 @@ impl Engine {
         let (name, database_name) = (properties.id.clone(), database.properties.id.clone());
         let partitions = own.map_or(1, throughput::partitions);
         let around = self.surroundings(database, own);
-        let (container, record) =
-            Container::create(rid, properties, partitions, catalog.first_token_version(), around)?;
+        let first_version = catalog.retired.first_version(&database_name, &name);
+        let (container, record) = Container::create(rid, properties, partitions, first_version, around)?;
         let container = Arc::new(container);
         let mut records = vec![Record::Container(rid, record)];
         records.extend(own.map(|own| self.add_offer(&mut catalog, rid, own)));
@@ -82,7 +82,7 @@ impl Engine {
             database.containers.remove(&container.properties().id);
         }
         // From here on no write to it can reach the journal, so that nothing follows its deletion.
-        catalog.retire(&container);
+        catalog.retired.add(&database_name, &container);
         let mut records = vec![Record::DropContainer(container.rid())];
         records.extend(self.drop_offer(&mut catalog, container.rid()));
         Ok(self.journal.append(records))

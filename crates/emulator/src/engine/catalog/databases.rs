@@ -74,7 +74,7 @@ impl Engine {
         catalog.database_names.remove(&rid);
         let mut records = Vec::new();
         for container in containers.unwrap_or_default().into_values() {
-            catalog.retire(&container);
+            catalog.retired.add(&name, &container);
             records.push(Record::DropContainer(container.rid()));
             records.extend(self.drop_offer(&mut catalog, container.rid()));
         }

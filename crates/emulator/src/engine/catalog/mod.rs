@@ -5,6 +5,7 @@
 mod containers;
 mod databases;
 mod offers;
+mod retired;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,11 +16,11 @@ use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
 pub use offers::{Migration, minimum_throughput};
 
 use super::container::{Container, owner_gone};
-use super::replication::Lineage;
 use super::throughput::Bucket;
 use super::{Engine, locks};
 use crate::storage::{Saved, StorageError};
 use crate::{Failure, Timestamp};
+use retired::Retired;
 
 /// The most bytes in the name of a database or container, as the service puts it.
 pub(super) const MAX_NAME: usize = 255;
@@ -31,8 +32,7 @@ pub(super) struct Catalog {
     /// From a database's id to its name.
     database_names: HashMap<ResourceId, String>,
     offers: BTreeMap<ResourceId, Offer>,
-    /// The highest version that a session token of a deleted container has had.
-    retired: Option<i64>,
+    retired: Retired,
 }
 
 struct Database {
@@ -55,18 +55,6 @@ impl Catalog {
     /// All containers of all databases.
     pub(super) fn containers(&self) -> impl Iterator<Item = &Arc<Container>> {
         self.databases.values().flat_map(|database| database.containers.values())
-    }
-
-    /// The version with which session tokens of a new container begin: beyond all that deleted ones had, so that nobody
-    /// takes what was seen of one for what is to be seen of the other.
-    fn first_token_version(&self) -> i64 {
-        self.retired.map_or(Lineage::FIRST_VERSION, |version| version + 1)
-    }
-
-    /// Lets nothing more be written to a container that is no longer in the catalog.
-    fn retire(&mut self, container: &Container) {
-        container.retire();
-        self.retired = self.retired.max(Some(container.last_token_version()));
     }
 
     fn offer_of(&self, resource: ResourceId) -> Option<&Offer> {
@@ -152,9 +140,6 @@ impl Engine {
             let around = self.surroundings(database, own);
             let container = Container::restore(container, around)
                 .map_err(|failure| StorageError::corrupt(format!("container {rid}: {failure}")))?;
-            // That it does not begin with the first version says that there were others before it.
-            let before = container.first_token_version() - 1;
-            catalog.retired = catalog.retired.max((before >= Lineage::FIRST_VERSION).then_some(before));
             database.containers.insert(container.properties().id.clone(), Arc::new(container));
         }
         Ok(())

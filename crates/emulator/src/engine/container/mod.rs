@@ -117,11 +117,6 @@ impl Container {
         SessionToken::of_ranges(layout.ranges().iter().map(seen).collect())
     }
 
-    /// The version of the container's first session tokens.
-    pub(crate) fn first_token_version(&self) -> i64 {
-        self.first_token_version
-    }
-
     /// The highest version that a session token of this container has had.
     pub(crate) fn last_token_version(&self) -> i64 {
         let versions = self.layout().ranges().iter().map(|range| range.group().lineage().version).max();

@@ -1,12 +1,12 @@
 //! Text from elsewhere, made fit for one cell of a table or one line of a terminal.
 
-/// At most `most` characters, of which the last is `…` if there are more. Control characters are written out, so
-/// that what is stored somewhere cannot steer the terminal of who looks at it.
+/// At most `most` characters, of which the last is `…` if there are more. Characters that steer a terminal are written
+/// out, so that what is stored somewhere cannot steer the terminal of who looks at it.
 pub(crate) fn cell(text: &str, most: usize) -> String {
     let mut shown = String::new();
     let mut used = 0;
     for c in text.chars() {
-        let escaped = c.is_control().then(|| c.escape_default().to_string());
+        let escaped = steers(c).then(|| c.escape_default().to_string());
         let width = escaped.as_ref().map_or(1, String::len);
         if used + width > most {
             // What stands there already may fill the cell, and the mark needs a place.
@@ -23,6 +23,12 @@ pub(crate) fn cell(text: &str, most: usize) -> String {
         }
     }
     shown
+}
+
+/// Whether a character does something else than to stand there: controls, and those that turn or hide the text around.
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// As [`cell`], however long.
@@ -44,6 +50,7 @@ mod tests {
             ("a\nb", 9, "a\\nb"),
             ("\u{1b}[2J", 20, "\\u{1b}[2J"),
             ("abcd\n", 5, "abcd…"),
+            ("a\u{202e}b", 20, "a\\u{202e}b"),
             ("abc", 1, "…"),
         ] {
             assert_eq!(cell(text, most), expected, "{text:?} in {most}");

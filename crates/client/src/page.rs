@@ -98,8 +98,8 @@ pub(crate) struct Feed {
 enum State {
     /// The next page begins here.
     Idle(Arc<Feed>, Option<HeaderValue>),
-    /// It is on its way.
-    Fetching(Arc<Feed>, Fetch),
+    /// The page that begins here is on its way.
+    Fetching(Arc<Feed>, Option<HeaderValue>, Fetch),
     /// The feed cannot be asked for at all.
     Failed(Error),
     /// There is no next page.
@@ -154,8 +154,13 @@ impl Feed {
     fn page<T: DeserializeOwned>(
         &self,
         response: CosmosResponse,
+        from: Option<&HeaderValue>,
     ) -> Result<(Page<T>, Option<HeaderValue>), Error> {
-        let items = match self.items(response.body()) {
+        let from = from.and_then(|from| from.to_str().ok());
+        let items = self.items(response.body()).and_then(|items: Vec<T>| {
+            check_progress(items.len(), from, response.continuation()).map(|()| items)
+        });
+        let items = match items {
             Ok(items) => items,
             Err(error) => return Err(error.found_in(response)),
         };
@@ -179,6 +184,15 @@ impl Feed {
         };
         envelope.items.iter().map(read).collect()
     }
+}
+
+/// An error if a page has no rows and goes on where it began: asking for the next one would never end.
+pub(crate) fn check_progress(rows: usize, from: Option<&str>, next: Option<&str>) -> Result<(), Error> {
+    if rows > 0 || next.is_none() || from != next {
+        return Ok(());
+    }
+    let message = "a page without rows goes on where it began, so that asking again would never end";
+    Err(Error::new(ErrorKind::InvalidResponse, message))
 }
 
 /// Where a [`Pager`] begins.
@@ -220,15 +234,15 @@ impl<T: DeserializeOwned> Stream for Pages<T> {
                 State::End => return Poll::Ready(None),
                 State::Failed(error) => return Poll::Ready(Some(Err(error))),
                 State::Idle(feed, continuation) => {
-                    let fetch = feed.fetch(continuation);
-                    self.state = State::Fetching(feed, fetch);
+                    let fetch = feed.fetch(continuation.clone());
+                    self.state = State::Fetching(feed, continuation, fetch);
                 }
-                State::Fetching(feed, mut fetch) => {
+                State::Fetching(feed, from, mut fetch) => {
                     let Poll::Ready(response) = fetch.as_mut().poll(context) else {
-                        self.state = State::Fetching(feed, fetch);
+                        self.state = State::Fetching(feed, from, fetch);
                         return Poll::Pending;
                     };
-                    let page = response.and_then(|response| feed.page(response));
+                    let page = response.and_then(|response| feed.page(response, from.as_ref()));
                     return Poll::Ready(Some(page.map(|(page, continuation)| {
                         if continuation.is_some() {
                             self.state = State::Idle(feed, continuation);

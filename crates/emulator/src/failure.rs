@@ -56,6 +56,21 @@ impl Failure {
         Self::new(CosmosStatus::PRECONDITION_FAILED, message)
     }
 
+    /// 413, in the words that clients look for, and why.
+    pub(crate) fn too_large(why: impl fmt::Display) -> Self {
+        let message = format!("Message: {{\"Errors\":[\"Request size is too large\"]}}\r\n{why}");
+        Self::new(CosmosStatus::REQUEST_ENTITY_TOO_LARGE, message)
+    }
+
+    /// 400 for the id of a new resource, which has fewer than `limit` bytes, and why.
+    pub(crate) fn invalid_id(id: &str, limit: usize, why: impl fmt::Display) -> Self {
+        let shown: String = id.chars().take(200).collect();
+        Self::bad_request(format!(
+            "The input name '{shown}' is invalid. Ensure to provide a unique non-empty string less than '{limit}' \
+             characters. ({why})"
+        ))
+    }
+
     /// 501, for what is not there yet.
     pub fn not_implemented(what: impl fmt::Display) -> Self {
         Self::new(CosmosStatus::NOT_IMPLEMENTED, format!("{what} is not available in this emulator"))

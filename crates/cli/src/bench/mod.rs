@@ -114,9 +114,21 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
         throughput: arguments.throughput,
     };
     let client = arguments.account.client()?;
-    let target = Arc::new(Target::open(client, arguments.container.clone(), wanted).await?);
+    let name = &arguments.container;
+    let target = tokio::select! {
+        target = Target::open(client, name.clone(), wanted) => Arc::new(target?),
+        () = stop.heard() => {
+            writeln!(io::stderr(), "stopped before {name} was ready; if it was being made, it is left")?;
+            return Err(Failure::Stopped);
+        }
+    };
     let measured = match fill(&target, &mut stop).await {
-        Ok(()) => Ok(measure(arguments, &target, &mut stop).await),
+        Ok(Filled::All) => Ok(measure(arguments, &target, &mut stop).await),
+        Ok(Filled::Part) => Err(Failure::Stopped),
+        Ok(Filled::Left) => {
+            writeln!(io::stderr(), "stopped; what was written to {name} is left")?;
+            return Err(Failure::Stopped);
+        }
         Err(failure) => Err(failure),
     };
     let removed = match arguments.keep {
@@ -144,18 +156,30 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
+/// How far the items were written.
+enum Filled {
+    All,
+    /// The user has seen enough, and no write is under way.
+    Part,
+    /// The user did not even want to wait for the writes that are under way.
+    Left,
+}
+
 /// Writes the items, unless the user has seen enough before.
-async fn fill(target: &Arc<Target>, stop: &mut StopSignal) -> Result<(), Failure> {
+async fn fill(target: &Arc<Target>, stop: &mut StopSignal) -> Result<Filled, Failure> {
     let mut filling = pin!(target.fill());
     tokio::select! {
-        filled = &mut filling => return filled,
+        filled = &mut filling => return filled.map(|()| Filled::All),
         () = stop.heard() => target.stop_filling(),
     }
+    writeln!(
+        io::stderr(),
+        "stopping when the writes under way have ended; Ctrl-C once more leaves everything as it is"
+    )?;
     tokio::select! {
-        _ = filling => {}
-        () = stop.heard() => {}
+        _ = filling => Ok(Filled::Part),
+        () = stop.heard() => Ok(Filled::Left),
     }
-    Err(Failure::Stopped)
 }
 
 /// Puts the load on until its time is up or the user has seen enough.

@@ -9,6 +9,8 @@ mod row;
 mod totals;
 
 use std::io::{self, IsTerminal, Read, Write};
+use std::pin::pin;
+use std::time::Duration;
 
 use cosmonaut::options::QueryOptions;
 use cosmonaut::{ContainerProperties, CosmosClient, FeedScope, Query};
@@ -27,6 +29,9 @@ use totals::Totals;
 
 /// How many rows are asked for at once.
 const PAGE: u32 = 1000;
+
+/// After so long without an answer the user is told that it is awaited.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The arguments of `cosmonaut query`.
 #[derive(clap::Args)]
@@ -153,7 +158,7 @@ impl<'a> Ask<'a> {
                 break Ok(());
             }
             let page = tokio::select! {
-                page = pages.next() => page,
+                page = told_of_waiting(pages.next()) => page,
                 () = stop.heard() => break Err(Failure::Stopped),
             };
             match page {
@@ -186,6 +191,21 @@ impl<'a> Ask<'a> {
             Some(Format::Jsonl) => format!("{}\n", explain::json(&explained)),
             None | Some(Format::Table | Format::Csv) => explain::text(&explained),
         })
+    }
+}
+
+/// Says on the standard error that an answer is still awaited, if it takes long.
+async fn told_of_waiting<T>(answer: impl Future<Output = T>) -> T {
+    let mut answer = pin!(answer);
+    let mut waited = Duration::ZERO;
+    loop {
+        tokio::select! {
+            answer = &mut answer => return answer,
+            () = tokio::time::sleep(PATIENCE) => waited += PATIENCE,
+        }
+        // If nobody reads it, nobody wonders either.
+        let _ =
+            writeln!(io::stderr(), "no answer for {} s; still waiting (Ctrl-C ends it)", waited.as_secs());
     }
 }
 

@@ -151,6 +151,44 @@ fn ctrl_c_ends_it_with_the_result_so_far_and_nothing_left() {
 
 #[cfg(unix)]
 #[test]
+fn ctrl_c_is_heard_while_the_container_is_looked_for_and_while_it_is_filled() {
+    for (in_container, interrupts, said) in
+        [(false, 1, "stopped before"), (true, 2, "what was written to shop/orders is left")]
+    {
+        let account = Account::start();
+        account.container("shop", "orders", &[]);
+        let hang = Fault::new(Effect::Hang);
+        // Reading the container is no request to its partitions; writing items is.
+        let partition = in_container.then(|| "0".into());
+        let hang = Fault { partition, ..hang.in_container("shop/orders") };
+        account.block_on(account.control().add_fault(hang)).unwrap();
+        let child = account
+            .command(&bench(&["shop/orders"]))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        until("a request that hangs", || account.control().faults()[0].hits > 0);
+        let mut child = child;
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut error = String::new();
+        for nth in 0..interrupts {
+            let id = child.id().to_string();
+            assert!(std::process::Command::new("kill").args(["-s", "INT", &id]).status().unwrap().success());
+            // What it says to the first is awaited before the second.
+            while nth + 1 < interrupts && !error.contains("once more") {
+                error += &lines.next().unwrap().unwrap();
+            }
+        }
+        error += &lines.map(Result::unwrap).collect::<Vec<_>>().join("\n");
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(130), "{error}");
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn on_a_terminal_progress_is_drawn_and_a_key_ends_it() {
     use crate::terminal::{CTRL_C, Terminal};
 

@@ -203,6 +203,44 @@ fn an_account_that_is_not_there_is_said_with_how_to_start_one() {
 }
 
 #[test]
+fn what_the_service_says_cannot_steer_the_terminal_and_is_cut() {
+    let account = shop();
+    let long = "x".repeat(50_000);
+    for name in ["NO_SUCH\u{1b}[31m\u{202e}", &long] {
+        let ended = account.run(&["query", "shop/orders", &format!("SELECT {name}(1) FROM c")]);
+        assert_eq!(ended.status, 1, "{}", ended.error);
+        assert!(!ended.error.contains(['\u{1b}', '\u{202e}']), "{:?}", ended.error);
+        assert!(ended.error.lines().all(|line| line.chars().count() < 2_100), "{}", ended.error.len());
+    }
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_told_of_and_given_up() {
+    use cosmonaut_emulator::{Effect, Fault, Operations};
+
+    let account = shop();
+    let hang = Fault::new(Effect::Hang).on(Operations::Read).in_container("shop/orders");
+    account.block_on(account.control().add_fault(hang)).unwrap();
+    let ended = account
+        .command(&["query", "shop/orders", SOME])
+        .env("AZURE_COSMOS_END_TO_END_TIMEOUT", "7s")
+        .output()
+        .unwrap();
+    let ended = Ended::of(ended);
+    assert_eq!((ended.status, &*ended.output), (1, ""), "{}", ended.error);
+    assert!(
+        ended.error.starts_with("no answer for 5 s; still waiting (Ctrl-C ends it)\n"),
+        "{}",
+        ended.error
+    );
+    assert!(
+        ended.error.contains("\nerror: ") && ended.error.contains("end_to_end_timeout"),
+        "{}",
+        ended.error
+    );
+}
+
+#[test]
 fn a_reader_that_goes_away_is_not_a_failure() {
     let account = shop();
     let (reader, writer) = std::io::pipe().unwrap();

@@ -12,6 +12,7 @@ use http::HeaderValue;
 use serde_json::value::RawValue;
 
 use crate::container::ContainerHandle;
+use crate::page::check_progress;
 use crate::{Error, ErrorKind, Result};
 
 /// What the requests of one query have in common.
@@ -80,7 +81,7 @@ impl Fetcher {
             .with_target(request.target)
             .with_header(headers::MAX_ITEM_COUNT, most)
             .with_body(request.body);
-        if let Some(continuation) = request.continuation {
+        if let Some(continuation) = &request.continuation {
             let value = HeaderValue::try_from(continuation).map_err(|_| {
                 let problem = "it holds a continuation that no header can carry";
                 crate::feeds::token::refused(super::token::KIND, problem)
@@ -98,7 +99,10 @@ impl Fetcher {
             Ok(rows) => {
                 let continuation = response.continuation().map(str::to_owned);
                 let execution_info = execution_info(&response);
-                Ok((PartitionPage { rows, continuation, execution_info }, response))
+                match check_progress(rows.len(), request.continuation.as_deref(), continuation.as_deref()) {
+                    Ok(()) => Ok((PartitionPage { rows, continuation, execution_info }, response)),
+                    Err(error) => Err(error.found_in(response)),
+                }
             }
             Err(error) => Err(error.found_in(response)),
         }

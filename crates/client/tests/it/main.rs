@@ -11,6 +11,7 @@ mod explain;
 mod harness;
 mod items;
 mod layers;
+mod paging;
 mod partition_keys;
 mod partitioned;
 mod peer;

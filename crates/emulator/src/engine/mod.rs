@@ -23,7 +23,7 @@ mod ring;
 mod scope;
 #[cfg(test)]
 mod tests;
-mod throughput;
+pub(crate) mod throughput;
 mod topology;
 mod unique;
 

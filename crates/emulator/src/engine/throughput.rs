@@ -37,6 +37,9 @@ pub(crate) fn partitions(throughput: ThroughputProperties) -> u32 {
 /// Checks an amount as the service does. `least` is the minimum of this resource.
 pub(crate) fn check(throughput: ThroughputProperties, least: u32) -> Result<(), Failure> {
     let refuse = |what: &str, amount: u32, least: u32, step: u32| {
+        if amount < least {
+            return Err(too_low(amount.into(), least));
+        }
         Err(Failure::bad_request(format!(
             "The offer should have valid throughput values between {least} and {MAX} inclusive in increments of \
              {step}: {amount} is no {what} throughput"
@@ -54,6 +57,18 @@ pub(crate) fn check(throughput: ThroughputProperties, least: u32) -> Result<(), 
             if fits { Ok(()) } else { refuse("autoscale", max_throughput, least, 1000) }
         }
     }
+}
+
+/// The least that any resource has.
+pub(crate) fn least(is_autoscale: bool) -> u32 {
+    if is_autoscale { MIN_AUTOSCALE } else { MIN_MANUAL }
+}
+
+/// 400 for less than a resource must have.
+pub(crate) fn too_low(amount: i64, least: u32) -> Failure {
+    Failure::bad_request(format!(
+        "Requested throughput {amount} is less than required minimum throughput {least}"
+    ))
 }
 
 /// Request units that come in at a steady rate and go out with requests.

@@ -1,7 +1,7 @@
 //! Transactional batches and bulk requests: several operations in one request.
 
+use cosmonaut_wire::headers;
 use cosmonaut_wire::model::{BatchOperation, BatchOperationType, BatchResult, MAX_BATCH_BYTES};
-use cosmonaut_wire::{CosmosStatus, headers};
 
 use super::Gateway;
 use super::call::Call;
@@ -16,10 +16,10 @@ impl Gateway {
     pub(super) fn run_batch(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
         if call.body.len() > MAX_BATCH_BYTES {
-            return Err(Failure::new(
-                CosmosStatus::REQUEST_ENTITY_TOO_LARGE,
-                format!("a batch has at most {MAX_BATCH_BYTES} bytes, not {}: divide it", call.body.len()),
-            ));
+            let bytes = call.body.len();
+            return Err(Failure::too_large(format_args!(
+                "a batch has at most {MAX_BATCH_BYTES} bytes, not {bytes}: divide it"
+            )));
         }
         let operations: Vec<BatchOperation> = call.json("batch")?;
         let continue_on_error = call.flag(&headers::BATCH_CONTINUE_ON_ERROR);

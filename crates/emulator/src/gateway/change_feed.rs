@@ -17,7 +17,7 @@ impl Gateway {
     /// A page of changes; 304 with the place to go on from if there are none.
     pub(super) fn read_changes(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let reading = self.reading(call)?;
+        let reading = self.reading(call, &container)?;
         let request = ChangeRequest {
             scope: call.scope()?,
             mode: mode(call)?,

@@ -61,19 +61,18 @@ impl Call<'_> {
 }
 
 impl Gateway {
-    /// What a request has to see.
-    pub(super) fn reading(&self, call: &Call<'_>) -> Result<Reading, Failure> {
-        call.reading(&self.engine.topology().consistency)
+    /// What a request has to see of a container.
+    pub(super) fn reading(&self, call: &Call<'_>, container: &Container) -> Result<Reading, Failure> {
+        let reading = call.reading(&self.engine.topology().consistency)?;
+        Ok(Reading { session: reading.session.map(|seen| container.own_part(seen)), ..reading })
     }
 
     /// Waits until a request may begin: a strong read, until its region has all that was acknowledged when it came.
     pub(super) async fn ready(&self, action: Action, call: &Call<'_>) -> Result<(), Failure> {
         let reads =
             matches!(action, Action::ReadItem | Action::ListItems | Action::QueryItems | Action::ReadChanges);
-        if !reads || self.engine.topology().consistency != Consistency::Strong {
-            return Ok(());
-        }
-        if !self.reading(call)?.is_strong {
+        let promised = &self.engine.topology().consistency;
+        if !reads || *promised != Consistency::Strong || !call.reading(promised)?.is_strong {
             return Ok(());
         }
         let barrier = self.container(call)?.barrier(self.region, &call.scope()?)?;

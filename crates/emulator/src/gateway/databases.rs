@@ -1,7 +1,7 @@
 //! Databases: create, list, query, read, delete.
 
 use bytes::Bytes;
-use cosmonaut_wire::model::{DatabaseProperties, ThroughputProperties};
+use cosmonaut_wire::model::{DatabaseProperties, InvalidThroughput, ThroughputProperties};
 use cosmonaut_wire::{CosmosStatus, ResourceType, headers};
 use http::header;
 
@@ -10,15 +10,16 @@ use super::call::Call;
 use super::metadata::{Descriptions, json_body};
 use super::reply::Reply;
 use crate::Failure;
-use crate::engine::charge;
+use crate::engine::{charge, throughput};
 
 impl Gateway {
     pub(super) fn create_database(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         self.engine.check_catalog_write(self.region)?;
         let made = self.engine.create_database(call.json("database")?, call.throughput()?)?;
-        Ok(database_reply(CosmosStatus::CREATED, &made.value)
+        let reply = database_reply(CosmosStatus::CREATED, &made.value)
             .charged(charge::CATALOG_WRITE)
-            .after(made.commit))
+            .after(made.commit);
+        Ok(if call.is_minimal() { reply.without_body() } else { reply })
     }
 
     pub(super) fn list_databases(&self, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -58,7 +59,11 @@ impl Call<'_> {
     pub(super) fn throughput(&self) -> Result<Option<ThroughputProperties>, Failure> {
         let manual = self.text(&headers::OFFER_THROUGHPUT)?;
         let autoscale = self.text(&headers::OFFER_AUTOPILOT_SETTINGS)?;
-        ThroughputProperties::from_headers(manual, autoscale)
-            .map_err(|error| Failure::bad_request(error.to_string()))
+        ThroughputProperties::from_headers(manual, autoscale).map_err(|error| match error {
+            InvalidThroughput::Negative { amount, is_autoscale } => {
+                throughput::too_low(amount, throughput::least(is_autoscale))
+            }
+            error => Failure::bad_request(error.to_string()),
+        })
     }
 }

@@ -36,7 +36,7 @@ impl Gateway {
 
     pub(super) fn read_item(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let reading = self.reading(call)?;
+        let reading = self.reading(call, &container)?;
         let request = ItemRequest { session: reading.session.as_ref(), ..request(call)? };
         let mut reply = container.read_item(self.region, request)?;
         reply.hold = reading.hold(&container, &reply.session());

@@ -63,13 +63,18 @@ fn container_path(database: &str, container: &str) -> Option<ResourcePath> {
     ResourcePath::database(database).and_then(|path| path.child(Container, container)).ok()
 }
 
-/// The part of a path that leads to the container: plain where a header can hold that, else escaped.
+/// The part of a path that leads to the container.
 fn container_link(path: &ResourcePath) -> Cow<'_, str> {
-    let prefix = |text: &str| text.match_indices('/').nth(3).map_or(text.len(), |(end, _)| end);
+    Cow::Borrowed(link(path, 4))
+}
+
+/// The first segments of a path: plain where a header can hold that, else escaped.
+pub(super) fn link(path: &ResourcePath, segments: usize) -> &str {
+    let prefix = |text: &str| text.match_indices('/').nth(segments - 1).map_or(text.len(), |(end, _)| end);
     let plain = &path.plain()[..prefix(path.plain())];
     let escaped = &path.as_str()[1..];
     let fits = plain.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-    Cow::Borrowed(if fits { plain } else { &escaped[..prefix(escaped)] })
+    if fits { plain } else { &escaped[..prefix(escaped)] }
 }
 
 impl Reply {

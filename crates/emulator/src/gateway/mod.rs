@@ -6,6 +6,7 @@
 
 mod account;
 mod addresses;
+mod admission;
 mod auth;
 mod batch;
 mod call;
@@ -30,7 +31,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, ResourcePath};
+use cosmonaut_wire::CosmosStatus;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
@@ -81,7 +82,9 @@ impl Gateway {
     async fn answer_under_faults(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Answer {
         match self.judge(request, &body).await {
             Verdict::Pass => Answer::Send(self.respond(request, body, origin).await),
-            Verdict::Fail(failure) => Answer::Send(Reply::failure(&failure).finish(&*self.world, 0)),
+            Verdict::Fail(failure) => {
+                Answer::Send(Reply::failure(&failure).traced(&request.headers).finish(&*self.world, 0))
+            }
             Verdict::Cut => Answer::Cut,
             Verdict::DropResponse => {
                 self.respond(request, body, origin).await;
@@ -114,7 +117,7 @@ impl Gateway {
 
     async fn respond(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Response<Bytes> {
         let started = self.world.now();
-        let reply = self.handle(request, body, origin).await.safe().await;
+        let reply = self.handle(request, body, origin).await.safe().await.traced(&request.headers);
         self.charged.fetch_add((reply.charge() * 100.0).round() as u64, Ordering::Relaxed);
         reply.finish(&*self.world, self.world.now().micros_since(started))
     }
@@ -127,9 +130,7 @@ impl Gateway {
     }
 
     async fn try_handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Result<Reply, Failure> {
-        let path = ResourcePath::parse(request.uri.path())
-            .map_err(|error| Failure::bad_request(error.to_string()))?;
-        self.access.check(&request.method, &path, &request.headers)?;
+        let path = self.admit(request)?;
         let action = route(&request.method, &path, &request.headers)?;
         let call = Call { path, headers: &request.headers, body, origin };
         self.ready(action, &call).await?;

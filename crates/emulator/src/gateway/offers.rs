@@ -9,7 +9,7 @@ use super::call::Call;
 use super::metadata::{Descriptions, json_body};
 use super::reply::Reply;
 use crate::Failure;
-use crate::engine::{Migration, charge, minimum_throughput};
+use crate::engine::{Migration, charge, minimum_throughput, throughput};
 
 impl Gateway {
     pub(super) fn list_offers(&self, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -26,9 +26,20 @@ impl Gateway {
 
     pub(super) fn replace_offer(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         self.engine.check_catalog_write(self.region)?;
-        let wanted: Offer = call.json("offer")?;
+        let wanted = self.wanted(call)?;
         let replaced = self.engine.replace_offer(rid(call), &wanted, migration(call)?, call.conditions()?)?;
         Ok(offer_reply(&replaced.value).charged(charge::CATALOG_WRITE).after(replaced.commit))
+    }
+
+    /// The offer in the body; less than nothing is told as an amount that is too low.
+    fn wanted(&self, call: &Call<'_>) -> Result<Offer, Failure> {
+        call.json("offer").map_err(|failure| {
+            let least = || self.engine.offer(rid(call)).map(|current| minimum_throughput(&current));
+            match (negative(&call.body), least()) {
+                (Some(amount), Ok(least)) => throughput::too_low(amount, least),
+                _ => failure,
+            }
+        })
     }
 
     fn offers(&self) -> Descriptions {
@@ -39,6 +50,14 @@ impl Gateway {
 
 fn rid<'a>(call: &'a Call<'_>) -> &'a str {
     call.path.plain().rsplit('/').next().unwrap_or_default()
+}
+
+/// The throughput that an offer asks for, if that is less than nothing.
+fn negative(offer: &[u8]) -> Option<i64> {
+    let offer: serde_json::Value = serde_json::from_slice(offer).ok()?;
+    let content = offer.get("content")?;
+    let amounts = [content.pointer("/offerAutopilotSettings/maxThroughput"), content.get("offerThroughput")];
+    amounts.into_iter().flatten().filter_map(serde_json::Value::as_i64).find(|amount| *amount < 0)
 }
 
 fn migration(call: &Call<'_>) -> Result<Option<Migration>, Failure> {

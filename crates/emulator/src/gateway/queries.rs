@@ -19,7 +19,7 @@ impl Gateway {
     /// A page of what a query finds.
     pub(super) fn query_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let reading = self.reading(call)?;
+        let reading = self.reading(call, &container)?;
         let request = QueryRequest {
             page_size: call.page_size()?,
             continuation: call.continuation()?.map(str::to_owned),
@@ -39,7 +39,8 @@ impl Gateway {
     /// A page of all items.
     pub(super) fn list_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let (scope, reading, continuation) = (call.scope()?, self.reading(call)?, call.continuation()?);
+        let (scope, reading, continuation) =
+            (call.scope()?, self.reading(call, &container)?, call.continuation()?);
         let most = call.most_items()?;
         let page = container.read_feed(self.region, &scope, most, continuation, reading.session.as_ref())?;
         let rid = container.rid().to_string();

@@ -122,6 +122,14 @@ impl Reply {
         self.headers.insert(name, value);
     }
 
+    /// Answers under the activity id of the request, if it has one.
+    pub(super) fn traced(mut self, request: &HeaderMap) -> Self {
+        if let Some(id) = request.get(headers::ACTIVITY_ID).filter(|id| is_uuid(id.as_bytes())) {
+            self.set(headers::ACTIVITY_ID, unique(id.clone()));
+        }
+        self
+    }
+
     /// The response, with the headers that all have.
     pub(super) fn finish(mut self, world: &dyn World, micros: u64) -> Response<Bytes> {
         if !self.body.is_empty() {
@@ -131,7 +139,7 @@ impl Reply {
             self.headers.insert(headers::SUBSTATUS, HeaderValue::from(self.status.sub_status()));
         }
         self.headers.insert(headers::REQUEST_CHARGE, charge(self.charge));
-        self.headers.insert(headers::ACTIVITY_ID, unique(activity_id(world)));
+        self.headers.entry(headers::ACTIVITY_ID).or_insert_with(|| unique(activity_id(world)));
         self.headers.insert(headers::SERVICE_VERSION, SERVICE_VERSION);
         self.headers.insert(headers::GATEWAY_VERSION, GATEWAY_VERSION);
         self.headers.insert(headers::REQUEST_DURATION_MS, unique(milliseconds(micros)));
@@ -184,6 +192,14 @@ fn charge(charge: f64) -> HeaderValue {
 fn milliseconds(micros: u64) -> HeaderValue {
     let text = format!("{}.{:03}", micros / 1000, micros % 1000);
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("0"))
+}
+
+fn is_uuid(text: &[u8]) -> bool {
+    let fits = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == 36 && text.iter().enumerate().all(fits)
 }
 
 /// A random version 4 UUID.

@@ -20,6 +20,7 @@ use cosmonaut_wire::model::IndexingPolicy;
 pub(crate) use composite::{Composite, OrderPart};
 pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, span_at, span_of};
 pub(crate) use path::{IndexPath, Step};
+pub(crate) use policy::is_root;
 pub(crate) use postings::Postings;
 pub(crate) use term::Term;
 pub(crate) use terms::{PathTerms, Span};

@@ -179,10 +179,15 @@ impl Rules {
     }
 }
 
+/// Whether a path covers all of a document.
+pub(crate) fn is_root(path: &str) -> bool {
+    path == "/*" || path == "/"
+}
+
 /// The lists of paths, with what the service adds to a policy that leaves one out.
 fn filled_in(policy: &IndexingPolicy) -> (Vec<IndexedPath>, Vec<IndexedPath>) {
     let excluded = policy.excluded_paths.clone().unwrap_or_default();
-    let excludes_root = excluded.iter().any(|path| path.path == "/*" || path.path == "/");
+    let excludes_root = excluded.iter().any(|path| is_root(&path.path));
     let included = match &policy.included_paths {
         Some(paths) => paths.clone(),
         None if excludes_root => Vec::new(),

@@ -19,6 +19,7 @@ use super::MAX_BODY_BYTES;
 use super::handler::{Answer, Handler};
 use super::listener::Phase;
 use super::tasks::Streams;
+use crate::Failure;
 use crate::gateway::{Origin, Scheme};
 
 /// As many requests as the service allows at once on a connection.
@@ -94,9 +95,10 @@ async fn answer<H: Handler>(
         Ok(body) => handler.answer(&parts, body, origin).await,
         Err(BodyFailure::TooLarge) => Answer::Send(handler.refuse(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!(
+            Failure::too_large(format_args!(
                 "the request body is larger than {MAX_BODY_BYTES} bytes (an item or a batch is at most 2 MB)"
-            ),
+            ))
+            .message,
         )),
         Err(BodyFailure::Broken(error)) => Answer::Send(handler.refuse(
             StatusCode::BAD_REQUEST,

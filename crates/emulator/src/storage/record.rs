@@ -54,6 +54,9 @@ pub(crate) struct ContainerRecord {
     pub(crate) next_range: u32,
     /// The version of the layout.
     pub(crate) version: u32,
+    /// The version of the container's first session tokens; those below are of a container that had its name before.
+    #[serde(default = "first_version")]
+    pub(crate) first_token_version: i64,
 }
 
 /// A physical partition without its documents.
@@ -76,7 +79,7 @@ fn first_version() -> i64 {
 
 impl RangeRecord {
     /// A new partition, not split from any.
-    pub(crate) fn new(number: u32, keys: EpkRange) -> Self {
-        Self { number, keys, parents: Vec::new(), token_version: first_version(), forks: Vec::new() }
+    pub(crate) fn new(number: u32, keys: EpkRange, token_version: i64) -> Self {
+        Self { number, keys, parents: Vec::new(), token_version, forks: Vec::new() }
     }
 }

@@ -59,16 +59,25 @@ impl Connection {
         extra: &[(&str, &str)],
         body: &Value,
     ) -> Result<Answer, hyper::Error> {
-        let text = if body.is_null() { String::new() } else { body.to_string() };
+        self.send_text(line, extra, &if body.is_null() { String::new() } else { body.to_string() }).await
+    }
+
+    /// The same with a body that need not be JSON.
+    pub(crate) async fn send_text(
+        &mut self,
+        line: &str,
+        extra: &[(&str, &str)],
+        text: &str,
+    ) -> Result<Answer, hyper::Error> {
         let response = match &mut self.sender {
             Sender::Http1(sender) => {
                 let host = ("host", authority(&self.url));
-                let mut request = request(line, &[&[host], extra].concat(), &text).map(Full::new);
+                let mut request = request(line, &[&[host], extra].concat(), text).map(Full::new);
                 *request.version_mut() = Version::HTTP_11;
                 sender.send_request(request).await?
             }
             Sender::Http2(sender) => {
-                let (mut parts, body) = request(line, extra, &text).into_parts();
+                let (mut parts, body) = request(line, extra, text).into_parts();
                 parts.uri = format!("{}{}", self.url.trim_end_matches('/'), parts.uri).parse().unwrap();
                 sender.send_request(Request::from_parts(parts, Full::new(body))).await?
             }

@@ -90,8 +90,10 @@ impl PartitionKeyDefinition {
 
     /// Each path as the member names that lead to the value: `/a/"b/c"` is `a`, then `b/c`.
     pub fn path_segments(&self) -> Result<Vec<Vec<String>>, InvalidPartitionKeyDefinition> {
-        let parse =
-            |path: &String| segments(path).ok_or_else(|| InvalidPartitionKeyDefinition::Path(path.clone()));
+        let parse = |path: &String| {
+            segments(path)
+                .map_err(|position| InvalidPartitionKeyDefinition::Path { path: path.clone(), position })
+        };
         let parsed: Vec<_> = self.paths.iter().map(parse).collect::<Result<_, _>>()?;
         for (nth, path) in parsed.iter().enumerate() {
             if parsed[..nth].contains(path) {
@@ -102,24 +104,35 @@ impl PartitionKeyDefinition {
     }
 }
 
-/// `None` unless every segment starts with `/` and names a member: no wildcard, no trailing slash.
-fn segments(path: &str) -> Option<Vec<String>> {
+/// The names of a path, or the byte at which it cannot go on: each name has a slash before it and is quoted if it holds
+/// more than plain characters. A path has no wildcard and no slash at its end.
+fn segments(path: &str) -> Result<Vec<String>, usize> {
     let mut segments = Vec::new();
     let mut rest = path;
-    while !rest.is_empty() {
+    while !rest.is_empty() || segments.is_empty() {
+        let at = |rest: &str| path.len() - rest.len();
+        let after = rest.strip_prefix('/').ok_or_else(|| at(rest.trim_start()))?;
         let segment;
-        rest = rest.strip_prefix('/')?;
-        (segment, rest) = match rest.strip_prefix('"') {
-            Some(quoted) => quoted_segment(quoted)?,
+        (segment, rest) = match after.strip_prefix('"') {
+            Some(quoted) => quoted_segment(quoted).ok_or_else(|| at(after))?,
             None => {
-                let (plain, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-                let wildcard = matches!(plain, "*" | "?" | "[]");
-                (!plain.is_empty() && !wildcard && !plain.contains('"')).then(|| (plain.to_owned(), rest))?
+                let (plain, rest) = after.split_at(after.find(|c| !is_plain(c)).unwrap_or(after.len()));
+                if plain.is_empty() {
+                    return Err(at(after));
+                }
+                (plain.to_owned(), rest)
             }
         };
         segments.push(segment);
     }
-    (!segments.is_empty()).then_some(segments)
+    Ok(segments)
+}
+
+/// Whether a character may stand in a name that is not quoted.
+fn is_plain(c: char) -> bool {
+    !c.is_whitespace()
+        && !c.is_control()
+        && !matches!(c, '/' | '"' | '\\' | '*' | '?' | '(' | ')' | '[' | ']')
 }
 
 /// The text up to the closing quote, and what follows it; a backslash keeps the next character as it is.
@@ -183,7 +196,12 @@ pub enum InvalidPartitionKeyDefinition {
         version: u32,
     },
     /// A path that does not lead to a member.
-    Path(String),
+    Path {
+        /// The path.
+        path: String,
+        /// The byte at which it cannot go on.
+        position: usize,
+    },
     /// A path that occurs twice.
     Repeated(String),
 }
@@ -199,15 +217,18 @@ impl fmt::Display for InvalidPartitionKeyDefinition {
                 if *count > 1 { f.write_str(" (try kind \"MultiHash\")") } else { Ok(()) }
             }
             Self::PathCount { kind, count, most } => {
-                write!(f, "a {kind} partition key has 1 to {most} paths, not {count}")
+                let words = if count > most { "Too many partition key paths: " } else { "" };
+                write!(f, "{words}a {kind} partition key has 1 to {most} paths, not {count}")
             }
             Self::Version { kind, version } => {
                 write!(f, "a {kind} partition key has no version {version} (try 2)")
             }
-            Self::Path(path) => write!(
+            Self::Path { path, position } => write!(
                 f,
-                "partition key path {path:?} is not valid (try \"/name\" or \"/outer/inner\": a slash before \
-                 each name, no wildcard, no slash at the end)"
+                "The partition key component definition path '{path}' could not be accepted, failed near position \
+                 '{position}'. Partition key paths must contain only valid characters and not contain a trailing \
+                 slash or wildcard character. (Try \"/name\" or \"/outer/inner\", and quote other names: \
+                 /\"first name\".)"
             ),
             Self::Repeated(path) => write!(f, "partition key path {path:?} occurs twice"),
         }
@@ -255,7 +276,7 @@ mod tests {
                 r#"{"paths":["/a"],"kind":"MultiHash"}"#,
                 Err(Invalid::Version { kind: PartitionKeyKind::MultiHash, version: 1 }),
             ),
-            (r#"{"paths":["a"]}"#, Err(Invalid::Path("a".into()))),
+            (r#"{"paths":["a"]}"#, Err(Invalid::Path { path: "a".into(), position: 0 })),
             (
                 r#"{"paths":["/a","/\"a\""],"kind":"MultiHash","version":2}"#,
                 Err(Invalid::Repeated("/\"a\"".into())),
@@ -268,21 +289,27 @@ mod tests {
 
     #[test]
     fn paths_split_into_the_names_they_lead_through() {
-        let cases: [(&str, Option<&[&str]>); 14] = [
-            ("/a", Some(&["a"])),
-            ("/a/b", Some(&["a", "b"])),
-            (r#"/"a/b"/c"#, Some(&["a/b", "c"])),
-            (r#"/"say \"hi\"""#, Some(&["say \"hi\""])),
-            ("/é", Some(&["é"])),
-            ("", None),
-            ("/", None),
-            ("a", None),
-            ("/a/", None),
-            ("//a", None),
-            ("/a/*", None),
-            ("/a/[]", None),
-            (r#"/"a"#, None),
-            (r#"/"a"b"#, None),
+        let cases: [(&str, Result<&[&str], usize>); 19] = [
+            ("/a", Ok(&["a"])),
+            ("/a/b", Ok(&["a", "b"])),
+            (r#"/"a/b"/c"#, Ok(&["a/b", "c"])),
+            (r#"/"say \"hi\"""#, Ok(&["say \"hi\""])),
+            (r#"/"level 1*()"/"le/vel2""#, Ok(&["level 1*()", "le/vel2"])),
+            ("/é", Ok(&["é"])),
+            ("/partition-key", Ok(&["partition-key"])),
+            ("", Err(0)),
+            ("/", Err(1)),
+            ("a", Err(0)),
+            ("/a/", Err(3)),
+            ("//a", Err(1)),
+            ("/a/*", Err(3)),
+            ("/a/[]", Err(3)),
+            ("/a?", Err(2)),
+            // As the service counts it.
+            ("/asdwqr31 @#$#$WRadf", Err(10)),
+            ("/a ", Err(3)),
+            (r#"/"a"#, Err(1)),
+            (r#"/"a"b"#, Err(4)),
         ];
         for (path, expected) in cases {
             let expected = expected.map(|names| names.iter().map(ToString::to_string).collect());

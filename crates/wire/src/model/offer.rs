@@ -65,15 +65,25 @@ impl ThroughputProperties {
         match (offer_throughput, autopilot_settings) {
             (None, None) => Ok(None),
             (Some(_), Some(_)) => Err(InvalidThroughput::Both),
-            (Some(text), None) => match text.trim().parse() {
-                Ok(throughput) => Ok(Some(Self::Manual { throughput })),
-                Err(_) => Err(InvalidThroughput::NotANumber(text.to_owned())),
+            (Some(text), None) => match (text.trim().parse(), text.trim().parse()) {
+                (Ok(throughput), _) => Ok(Some(Self::Manual { throughput })),
+                (_, Ok(amount @ ..0)) => Err(InvalidThroughput::Negative { amount, is_autoscale: false }),
+                _ => Err(InvalidThroughput::NotANumber(text.to_owned())),
             },
             (None, Some(text)) => from_json::<AutopilotSettings>("autopilot settings", text.as_bytes())
                 .map(|settings| Some(settings.into()))
-                .map_err(|source| InvalidThroughput::Autopilot { text: text.to_owned(), source }),
+                .map_err(|source| match negative_maximum(text) {
+                    Some(amount) => InvalidThroughput::Negative { amount, is_autoscale: true },
+                    None => InvalidThroughput::Autopilot { text: text.to_owned(), source },
+                }),
         }
     }
+}
+
+/// What settings of autoscale ask for, if that is less than nothing.
+fn negative_maximum(settings: &str) -> Option<i64> {
+    let settings: serde_json::Value = serde_json::from_str(settings).ok()?;
+    settings.get("maxThroughput")?.as_i64().filter(|amount| *amount < 0)
 }
 
 /// Headers that do not say how much throughput is wanted.
@@ -83,6 +93,13 @@ pub enum InvalidThroughput {
     Both,
     /// The amount is not a number.
     NotANumber(String),
+    /// The amount is less than nothing.
+    Negative {
+        /// The amount.
+        amount: i64,
+        /// Whether it is the most of autoscale.
+        is_autoscale: bool,
+    },
     /// The autoscale settings are not the JSON they should be.
     Autopilot {
         /// What was found.
@@ -97,6 +114,7 @@ impl fmt::Display for InvalidThroughput {
         match self {
             Self::Both => f.write_str("both manual and autoscale throughput are given (leave one out)"),
             Self::NotANumber(text) => write!(f, "{text:?} is not a throughput (try \"400\")"),
+            Self::Negative { amount, .. } => write!(f, "{amount} is not a throughput (try \"400\")"),
             Self::Autopilot { text, source } => {
                 write!(f, "{source} in {text:?} (try {{\"maxThroughput\":4000}})")
             }
@@ -107,7 +125,7 @@ impl fmt::Display for InvalidThroughput {
 impl std::error::Error for InvalidThroughput {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Both | Self::NotANumber(_) => None,
+            Self::Both | Self::NotANumber(_) | Self::Negative { .. } => None,
             Self::Autopilot { source, .. } => Some(source),
         }
     }
@@ -277,8 +295,9 @@ mod tests {
     fn wrong_headers_are_named_with_the_remedy() {
         let cases = [
             (Some("much"), None, "\"much\" is not a throughput (try \"400\")"),
-            (Some("-1"), None, "\"-1\" is not a throughput"),
+            (Some("-1"), None, "-1 is not a throughput"),
             (Some("400"), Some("{}"), "both manual and autoscale"),
+            (None, Some(r#"{"maxThroughput":-200}"#), "-200 is not a throughput"),
             (None, Some("{}"), "missing field `maxThroughput`"),
             (None, Some(r#"{"maxThroughput":"x"}"#), "at `maxThroughput`"),
         ];

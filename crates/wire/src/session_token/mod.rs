@@ -113,6 +113,11 @@ impl SessionToken {
         Ok(())
     }
 
+    /// Forgets what was seen of each partition of which `keep` says no.
+    pub fn retain(&mut self, mut keep: impl FnMut(&PartitionKeyRangeId, &PartitionToken) -> bool) {
+        self.parts.retain(|(range, progress)| keep(range, progress));
+    }
+
     /// Whether everything that `other` has seen has been seen here too.
     pub fn is_at_least(&self, other: &SessionToken) -> bool {
         other.iter().all(|(range, progress)| self.get(range).is_some_and(|seen| seen.is_at_least(progress)))

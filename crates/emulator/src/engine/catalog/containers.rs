@@ -36,8 +36,9 @@ impl Engine {
         let properties = complete(properties, rid, &self.new_etag(now), now)?;
         let (name, database_name) = (properties.id.clone(), database.properties.id.clone());
         let partitions = own.map_or(1, throughput::partitions);
-        let (container, record) =
-            Container::create(rid, properties, partitions, self.surroundings(database, own))?;
+        let around = self.surroundings(database, own);
+        let first_version = catalog.retired.first_version(&database_name, &name);
+        let (container, record) = Container::create(rid, properties, partitions, first_version, around)?;
         let container = Arc::new(container);
         let mut records = vec![Record::Container(rid, record)];
         records.extend(own.map(|own| self.add_offer(&mut catalog, rid, own)));
@@ -81,7 +82,7 @@ impl Engine {
             database.containers.remove(&container.properties().id);
         }
         // From here on no write to it can reach the journal, so that nothing follows its deletion.
-        container.retire();
+        catalog.retired.add(&database_name, &container);
         let mut records = vec![Record::DropContainer(container.rid())];
         records.extend(self.drop_offer(&mut catalog, container.rid()));
         Ok(self.journal.append(records))

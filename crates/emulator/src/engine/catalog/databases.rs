@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cosmonaut_wire::model::{DatabaseProperties, ThroughputProperties};
 use cosmonaut_wire::{ResourceId, ResourcePath, ResourceType};
 
-use super::{Database, named, no_such, taken};
+use super::{Database, MAX_NAME, named, no_such, taken};
 use crate::Failure;
 use crate::engine::container::Written;
 use crate::engine::throughput::{self, Bucket};
@@ -23,8 +23,7 @@ impl Engine {
         throughput: Option<ThroughputProperties>,
     ) -> Result<Written<DatabaseProperties>, Failure> {
         let name = properties.id.clone();
-        ResourcePath::database(&name)
-            .map_err(|error| Failure::bad_request(format!("the database's id is not acceptable: {error}")))?;
+        ResourcePath::database(&name).map_err(|error| Failure::invalid_id(&name, MAX_NAME, error))?;
         throughput.map_or(Ok(()), |throughput| throughput::check(throughput, throughput::MIN_MANUAL))?;
         let mut catalog = locks::write(&self.catalog);
         if catalog.databases.contains_key(&name) {
@@ -75,7 +74,7 @@ impl Engine {
         catalog.database_names.remove(&rid);
         let mut records = Vec::new();
         for container in containers.unwrap_or_default().into_values() {
-            container.retire();
+            catalog.retired.add(&name, &container);
             records.push(Record::DropContainer(container.rid()));
             records.extend(self.drop_offer(&mut catalog, container.rid()));
         }

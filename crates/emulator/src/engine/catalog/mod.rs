@@ -5,6 +5,7 @@
 mod containers;
 mod databases;
 mod offers;
+mod retired;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -19,6 +20,10 @@ use super::throughput::Bucket;
 use super::{Engine, locks};
 use crate::storage::{Saved, StorageError};
 use crate::{Failure, Timestamp};
+use retired::Retired;
+
+/// The most bytes in the name of a database or container, as the service puts it.
+pub(super) const MAX_NAME: usize = 255;
 
 /// Everything that has a name or an offer.
 #[derive(Default)]
@@ -27,6 +32,7 @@ pub(super) struct Catalog {
     /// From a database's id to its name.
     database_names: HashMap<ResourceId, String>,
     offers: BTreeMap<ResourceId, Offer>,
+    retired: Retired,
 }
 
 struct Database {

@@ -36,17 +36,25 @@ pub fn minimum_throughput(offer: &Offer) -> u32 {
     }
 }
 
+impl Catalog {
+    fn find_offer(&self, rid: &str) -> Result<(ResourceId, &Offer), Failure> {
+        let found = rid.parse().ok().and_then(|rid: ResourceId| match self.offers.get(&rid) {
+            Some(offer) => Some((rid, offer)),
+            None => self.offer_of(rid).and_then(|offer| Some((offer.rid.parse().ok()?, offer))),
+        });
+        found.ok_or_else(|| no_such("offer", rid))
+    }
+}
+
 impl Engine {
     /// All offers.
     pub fn offers(&self) -> Vec<Offer> {
         locks::read(&self.catalog).offers.values().cloned().collect()
     }
 
-    /// An offer by its resource id.
+    /// An offer by its resource id, or by that of the database or container that it is for.
     pub fn offer(&self, rid: &str) -> Result<Offer, Failure> {
-        let catalog = locks::read(&self.catalog);
-        let found = rid.parse().ok().and_then(|rid: ResourceId| catalog.offers.get(&rid));
-        found.cloned().ok_or_else(|| no_such("offer", rid))
+        locks::read(&self.catalog).find_offer(rid).map(|(_, offer)| offer.clone())
     }
 
     /// The offer of a database or container; none if it has no throughput of its own.
@@ -64,10 +72,8 @@ impl Engine {
     ) -> Result<Written<Offer>, Failure> {
         let offer = {
             let mut catalog = locks::write(&self.catalog);
-            let number = rid.parse().ok().filter(|rid| catalog.offers.contains_key(rid));
-            let (number, current) = number
-                .and_then(|rid| Some((rid, catalog.offers.get(&rid)?.clone())))
-                .ok_or_else(|| no_such("offer", rid))?;
+            let (number, current) = catalog.find_offer(rid).map(|(rid, offer)| (rid, offer.clone()))?;
+            check_identity(&current, new)?;
             conditions.check_write(current.etag.as_deref().map(Etag::from).as_ref())?;
             let wanted = wanted(&current, new, migration)?;
             let mut changed = current;
@@ -157,6 +163,19 @@ impl Engine {
         container.set_throughput(ceiling);
         Ok(Some(commit).filter(|commit| !commit.is_done()))
     }
+}
+
+/// 400 if a replacement is an offer for something else.
+fn check_identity(current: &Offer, new: &Offer) -> Result<(), Failure> {
+    let links = [&current.resource, &new.resource].map(|link| link.trim_matches('/'));
+    if new.rid == current.rid && links[0] == links[1] {
+        return Ok(());
+    }
+    Err(Failure::bad_request(format!(
+        "One of the specified inputs is invalid: the offer {} is for {:?}, not the offer {} for {:?} (send the offer as \
+         it was read, with another throughput)",
+        current.rid, current.resource, new.rid, new.resource
+    )))
 }
 
 /// The throughput that a replacement asks for; 400 if it may not.

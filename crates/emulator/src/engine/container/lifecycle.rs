@@ -42,12 +42,18 @@ impl Container {
         rid: ResourceId,
         properties: ContainerProperties,
         partitions: u32,
+        first_token_version: i64,
         around: Surroundings,
     ) -> Result<(Self, Box<ContainerRecord>), Failure> {
         let ranges = Ring::of(&properties.partition_key).divide(partitions).into_iter().enumerate();
-        let ranges = ranges.map(|(nth, keys)| RangeRecord::new(nth as u32, keys));
-        let record =
-            ContainerRecord { properties, ranges: ranges.collect(), next_range: partitions, version: 0 };
+        let ranges = ranges.map(|(nth, keys)| RangeRecord::new(nth as u32, keys, first_token_version));
+        let record = ContainerRecord {
+            properties,
+            ranges: ranges.collect(),
+            next_range: partitions,
+            version: 0,
+            first_token_version,
+        };
         let saved = SavedContainer::empty(rid, record);
         let record = Box::new(saved.record.clone());
         Ok((Self::restore(saved, around)?, record))
@@ -83,6 +89,7 @@ impl Container {
                 shared: around.shared,
                 own: AtomicU32::new(around.throughput),
             },
+            first_token_version: saved.record.first_token_version,
             admin: Mutex::new(()),
         };
         container.share_throughput();
@@ -258,6 +265,7 @@ impl Container {
             ranges: ranges.collect(),
             next_range: self.next_range.load(Ordering::Relaxed),
             version: layout.version(),
+            first_token_version: self.first_token_version,
         };
         Record::Container(self.rid, Box::new(record))
     }

@@ -15,7 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use arc_swap::ArcSwap;
 use cosmonaut_wire::model::{ContainerProperties, PartitionKeyDefinition, PartitionKeyRange};
-use cosmonaut_wire::{CosmosStatus, EffectivePartitionKey, PartitionKey, ResourceId};
+use cosmonaut_wire::{
+    CosmosStatus, EffectivePartitionKey, PartitionKey, PartitionToken, ResourceId, SessionToken,
+};
 
 pub(crate) use lifecycle::Surroundings;
 pub(crate) use properties::{complete, retention};
@@ -48,6 +50,7 @@ pub struct Container {
     next_number: AtomicU64,
     next_range: AtomicU32,
     rate: Rate,
+    first_token_version: i64,
     /// Held by whoever changes properties or layout, so that these happen one after another.
     admin: Mutex<()>,
 }
@@ -95,6 +98,30 @@ impl Container {
     /// The partition key definition, which never changes.
     pub fn definition(&self) -> &PartitionKeyDefinition {
         self.keys.definition()
+    }
+
+    /// What a session has seen of this container, if it may have seen one that had the same name before.
+    pub fn own_part(&self, mut seen: SessionToken) -> SessionToken {
+        seen.retain(|_, progress| match progress {
+            PartitionToken::Vector(vector) => vector.version() >= self.first_token_version,
+            PartitionToken::Simple(_) => true,
+        });
+        seen
+    }
+
+    /// What a session has seen that knows all of the container as a region has it.
+    pub fn session(&self, region: RegionId) -> SessionToken {
+        let layout = self.layout();
+        let seen = |range: &Arc<PartitionRange>| {
+            (range.id.clone(), range.replica(region).read(|state| range.standing(state).seen))
+        };
+        SessionToken::of_ranges(layout.ranges().iter().map(seen).collect())
+    }
+
+    /// The highest version that a session token of this container has had.
+    pub(crate) fn last_token_version(&self) -> i64 {
+        let versions = self.layout().ranges().iter().map(|range| range.group().lineage().version).max();
+        versions.unwrap_or(self.first_token_version)
     }
 
     /// The partitions as they are now.

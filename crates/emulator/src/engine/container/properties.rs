@@ -2,17 +2,20 @@
 //!
 //! Acting on a policy is left to whoever it concerns.
 
+use cosmonaut_query::ast::SelectSpec;
 use cosmonaut_wire::model::{
-    ConflictResolutionPolicy, ContainerProperties, GeospatialConfig, GeospatialType, IndexedPath,
-    IndexingMode, IndexingPolicy, PartitionKeyKind,
+    ComputedProperty, ConflictResolutionPolicy, ContainerProperties, GeospatialConfig, GeospatialType,
+    IndexedPath, IndexingMode, IndexingPolicy, PartitionKeyKind,
 };
 use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
+use serde_json::Value;
 
+use crate::engine::catalog::MAX_NAME;
 use crate::engine::key::KeyReader;
 use crate::engine::replica::Retention;
 use crate::engine::resolution::{Resolution, decide_alike};
 use crate::engine::unique::UniqueKeys;
-use crate::index::Index;
+use crate::index::{Index, is_root};
 use crate::{Failure, Timestamp};
 
 /// The most computed properties of a container.
@@ -94,8 +97,7 @@ pub(crate) fn retention(properties: &ContainerProperties) -> Retention {
 
 fn check_name(id: &str) -> Result<(), Failure> {
     let path = ResourcePath::database("d").and_then(|database| database.child(ResourceType::Container, id));
-    path.map(drop)
-        .map_err(|error| Failure::bad_request(format!("the container's id is not acceptable: {error}")))
+    path.map(drop).map_err(|error| Failure::invalid_id(id, MAX_NAME, error))
 }
 
 fn check_computed(properties: &ContainerProperties) -> Result<(), Failure> {
@@ -106,20 +108,27 @@ fn check_computed(properties: &ContainerProperties) -> Result<(), Failure> {
             computed.len()
         )));
     }
-    for (nth, property) in computed.iter().enumerate() {
-        let name = &property.name;
-        let refuse = |why: &dyn std::fmt::Display| {
-            Err(Failure::bad_request(format!("computed property {name:?} is not acceptable: {why}")))
+    for (nth, ComputedProperty { name, query, .. }) in computed.iter().enumerate() {
+        let problem = if name.is_empty() {
+            "Computed property 'name' is either empty or unspecified.".to_owned()
+        } else if query.is_empty() {
+            "Computed property 'query' is either empty or unspecified.".to_owned()
+        } else if name == "id" || name.starts_with('_') {
+            format!("The system property name '{name}' cannot be used as a computed property name.")
+        } else if computed[..nth].iter().any(|other| other.name == *name) {
+            format!("Computed property name '{name}' cannot be used in multiple definitions.")
+        } else {
+            match cosmonaut_query::parse(query).map(|parsed| parsed.select.spec) {
+                Ok(SelectSpec::Value(_)) => continue,
+                Ok(SelectSpec::Star | SelectSpec::List(_)) => format!(
+                    "Required VALUE expression missing from computed property query '{query}' at index ({nth})."
+                ),
+                Err(error) => format!(
+                    "Computed property at index ({nth}) has a malformed query: '{query}' Error details: '{error}'"
+                ),
+            }
         };
-        if name.is_empty() || name == "id" || name.starts_with('_') {
-            return refuse(&"its name is empty or the service's own");
-        }
-        if computed[..nth].iter().any(|other| other.name == *name) {
-            return refuse(&"its name is taken");
-        }
-        if let Err(error) = cosmonaut_query::parse(&property.query) {
-            return refuse(&error);
-        }
+        return Err(Failure::bad_request(problem));
     }
     Ok(())
 }
@@ -140,16 +149,29 @@ fn refuse_what_is_missing(properties: &ContainerProperties) -> Result<(), Failur
 
 /// Adds what the service adds to a policy that leaves it out.
 fn complete_indexing(mut policy: IndexingPolicy) -> IndexingPolicy {
-    let automatic = *policy.automatic.get_or_insert(true);
     let mode = policy.indexing_mode.get_or_insert(IndexingMode::Consistent);
-    if *mode == IndexingMode::None && !automatic {
+    if *mode == IndexingMode::None {
+        policy.automatic.get_or_insert(true);
         return policy;
     }
-    policy.included_paths.get_or_insert_with(|| vec![IndexedPath::new("/*")]);
+    // An index that is there follows every write, whatever the policy says.
+    policy.automatic = Some(true);
     let excluded = policy.excluded_paths.get_or_insert_default();
+    let excludes_all = excluded.iter().any(|path| is_root(&path.path));
     const ETAG: &str = "/\"_etag\"/?";
     if !excluded.iter().any(|path| path.path == ETAG) {
         excluded.push(IndexedPath::new(ETAG));
     }
+    let all = || if excludes_all { Vec::new() } else { vec![IndexedPath::new("/*")] };
+    for path in policy.included_paths.get_or_insert_with(all) {
+        path.indexes.iter_mut().flatten().for_each(complete_index);
+    }
     policy
+}
+
+/// A kind of index that does not say how precise it is has full precision.
+fn complete_index(index: &mut Value) {
+    if let Some(index) = index.as_object_mut() {
+        index.entry("precision").or_insert(Value::from(-1));
+    }
 }

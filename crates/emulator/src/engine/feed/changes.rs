@@ -7,7 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cosmonaut_wire::{EpkRange, PartitionKey, SessionToken};
 
-use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, incremental, versions};
+use super::versions::{self, PreviousImages};
+use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, incremental};
 use crate::engine::container::Container;
 use crate::engine::key::KeyReader;
 use crate::engine::{Document, FeedScope, PartitionRange, Progress, RegionId, ReplicaState, charge};
@@ -178,7 +179,10 @@ impl Container {
             let part = Part { keys, key, reader: self.keys(), after, now };
             match request.mode {
                 FeedMode::Incremental => Ok(incremental::read(state, &part, room, &mut page.items)),
-                FeedMode::FullFidelity => versions::read(state, &part, room, &mut page.items),
+                FeedMode::FullFidelity => {
+                    let images = PreviousImages::kept_by(&self.properties());
+                    versions::read(state, &part, images, room, &mut page.items)
+                }
             }
         });
         replica.spend(charge::feed(0));

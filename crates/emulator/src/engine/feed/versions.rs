@@ -33,10 +33,38 @@ pub(super) fn check(properties: &ContainerProperties, start: &FeedStart) -> Resu
     }
 }
 
+/// Which changes carry the version before them. A delete does: nothing else tells what was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PreviousImages {
+    /// Deletes alone.
+    OfDeletes,
+    /// Replaces too.
+    OfReplaces,
+}
+
+impl PreviousImages {
+    /// What the container's `previousImageRetentionPolicy` says.
+    pub(super) fn kept_by(properties: &ContainerProperties) -> Self {
+        let policy = properties.extra.get("previousImageRetentionPolicy").and_then(Value::as_str);
+        match policy {
+            Some("EnabledForReplaceOperation" | "EnabledForAllOperations") => Self::OfReplaces,
+            Some(_) | None => Self::OfDeletes,
+        }
+    }
+
+    fn of(self, change: &Change) -> Option<&Document> {
+        match (self, change) {
+            (Self::OfDeletes, Change::Replace { .. }) => None,
+            (Self::OfDeletes | Self::OfReplaces, change) => change.previous().map(AsRef::as_ref),
+        }
+    }
+}
+
 /// Adds what was committed after a point; returns the point up to which everything is in the page.
 pub(super) fn read(
     state: &ReplicaState,
     part: &Part<'_>,
+    images: PreviousImages,
     room: &mut Room,
     items: &mut Vec<Bytes>,
 ) -> Result<Progress, Failure> {
@@ -50,8 +78,9 @@ pub(super) fn read(
     let mut reached = part.after.clone();
     for entry in log {
         let shown = entry.changes.iter().filter(|change| part.shows(change.document()));
-        let commit =
-            shown.map(|change| describe(entry, change, part.reader)).collect::<Result<Vec<_>, _>>()?;
+        let commit = shown
+            .map(|change| describe(entry, change, part.reader, images))
+            .collect::<Result<Vec<_>, _>>()?;
         if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
             return Ok(reached);
         }
@@ -62,7 +91,12 @@ pub(super) fn read(
     Ok(reached)
 }
 
-fn describe(entry: &LogEntry, change: &Change, keys: &KeyReader) -> Result<Bytes, Failure> {
+fn describe(
+    entry: &LogEntry,
+    change: &Change,
+    keys: &KeyReader,
+    images: PreviousImages,
+) -> Result<Bytes, Failure> {
     let (operation_type, expired) = match change {
         Change::Create { .. } => (ChangeOperationType::Create, None),
         Change::Replace { .. } => (ChangeOperationType::Replace, None),
@@ -73,7 +107,7 @@ fn describe(entry: &LogEntry, change: &Change, keys: &KeyReader) -> Result<Bytes
     let current = change.current().map(|current| raw(current)).transpose()?;
     let described = FullFidelityChange {
         current: Some(current.unwrap_or(&empty)),
-        previous: change.previous().map(|previous| raw(previous)).transpose()?,
+        previous: images.of(change).map(|previous| raw(previous)).transpose()?,
         metadata: ChangeMetadata {
             lsn: entry.lsn,
             crts: entry.timestamp.seconds() as i64,

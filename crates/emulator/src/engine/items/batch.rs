@@ -140,20 +140,21 @@ impl Container {
 /// 400 or 413 unless a request has as many operations, and as many bytes, as it may.
 pub(super) fn check_limits(operations: &[BatchOperation]) -> Result<(), Failure> {
     let count = operations.len();
-    if !(1..=MAX_BATCH_OPERATIONS).contains(&count) {
+    if count == 0 {
+        return Err(Failure::bad_request("Batch request has no operations."));
+    }
+    if count > MAX_BATCH_OPERATIONS {
         return Err(Failure::bad_request(format!(
-            "a batch has 1 to {MAX_BATCH_OPERATIONS} operations, not {count}: divide it"
+            "Batch request has more operations than what is supported. It has {count}, and {MAX_BATCH_OPERATIONS} at \
+             most are taken: divide it"
         )));
     }
     let bytes: usize =
         operations.iter().filter_map(|one| Some(one.resource_body.as_ref()?.get().len())).sum();
     if bytes > MAX_BATCH_BYTES {
-        return Err(Failure::new(
-            CosmosStatus::REQUEST_ENTITY_TOO_LARGE,
-            format!(
-                "Request size is too large: a batch has at most {MAX_BATCH_BYTES} bytes, not {bytes}: divide it"
-            ),
-        ));
+        return Err(Failure::too_large(format_args!(
+            "a batch has at most {MAX_BATCH_BYTES} bytes, not {bytes}: divide it"
+        )));
     }
     Ok(())
 }

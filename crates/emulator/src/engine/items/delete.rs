@@ -35,7 +35,7 @@ pub struct KeyDeleted {
 impl Container {
     /// Deletes an item.
     pub fn delete_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
-        let key = required_key(request.key.as_ref())?;
+        let key = required_key(self, request.key.as_ref())?;
         let delete = Delete { key, id: request.id, conditions: request.conditions };
         self.transact_one(region, &self.keys().place(key)?, |site, tx| delete.apply(site, tx))
     }

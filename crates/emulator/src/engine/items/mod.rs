@@ -12,6 +12,7 @@ mod patch;
 mod patch_tree;
 mod put;
 mod read;
+mod text;
 
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ pub use delete::KeyDeleted;
 pub(crate) use put::Site;
 
 use super::replica::ReplicaState;
-use super::{Document, Hold, PartitionRange, Standing};
+use super::{Container, Document, Hold, PartitionRange, Standing};
 use crate::storage::Commit;
 use crate::{Failure, Timestamp};
 
@@ -105,9 +106,13 @@ impl Outcome {
     }
 }
 
-/// The key that an operation on an existing item needs.
-fn required_key(key: Option<&PartitionKey>) -> Result<&PartitionKey, Failure> {
-    key.ok_or_else(|| {
+/// The key that an operation on an existing item needs. In a container made without a key there need not be one.
+fn required_key<'k>(
+    container: &Container,
+    key: Option<&'k PartitionKey>,
+) -> Result<&'k PartitionKey, Failure> {
+    let none = || (container.definition().system_key == Some(true)).then_some(&PartitionKey::NONE);
+    key.or_else(none).ok_or_else(|| {
         Failure::bad_request(
             "PartitionKey value must be supplied for this operation: send the header x-ms-documentdb-partitionkey",
         )

@@ -31,7 +31,7 @@ pub(super) struct Patch<'a> {
 impl Container {
     /// Changes parts of an item.
     pub fn patch_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
-        let key = required_key(request.key.as_ref())?.clone();
+        let key = required_key(self, request.key.as_ref())?.clone();
         let epk = self.keys().place(&key)?;
         let patch = self.prepare_patch(key, &request)?;
         self.transact_one(region, &epk, |site, tx| patch.apply(site, tx))

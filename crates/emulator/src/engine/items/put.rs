@@ -78,21 +78,8 @@ impl Container {
             target: request.id,
             incoming: Incoming::read(&request.body, self.keys(), request.key.as_ref())?,
             conditions: request.conditions,
-            indexed: self.indexes(request.indexing),
+            indexed: request.indexing != IndexingDirective::Exclude,
         })
-    }
-
-    /// Whether a write with this directive is indexed.
-    pub(super) fn indexes(&self, directive: IndexingDirective) -> bool {
-        match directive {
-            IndexingDirective::Include => true,
-            IndexingDirective::Exclude => false,
-            IndexingDirective::Default => self
-                .properties()
-                .indexing_policy
-                .as_ref()
-                .is_none_or(|policy| policy.automatic != Some(false)),
-        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Read<'a> {
 impl Container {
     /// Reads an item; 304 if the reader has it already.
     pub fn read_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
-        let key = required_key(request.key.as_ref())?;
+        let key = required_key(self, request.key.as_ref())?;
         let epk = self.keys().place(key)?;
         let read = Read { key, id: request.id, conditions: request.conditions };
         let layout = self.layout();

@@ -150,8 +150,12 @@ fn unique_keys_are_unique_in_a_logical_partition() {
 fn expired_items_are_gone_at_once_and_purged_by_the_sweep() {
     let properties = ContainerProperties::new("c", "/pk").with_default_ttl(TimeToLive::seconds(10).unwrap());
     let (world, container) = container_of(properties);
-    for (id, ttl) in [("default", json!(null)), ("short", json!(5)), ("never", json!(-1))] {
-        container.create_item(HERE, with("a", "", &json!({"id": id, "pk": "a", "ttl": ttl}))).unwrap();
+    for item in [
+        json!({"id": "default", "pk": "a"}),
+        json!({"id": "short", "pk": "a", "ttl": 5}),
+        json!({"id": "never", "pk": "a", "ttl": -1}),
+    ] {
+        container.create_item(HERE, with("a", "", &item)).unwrap();
     }
     let live = || ["default", "short", "never"].map(|id| container.read_item(HERE, at("a", id)).is_ok());
     for (seconds, expected) in [(4, [true, true, true]), (1, [true, false, true]), (5, [false, false, true])]

@@ -104,7 +104,11 @@ impl Run {
 
     fn body(target: Target, n: i64) -> Value {
         let (key, id, ttl) = target;
-        json!({"id": id.to_string(), "pk": format!("k{key}"), "n": n, "ttl": ttl})
+        let mut item = json!({"id": id.to_string(), "pk": format!("k{key}"), "n": n});
+        if let Some(ttl) = ttl {
+            item["ttl"] = json!(ttl);
+        }
+        item
     }
 
     /// The tag to send as `If-Match`, or in the last case as `If-None-Match`; and whether the condition would hold.

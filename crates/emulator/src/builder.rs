@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cosmonaut_wire::{EMULATOR_KEY, MasterKey, RegionName};
 
@@ -11,7 +12,8 @@ use crate::emulator::{Emulator, ManagementServer};
 use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
 use crate::gateway::{Access, Addresses, Scheme, reachable};
 use crate::management::Management;
-use crate::server::{BindError, Listener, Tls, load_tls};
+use crate::pace::PAGE_TIME;
+use crate::server::{BindError, Listener, Tls, Workers, load_tls};
 use crate::start_error::StartError;
 use crate::storage::Journal;
 use crate::{SystemWorld, World};
@@ -32,6 +34,8 @@ pub struct EmulatorBuilder {
     key: String,
     auth: bool,
     throttle: bool,
+    page_time: Duration,
+    threads: bool,
     world: Option<Arc<dyn World>>,
 }
 
@@ -49,6 +53,8 @@ impl Default for EmulatorBuilder {
             key: EMULATOR_KEY.to_owned(),
             auth: true,
             throttle: false,
+            page_time: PAGE_TIME,
+            threads: true,
             world: None,
         }
     }
@@ -151,6 +157,20 @@ impl EmulatorBuilder {
         self
     }
 
+    /// How long a query works on one page before it ends the page with a continuation; 5 seconds unless it is set. What
+    /// cannot be answered in pages may take a minute, or as long as this if that is more.
+    pub fn page_time(mut self, time: Duration) -> Self {
+        self.page_time = time;
+        self
+    }
+
+    /// Whether what may take long is done by threads of its own, as it is unless this is set to false: then it is done
+    /// where it is asked for, so that runs under a [`World`] of the caller's are the same every time.
+    pub fn threads(mut self, enabled: bool) -> Self {
+        self.threads = enabled;
+        self
+    }
+
     /// Where time and chance come from, instead of the machine.
     pub fn world(mut self, world: Arc<dyn World>) -> Self {
         self.world = Some(world);
@@ -171,12 +191,14 @@ impl EmulatorBuilder {
         };
         let config = EngineConfig { enforce_throughput: self.throttle, account: self.account };
         let engine = Engine::new(config, Arc::clone(&world), journal)?;
+        let workers = Arc::new(Workers::new(Arc::clone(&world), self.page_time, self.threads));
         let scheme = if tls.is_some() { Scheme::Https } else { Scheme::Http };
         let setting = Setting {
             engine: Arc::clone(&engine),
             world,
             access: if self.auth { Access::Key(key) } else { Access::Open },
             addresses: Addresses::new(scheme),
+            workers: Arc::clone(&workers),
             tls,
             host: self.host,
             next_port: next_port(self.port, listeners.len()),
@@ -186,7 +208,7 @@ impl EmulatorBuilder {
         let control = Arc::new(Control::start(setting, listeners));
         Ok(Emulator {
             management: management.map(|listener| serve_management(listener, &control)),
-            _background: Background::start(&engine),
+            _background: Background::start(&engine, workers),
             first: control.gateway(first).expect("every region has a listener"),
             url: control.addresses().url(first).expect("every region has a listener"),
             control,

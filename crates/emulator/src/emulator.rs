@@ -129,14 +129,18 @@ impl Emulator {
         }
     }
 
-    async fn answer(&self, gateway: &Gateway, request: Request<Bytes>) -> Response<Bytes> {
+    async fn answer(&self, gateway: &Arc<Gateway>, request: Request<Bytes>) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
         let authority = match parts.uri.authority() {
             Some(authority) => Some(authority.as_str()),
             None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
         };
         let origin = Origin { scheme: self.control.addresses().scheme, authority };
-        match gateway.answer(&parts, body, origin).await {
+        let pass = match gateway.admit(&parts, origin) {
+            Ok(pass) => pass,
+            Err(refusal) => return *refusal,
+        };
+        match gateway.answer(pass, &parts, body, origin).await {
             Answer::Send(response) => response,
             Answer::Cut => gateway.refuse(
                 CosmosStatus::SERVICE_UNAVAILABLE.code(),

@@ -24,6 +24,7 @@ mod management;
 // What all of them share.
 mod background;
 mod failure;
+mod pace;
 mod world;
 
 pub use builder::EmulatorBuilder;
@@ -33,6 +34,7 @@ pub use emulator::Emulator;
 pub use engine::{Consistency, Failover, Lag, Link, Moved};
 pub use failure::Failure;
 pub use faults::{ActiveFault, Delay, Effect, Fault, FaultId, NotADelay, Operations, Outage};
+pub use pace::Pace;
 pub use server::{BindError, Tls, TlsError};
 pub use start_error::StartError;
 pub use world::{SystemWorld, Timestamp, World};

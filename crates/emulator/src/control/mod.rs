@@ -26,7 +26,7 @@ pub use site::{RegionState, RegionStatus};
 use crate::engine::{Engine, Lag, RegionId, Topology, locks};
 use crate::faults::Faults;
 use crate::gateway::{Access, Addresses, Gateway};
-use crate::server::{BindError, Listener};
+use crate::server::{BindError, Listener, Workers};
 use crate::{Failure, World};
 use site::Site;
 
@@ -55,6 +55,7 @@ pub struct Control {
     access: Arc<Access>,
     faults: Arc<Faults>,
     addresses: Arc<Addresses>,
+    workers: Arc<Workers>,
     tls: Option<TlsAcceptor>,
     host: String,
     /// The port that the next region would like to have; 0 if any will do.
@@ -74,6 +75,7 @@ pub(crate) struct Setting {
     pub(crate) world: Arc<dyn World>,
     pub(crate) access: Access,
     pub(crate) addresses: Addresses,
+    pub(crate) workers: Arc<Workers>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) host: String,
     pub(crate) next_port: u16,
@@ -83,13 +85,14 @@ pub(crate) struct Setting {
 impl Control {
     /// Starts to answer for each region of the engine at the listener of the same place.
     pub(crate) fn start(setting: Setting, listeners: Vec<Listener>) -> Self {
-        let Setting { engine, world, access, addresses, tls, host, next_port, lag } = setting;
+        let Setting { engine, world, access, addresses, workers, tls, host, next_port, lag } = setting;
         let control = Self {
             faults: Arc::new(Faults::new(Arc::clone(&world))),
             engine,
             world,
             access: Arc::new(access),
             addresses: Arc::new(addresses),
+            workers,
             tls,
             host,
             next_port: Mutex::new(next_port),
@@ -118,6 +121,7 @@ impl Control {
             access: Arc::clone(&self.access),
             faults: Arc::clone(&self.faults),
             addresses: Arc::clone(&self.addresses),
+            workers: Arc::clone(&self.workers),
             region,
             requests: AtomicU64::new(0),
             charged: AtomicU64::new(0),
@@ -136,6 +140,12 @@ impl Control {
         let sites = locks::read(&self.sites);
         let live: u64 = sites.iter().map(|site| site.gateway.requests.load(Ordering::Relaxed)).sum();
         live + self.gone_requests.load(Ordering::Relaxed)
+    }
+
+    /// How many requests that may take long are being worked on: queries, feeds, and what changes whole containers. For
+    /// tests that wait for one to begin or to end.
+    pub fn long_requests(&self) -> usize {
+        self.workers.under_way()
     }
 
     /// The gateway of a region.

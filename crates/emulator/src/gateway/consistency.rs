@@ -89,6 +89,7 @@ mod tests {
 
     use super::super::origin::{Origin, Scheme};
     use super::*;
+    use crate::Pace;
 
     #[test]
     fn a_request_may_ask_for_less_than_the_account_promises() {
@@ -121,7 +122,8 @@ mod tests {
             headers.insert(headers::READ_CONSISTENCY_STRATEGY, HeaderValue::from_static(strategy));
             let origin = Origin { scheme: Scheme::Http, authority: None };
             let (path, body) = (ResourcePath::account(), Bytes::new());
-            let reading = Call { path, headers: &headers, body, origin }.reading(&account);
+            let pace = Pace::default();
+            let reading = Call { path, headers: &headers, body, origin, pace }.reading(&account);
             let found = reading.ok().map(|reading| (reading.session.is_some(), reading.is_strong));
             assert_eq!(found, expected, "{account:?} {level} {strategy}");
         }

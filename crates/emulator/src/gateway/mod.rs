@@ -2,7 +2,8 @@
 //!
 //! One file per kind of resource, and [`mod@route`] is the table that leads to them. Handlers are synchronous: a request
 //! is done when its handler returns; only making it durable, and what other regions must have before or after it, is
-//! awaited. What the operations do is the engine's.
+//! awaited. Handlers that may take long run on threads of their own ([`mod@length`]). What the operations do is the
+//! engine's.
 
 mod account;
 mod addresses;
@@ -15,6 +16,7 @@ mod consistency;
 mod containers;
 mod databases;
 mod items;
+mod length;
 mod located;
 mod metadata;
 mod offers;
@@ -40,9 +42,10 @@ pub(crate) use origin::{Origin, Scheme};
 
 use crate::engine::{Engine, RegionId};
 use crate::faults::{Faults, Strike, Verdict};
-use crate::server::{Answer, Handler};
-use crate::{Failure, World};
-use call::Call;
+use crate::server::{Answer, Handler, Workers};
+use crate::{Failure, Pace, World};
+use call::{Call, OwnedCall};
+use length::Length;
 use reply::Reply;
 use route::{Action, route};
 use target::Aim;
@@ -54,6 +57,7 @@ pub(crate) struct Gateway {
     pub(crate) access: Arc<Access>,
     pub(crate) faults: Arc<Faults>,
     pub(crate) addresses: Arc<Addresses>,
+    pub(crate) workers: Arc<Workers>,
     pub(crate) region: RegionId,
     /// How many requests came in.
     pub(crate) requests: AtomicU64,
@@ -62,14 +66,31 @@ pub(crate) struct Gateway {
 }
 
 impl Handler for Gateway {
-    /// Answers a request, once what it wrote is safe, unless a fault does something else to it.
-    async fn answer(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Answer {
+    type Pass = Pass;
+
+    /// Whatever would be refused anyway is refused before its body is read, unless a fault wants to see it first.
+    fn admit(&self, request: &Parts, _origin: Origin<'_>) -> Result<Pass, Box<Response<Bytes>>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
+        if !self.faults.is_empty() || request.method == Method::OPTIONS {
+            return Ok(Pass::Unchecked);
+        }
+        let refusal = |failure| Box::new(Reply::failure(&failure).finish(&*self.world, 0));
+        self.check(request).map(Pass::Checked).map_err(refusal)
+    }
+
+    /// Answers a request, once what it wrote is safe, unless a fault does something else to it.
+    async fn answer(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Answer {
         if self.faults.is_empty() {
-            return Answer::Send(self.respond(request, body, origin).await);
+            return Answer::Send(self.respond(pass, request, body, origin).await);
         }
         // Boxed, so that requests which no fault looks at do not carry the room for it.
-        Box::pin(self.answer_under_faults(request, body, origin)).await
+        Box::pin(self.answer_under_faults(pass, request, body, origin)).await
     }
 
     fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
@@ -77,19 +98,34 @@ impl Handler for Gateway {
     }
 }
 
+/// A request that was let in.
+#[derive(Clone)]
+pub(crate) enum Pass {
+    /// It may be answered; what it is for.
+    Checked(ResourcePath),
+    /// Nobody has looked yet.
+    Unchecked,
+}
+
 impl Gateway {
-    async fn answer_under_faults(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Answer {
+    async fn answer_under_faults(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Answer {
         match self.judge(request, &body).await {
-            Verdict::Pass => Answer::Send(self.respond(request, body, origin).await),
+            Verdict::Pass => Answer::Send(self.respond(pass, request, body, origin).await),
             Verdict::Fail(failure) => Answer::Send(Reply::failure(&failure).finish(&*self.world, 0)),
             Verdict::Cut => Answer::Cut,
             Verdict::DropResponse => {
-                self.respond(request, body, origin).await;
+                self.respond(pass, request, body, origin).await;
                 Answer::Cut
             }
             Verdict::Duplicate => {
-                self.respond(request, body.clone(), origin).await;
-                Answer::Send(self.respond(request, body, origin).await)
+                self.respond(pass.clone(), request, body.clone(), origin).await;
+                Answer::Send(self.respond(pass, request, body, origin).await)
             }
         }
     }
@@ -112,28 +148,60 @@ impl Gateway {
         }
     }
 
-    async fn respond(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Response<Bytes> {
+    async fn respond(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Response<Bytes> {
         let started = self.world.now();
-        let reply = self.handle(request, body, origin).await.safe().await;
+        let reply = self.handle(pass, request, body, origin).await.safe().await;
         self.charged.fetch_add((reply.charge() * 100.0).round() as u64, Ordering::Relaxed);
         reply.finish(&*self.world, self.world.now().micros_since(started))
     }
 
-    async fn handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Reply {
+    async fn handle(self: &Arc<Self>, pass: Pass, request: &Parts, body: Bytes, origin: Origin<'_>) -> Reply {
         if request.method == Method::OPTIONS {
             return options();
         }
-        self.try_handle(request, body, origin).await.unwrap_or_else(|failure| Reply::failure(&failure))
+        let handled = self.try_handle(pass, request, body, origin).await;
+        handled.unwrap_or_else(|failure| Reply::failure(&failure))
     }
 
-    async fn try_handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Result<Reply, Failure> {
+    async fn try_handle(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Result<Reply, Failure> {
+        let path = match pass {
+            Pass::Checked(path) => path,
+            Pass::Unchecked => self.check(request)?,
+        };
+        let action = route(&request.method, &path, &request.headers)?;
+        let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default() };
+        self.ready(action, &call).await?;
+        match action.length(&call) {
+            Length::Short => self.run(action, &call),
+            Length::Read => {
+                let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
+                self.workers.run(move |pace| gateway.run(action, &call.paced(pace))).await
+            }
+            Length::Write => {
+                let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
+                self.workers.finish(move || gateway.run(action, &call.paced(Pace::default()))).await
+            }
+        }
+    }
+
+    /// What a request is for, if it may be asked for.
+    fn check(&self, request: &Parts) -> Result<ResourcePath, Failure> {
         let path = ResourcePath::parse(request.uri.path())
             .map_err(|error| Failure::bad_request(error.to_string()))?;
         self.access.check(&request.method, &path, &request.headers)?;
-        let action = route(&request.method, &path, &request.headers)?;
-        let call = Call { path, headers: &request.headers, body, origin };
-        self.ready(action, &call).await?;
-        self.run(action, &call)
+        Ok(path)
     }
 
     fn run(&self, action: Action, call: &Call<'_>) -> Result<Reply, Failure> {

@@ -25,6 +25,7 @@ impl Gateway {
             populate_metrics: call.flag(&headers::POPULATE_QUERY_METRICS),
             populate_index_metrics: call.flag(&headers::POPULATE_INDEX_METRICS),
             session: reading.session.clone(),
+            pace: call.pace.clone(),
             ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
         };
         let page = query::run(&container, self.region, &request, &*self.world)?;

@@ -90,8 +90,12 @@ async fn answer<H: Handler>(
     };
     let origin = Origin { scheme: shared.scheme, authority: host };
     let handler = &shared.handler;
+    let pass = match handler.admit(&parts, origin) {
+        Ok(pass) => pass,
+        Err(refusal) => return Ok(refusal.map(Full::new)),
+    };
     let answer = match read(body).await {
-        Ok(body) => handler.answer(&parts, body, origin).await,
+        Ok(body) => handler.answer(pass, &parts, body, origin).await,
         Err(BodyFailure::TooLarge) => Answer::Send(handler.refuse(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!(

@@ -17,7 +17,7 @@ use super::tasks::Task;
 use crate::gateway::Scheme;
 
 /// How long requests under way may take to finish after a stop.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_millis(800);
 
 /// How long to wait after the machine has run out of descriptors, so that connections can end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);

@@ -9,6 +9,7 @@ mod listener;
 mod port;
 mod tasks;
 mod tls;
+mod workers;
 
 pub(crate) use handler::{Answer, Handler};
 pub use listener::BindError;
@@ -17,6 +18,7 @@ pub(crate) use port::Port;
 pub(crate) use tasks::Task;
 pub(crate) use tls::load as load_tls;
 pub use tls::{Tls, TlsError};
+pub(crate) use workers::Workers;
 
 /// The largest request body: a batch is at most 2 MB, and what is over that is refused by the engine, which
 /// can say why. This only bounds memory.

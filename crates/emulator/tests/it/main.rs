@@ -7,6 +7,7 @@ mod conflicts;
 mod containers;
 mod faults;
 mod items;
+mod long_work;
 mod malformed;
 mod management;
 mod outages;

@@ -56,7 +56,8 @@ fn run_within(
     world: &dyn World,
 ) -> Result<QueryPage, Failure> {
     let started = world.now();
-    let compiled = Compiled::new(&request.spec, properties, world)?;
+    let mut compiled = Compiled::new(&request.spec, properties, world)?;
+    compiled.program = compiled.program.interrupted_by(request.pace.interrupt());
     let token = request.continuation.as_deref().map(|text| token_of(text, &compiled)).transpose()?;
     let resolved = request.scope.resolve(layout, &properties.partition_key)?;
     let plan = compiled.plan(&properties.partition_key);

@@ -7,6 +7,7 @@ use cosmonaut_wire::model::QuerySpec;
 use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
 
 use crate::engine::FeedScope;
+use crate::pace::Pace;
 use crate::storage::Commit;
 
 /// One page of a query, as a client asks for it.
@@ -28,6 +29,8 @@ pub struct QueryRequest {
     pub populate_index_metrics: bool,
     /// What the client has seen.
     pub session: Option<SessionToken>,
+    /// How long it may take.
+    pub pace: Pace,
 }
 
 impl QueryRequest {
@@ -42,6 +45,7 @@ impl QueryRequest {
             populate_metrics: false,
             populate_index_metrics: false,
             session: None,
+            pace: Pace::default(),
         }
     }
 }

@@ -4,24 +4,25 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use cosmonaut_query::value::Value;
 
-use super::feeder::{Candidate, Feeder, PartEnd, View, mismatched, term_of};
-use super::page::{PageRun, order_key};
+use super::feeder::{Batch, Candidate, Feeder, View, mismatched, term_of};
+use super::page::PageRun;
 use super::token::{Key, Position};
 use crate::Failure;
 use crate::engine::Document;
-use crate::index::{Composite, Filter, IndexPath, OrderPart, Postings, Span, Term, span_at};
+use crate::index::{Composite, Filter, IndexPath, OrderPart, Span, span_at};
 
-/// Takes documents in the order of one path.
+/// The next documents in the order of one path.
 pub(super) fn along_path(
     page: &mut PageRun<'_>,
     view: View<'_>,
     order: &OrderPart,
     from: Option<&Position>,
-) -> Result<PartEnd, Failure> {
-    let Some(terms) = view.state.index().at(&order.path.0) else { return Ok(PartEnd::Exhausted) };
+) -> Result<Batch, Failure> {
+    let Some(terms) = view.state.index().at(&order.path.0) else { return Ok(Batch::default()) };
     let first = from.map(term_of).transpose()?;
     let filter = page.compiled.filter.as_ref();
     let mut span = filter.map_or(Span::ALL, |filter| span_at(filter, &order.path));
@@ -31,84 +32,61 @@ pub(super) fn along_path(
             if order.descending { Span { high: at, ..Span::ALL } } else { Span { low: at, ..Span::ALL } };
         span = span.and(rest);
     }
-    let program = page.compiled.program.clone();
-    let mut visit = |candidate: Candidate<'_>| page.take(candidate);
-    let mut walk = PathWalk { feeder: Feeder::new(view, &mut visit), order, from, first: first.as_ref() };
+    let mut feeder = Feeder::new(view, page.room);
     let mut entries = terms.range(&span);
-    let mut end = PartEnd::Exhausted;
+    let mut next = None;
     while let Some((term, postings)) = if order.descending { entries.next_back() } else { entries.next() } {
-        let keys = |document: &Document| order_key(&program, document);
-        if let Some(found) = walk.term(term, postings, &keys)? {
-            end = found;
+        let from = from.filter(|_| first.as_ref() == Some(term));
+        let key = || Key::Term(term.clone());
+        if term.is_exact() {
+            next = feeder.by_postings(postings, from, order.descending, &key);
+        } else if !feeder.group(postings, from) {
+            next = Some(begin(key(), order.descending));
+        }
+        if next.is_some() {
             break;
         }
     }
     page.tally.used.lookups += 1;
-    Ok(end)
+    Ok(feeder.batch(next))
 }
 
-/// A walk along the index of one path.
-struct PathWalk<'w, 's, 'v> {
-    feeder: Feeder<'w, 's, 'v>,
-    order: &'w OrderPart,
-    from: Option<&'w Position>,
-    first: Option<&'w Term>,
+/// The position before all documents of a key.
+fn begin(key: Key, descending: bool) -> Position {
+    Position { key, number: if descending { u64::MAX } else { 0 }, rows: Some(0) }
 }
 
-impl PathWalk<'_, '_, '_> {
-    fn term(
-        &mut self,
-        term: &Term,
-        postings: &Postings,
-        keys: &dyn Fn(&Document) -> Result<Key, Failure>,
-    ) -> Result<Option<PartEnd>, Failure> {
-        let from = self.from.filter(|_| self.first == Some(term));
-        if term.is_exact() {
-            return self
-                .feeder
-                .by_postings(postings, from, self.order.descending, &|| Key::Term(term.clone()));
+/// Puts documents in order that share a term but not their value, from a position on.
+pub(super) fn in_order(
+    documents: Vec<Arc<Document>>,
+    from: Option<&Position>,
+    descending: bool,
+    keys: &dyn Fn(&Document) -> Result<Key, Failure>,
+) -> Result<Vec<Candidate>, Failure> {
+    let mut members = Vec::with_capacity(documents.len());
+    for document in documents {
+        // A document without rows has no values either, and nothing to give.
+        if let Key::Values(values) = keys(&document)?
+            && let [value] = &values[..]
+        {
+            members.push((value.clone(), document));
         }
-        self.group(postings, from, keys)
     }
-
-    /// Documents that share a term but not their value: they are put in order here.
-    fn group(
-        &mut self,
-        postings: &Postings,
-        from: Option<&Position>,
-        keys: &dyn Fn(&Document) -> Result<Key, Failure>,
-    ) -> Result<Option<PartEnd>, Failure> {
-        let mut members = Vec::new();
-        for document in postings.iter().filter_map(|number| self.feeder.document(number)) {
-            // A document without rows has no values either, and nothing to give.
-            if let Key::Values(values) = keys(document)?
-                && let [value] = &values[..]
-            {
-                members.push((value.clone(), document));
+    let turned = |order: Ordering| if descending { order.reverse() } else { order };
+    members.sort_by(|(a, x), (b, y)| turned(a.total_cmp(b).then(x.number.cmp(&y.number))));
+    let reached = from.and_then(|position| Some((value_of(position)?, position)));
+    let candidate = |(value, document): (Value, Arc<Document>)| {
+        let mut rows = 0;
+        if let Some((last, position)) = reached {
+            match turned(value.total_cmp(last).then(document.number.cmp(&position.number))) {
+                Ordering::Less => return None,
+                Ordering::Equal => rows = position.rows?,
+                Ordering::Greater => {}
             }
         }
-        let turned = |order: Ordering| if self.order.descending { order.reverse() } else { order };
-        members.sort_by(|(a, x), (b, y)| turned(a.total_cmp(b).then(x.number.cmp(&y.number))));
-        let reached = from.and_then(|position| Some((value_of(position)?, position)));
-        for (value, document) in members {
-            let mut rows = 0;
-            if let Some((last, position)) = reached {
-                match turned(value.total_cmp(last).then(document.number.cmp(&position.number))) {
-                    Ordering::Less => continue,
-                    Ordering::Equal => match position.rows {
-                        None => continue,
-                        Some(given) => rows = given,
-                    },
-                    Ordering::Greater => {}
-                }
-            }
-            let key = Key::Values(vec![value]);
-            if let Some(end) = self.feeder.hand(Candidate { document, rows, key })? {
-                return Ok(Some(end));
-            }
-        }
-        Ok(None)
-    }
+        Some(Candidate { document, rows, key: Key::Values(vec![value]) })
+    };
+    Ok(members.into_iter().filter_map(candidate).collect())
 }
 
 fn value_of(position: &Position) -> Option<&Value> {
@@ -118,14 +96,14 @@ fn value_of(position: &Position) -> Option<&Value> {
     }
 }
 
-/// Takes documents in the order of a composite index, or the opposite; equal ones in a direction of their own.
+/// The next documents in the order of a composite index, or the opposite; equal ones in a direction of their own.
 pub(super) fn along_composite(
     page: &mut PageRun<'_>,
     view: View<'_>,
     composite: &Composite,
     (backwards, ties_descending): (bool, bool),
     from: Option<&Position>,
-) -> Result<PartEnd, Failure> {
+) -> Result<Batch, Failure> {
     let first = from.map(|position| entry_of(composite, position)).transpose()?;
     let prefix = equal_prefix(page.compiled.filter.as_ref(), composite);
     let after = after_prefix(&prefix);
@@ -138,21 +116,18 @@ pub(super) fn along_composite(
         let at = Bound::Included(&first[..]);
         if backwards { high = at } else { low = at }
     }
-    let mut visit = |candidate: Candidate<'_>| page.take(candidate);
-    let mut feeder = Feeder::new(view, &mut visit);
+    let mut feeder = Feeder::new(view, page.room);
     let mut entries = composite.entries().range::<[u8], _>((low, high));
-    let mut end = PartEnd::Exhausted;
+    let mut next = None;
     while let Some((entry, postings)) = if backwards { entries.next_back() } else { entries.next() } {
         let from = from.filter(|_| first.as_deref() == Some(&entry[..]));
-        if let Some(found) =
-            feeder.by_postings(postings, from, ties_descending, &|| Key::Composite(entry.clone()))?
-        {
-            end = found;
+        next = feeder.by_postings(postings, from, ties_descending, &|| Key::Composite(entry.clone()));
+        if next.is_some() {
             break;
         }
     }
     page.tally.used.lookups += 1;
-    Ok(end)
+    Ok(feeder.batch(next))
 }
 
 /// The entry that a position is at.

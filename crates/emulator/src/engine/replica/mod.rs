@@ -6,6 +6,7 @@
 mod apply;
 mod commit;
 mod rank;
+mod slices;
 mod state;
 
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -58,7 +58,8 @@ impl Emulator {
         EmulatorBuilder::default()
     }
 
-    /// The account's address, such as `http://127.0.0.1:8081/`: that of the region it was started with first.
+    /// The account's address, such as `http://127.0.0.1:8081/`: its own if it was started with one, else that of the region
+    /// it was started with first.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -135,7 +136,7 @@ impl Emulator {
             Some(authority) => Some(authority.as_str()),
             None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
         };
-        let origin = Origin { scheme: self.control.addresses().scheme, authority };
+        let origin = Origin { scheme: self.control.addresses().scheme, authority, peer: None };
         let pass = match gateway.admit(&parts, origin) {
             Ok(pass) => pass,
             Err(refusal) => return *refusal,

@@ -48,7 +48,7 @@ impl OwnedCall {
             path: self.path.clone(),
             headers: &self.headers,
             body: self.body.clone(),
-            origin: Origin { scheme: self.scheme, authority: self.authority.as_deref() },
+            origin: Origin { scheme: self.scheme, authority: self.authority.as_deref(), peer: None },
             pace,
         }
     }
@@ -182,7 +182,7 @@ mod tests {
     fn with<T>(headers: &[(HeaderName, &'static str)], read: impl FnOnce(&Call<'_>) -> T) -> T {
         let headers =
             headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
-        let origin = Origin { scheme: Scheme::Http, authority: None };
+        let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
         let pace = Pace::default();
         read(&Call { path: ResourcePath::account(), headers: &headers, body: Bytes::new(), origin, pace })
     }

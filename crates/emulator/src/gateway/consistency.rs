@@ -120,7 +120,7 @@ mod tests {
             headers.insert(headers::SESSION_TOKEN, HeaderValue::from_static("0:-1#1"));
             headers.insert(headers::CONSISTENCY_LEVEL, HeaderValue::from_static(level));
             headers.insert(headers::READ_CONSISTENCY_STRATEGY, HeaderValue::from_static(strategy));
-            let origin = Origin { scheme: Scheme::Http, authority: None };
+            let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
             let (path, body) = (ResourcePath::account(), Bytes::new());
             let pace = Pace::default();
             let reading = Call { path, headers: &headers, body, origin, pace }.reading(&account);

@@ -15,6 +15,7 @@ mod conflicts;
 mod consistency;
 mod containers;
 mod databases;
+mod global;
 mod items;
 mod length;
 mod located;
@@ -38,11 +39,13 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 
 pub(crate) use addresses::{Addresses, reachable};
 pub(crate) use auth::Access;
+pub(crate) use global::Global;
 pub(crate) use origin::{Origin, Scheme};
 
 use crate::engine::{Engine, RegionId};
 use crate::faults::{Faults, Strike, Verdict};
-use crate::server::{Answer, Handler, Workers};
+use crate::request_log::{self, Asked};
+use crate::server::{Answer, Handler, Visitors, Workers};
 use crate::{Failure, Pace, World};
 use call::{Call, OwnedCall};
 use length::Length;
@@ -58,7 +61,12 @@ pub(crate) struct Gateway {
     pub(crate) faults: Arc<Faults>,
     pub(crate) addresses: Arc<Addresses>,
     pub(crate) workers: Arc<Workers>,
+    pub(crate) visitors: Arc<Visitors>,
+    /// Hears of every request.
+    pub(crate) log: Option<request_log::Listener>,
     pub(crate) region: RegionId,
+    /// Whether it answers for the account and stands for no region.
+    pub(crate) is_global: bool,
     /// How many requests came in.
     pub(crate) requests: AtomicU64,
     /// What was charged for them, in hundredths of a request unit.
@@ -69,13 +77,17 @@ impl Handler for Gateway {
     type Pass = Pass;
 
     /// Whatever would be refused anyway is refused before its body is read, unless a fault wants to see it first.
-    fn admit(&self, request: &Parts, _origin: Origin<'_>) -> Result<Pass, Box<Response<Bytes>>> {
+    fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<Pass, Box<Response<Bytes>>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        if !self.faults.is_empty() || request.method == Method::OPTIONS {
-            return Ok(Pass::Unchecked);
-        }
-        let refusal = |failure| Box::new(Reply::failure(&failure).finish(&*self.world, 0));
-        self.check(request).map(Pass::Checked).map_err(refusal)
+        let admitted = self.visitors.check(origin.authority, &request.headers).and_then(|()| {
+            let looks_later = !self.faults.is_empty() || request.method == Method::OPTIONS;
+            if looks_later { Ok(Pass::Unchecked) } else { self.check(request).map(Pass::Checked) }
+        });
+        admitted.map_err(|failure| {
+            let refusal = Reply::failure(&failure).finish(&*self.world, 0);
+            self.tell(self.asked(request, origin), Some(&refusal));
+            Box::new(refusal)
+        })
     }
 
     /// Answers a request, once what it wrote is safe, unless a fault does something else to it.
@@ -86,11 +98,18 @@ impl Handler for Gateway {
         body: Bytes,
         origin: Origin<'_>,
     ) -> Answer {
-        if self.faults.is_empty() {
-            return Answer::Send(self.respond(pass, request, body, origin).await);
+        let asked = self.asked(request, origin);
+        let answer = if self.faults.is_empty() {
+            Answer::Send(self.respond(pass, request, body, origin).await)
+        } else {
+            // Boxed, so that requests which no fault looks at do not carry the room for it.
+            Box::pin(self.answer_under_faults(pass, request, body, origin)).await
+        };
+        match &answer {
+            Answer::Send(response) => self.tell(asked, Some(response)),
+            Answer::Cut => self.tell(asked, None),
         }
-        // Boxed, so that requests which no fault looks at do not carry the room for it.
-        Box::pin(self.answer_under_faults(pass, request, body, origin)).await
+        answer
     }
 
     fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
@@ -108,6 +127,19 @@ pub(crate) enum Pass {
 }
 
 impl Gateway {
+    /// Notes a request, if anybody wants to hear of it.
+    fn asked(&self, request: &Parts, origin: Origin<'_>) -> Option<Asked> {
+        self.log.as_ref().map(|_| Asked::new(&*self.world, request, origin.peer))
+    }
+
+    fn tell(&self, asked: Option<Asked>, answer: Option<&Response<Bytes>>) {
+        if let (Some(log), Some(asked)) = (&self.log, asked) {
+            let topology = self.engine.topology();
+            let region = topology.name(self.region).filter(|_| !self.is_global).cloned();
+            log(&asked.answered(&*self.world, region, answer));
+        }
+    }
+
     async fn answer_under_faults(
         self: &Arc<Self>,
         pass: Pass,
@@ -200,7 +232,7 @@ impl Gateway {
     fn check(&self, request: &Parts) -> Result<ResourcePath, Failure> {
         let path = ResourcePath::parse(request.uri.path())
             .map_err(|error| Failure::bad_request(error.to_string()))?;
-        self.access.check(&request.method, &path, &request.headers)?;
+        self.access.check(&request.method, &path, &request.headers, self.world.now())?;
         Ok(path)
     }
 

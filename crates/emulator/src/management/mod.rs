@@ -16,11 +16,12 @@ use serde_json::json;
 
 use crate::control::Control;
 use crate::gateway::Origin;
-use crate::server::{Answer, Handler};
+use crate::server::{Answer, Handler, Visitors};
 
 /// The management API of an account.
 pub(crate) struct Management {
     control: Arc<Control>,
+    visitors: Visitors,
 }
 
 /// What was asked for, done.
@@ -47,21 +48,17 @@ impl Done {
 }
 
 impl Management {
-    pub(crate) fn new(control: Arc<Control>) -> Self {
-        Self { control }
+    pub(crate) fn new(control: Arc<Control>, visitors: Visitors) -> Self {
+        Self { control, visitors }
     }
 }
 
 impl Handler for Management {
     type Pass = ();
 
-    fn admit(&self, request: &Parts, _origin: Origin<'_>) -> Result<(), Box<Response<Bytes>>> {
-        // Browsers say whose page a request comes from; tools do not.
-        if request.headers.contains_key(header::ORIGIN) {
-            let message = "requests from web pages are not taken here (leave the header Origin out)";
-            return Err(Box::new(self.refuse(StatusCode::FORBIDDEN, message.to_owned())));
-        }
-        Ok(())
+    fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<(), Box<Response<Bytes>>> {
+        let allowed = self.visitors.check(origin.authority, &request.headers);
+        allowed.map_err(|failure| Box::new(self.refuse(failure.status.code(), failure.message)))
     }
 
     async fn answer(self: &Arc<Self>, (): (), request: &Parts, body: Bytes, _origin: Origin<'_>) -> Answer {

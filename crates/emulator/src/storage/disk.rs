@@ -41,6 +41,15 @@ pub(super) struct Disk {
     pub(super) database: Database,
 }
 
+/// Lets nobody but the user read what is kept.
+fn keep_private(path: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    #[cfg(not(unix))]
+    let _ = path;
+    Ok(())
+}
+
 /// What fails while records are written.
 pub(super) type WriteError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -75,6 +84,7 @@ impl Disk {
             DatabaseError::DatabaseAlreadyOpen => StorageError::in_use(),
             other => StorageError::other(other),
         })?;
+        keep_private(&directory.join(FILE)).map_err(StorageError::other)?;
         Self::new(database)
     }
 

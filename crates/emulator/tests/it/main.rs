@@ -2,10 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod account;
+mod admission;
 mod client;
 mod conflicts;
 mod containers;
 mod faults;
+mod global;
 mod items;
 mod long_work;
 mod malformed;

@@ -9,11 +9,14 @@ use crate::failure::Failure;
 
 /// Runs a command that talks to the network.
 pub(crate) fn run<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(|error| Failure::Work(format!("cannot start threads: {error}")))?
-        .block_on(command)
+        .map_err(|error| Failure::Work(format!("cannot start threads: {error}")))?;
+    let result = runtime.block_on(command);
+    // Nobody waits for what a thread of it still does.
+    runtime.shutdown_background();
+    result
 }
 
 /// The time, for how long things take.

@@ -11,20 +11,28 @@ use cosmonaut_emulator::{
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::runtime;
 use crate::signal::StopSignal;
+use crate::{descriptors, request_log, runtime};
 
 /// The arguments of `cosmonaut up`.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The port of the first region, the others take those that follow; 0 takes any free ones
+    /// The account's port; if it has several regions, these take the ports that follow. 0 takes any free ones
     #[arg(long, default_value_t = 8081)]
     port: u16,
 
-    /// The address to listen on; 0.0.0.0 lets other machines in
+    /// The address to listen on; 0.0.0.0 lets other machines and containers in, by address or by a name that is allowed
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
+
+    /// A name by which clients may call the account, besides localhost and its address; * allows every name
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    allow_host: Vec<String>,
+
+    /// A web page whose requests are answered, such as http://localhost:3000; * allows every page
+    #[arg(long, value_name = "ORIGIN", value_delimiter = ',')]
+    allow_origin: Vec<String>,
 
     /// The account's regions, in the order of failover priority
     #[arg(
@@ -76,9 +84,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "cert")]
     cert_key: Option<PathBuf>,
 
-    /// The account key, in base64, instead of the well-known emulator key
+    /// The account key, in base64, instead of the well-known emulator key; others on this machine can see arguments, so
+    /// rather use --key-file or set COSMONAUT_KEY
     #[arg(long, value_name = "KEY", conflicts_with = "no_auth")]
     key: Option<String>,
+
+    /// A file with that key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "no_auth"])]
+    key_file: Option<PathBuf>,
 
     /// Accept every request, signed or not
     #[arg(long)]
@@ -87,6 +100,10 @@ pub(crate) struct Arguments {
     /// Enforce the provisioned throughput: 429 and a time to wait when it is used up
     #[arg(long)]
     throttle: bool,
+
+    /// Print a line to standard error for each request: time, region, what was asked, status, charge, duration, client
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    log: Option<request_log::Format>,
 
     /// Print one line of JSON when ready, with the endpoints and the key in use, for scripts
     #[arg(long)]
@@ -126,6 +143,8 @@ Examples:
   cosmonaut up --regions \"East US,West US\" --lag 50ms
                                           two regions, the second a little behind; break them with
                                           `cosmonaut region`
+  cosmonaut up --host 0.0.0.0 --allow-host cosmos
+                                          for other containers, which call it http://cosmos:8081
 
 Clients connect with the printed connection string. Ctrl-C stops.";
 
@@ -137,7 +156,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     // Before the ready line, so that a stop right after it is heard.
     let mut stop = StopSignal::listen()?;
-    let emulator = builder(arguments).start().await.map_err(|error| match error {
+    descriptors::raise();
+    let mut builder = builder(arguments)?;
+    let log = arguments.log.map(request_log::start).transpose()?;
+    if let Some(log) = &log {
+        builder = builder.request_log(log.listener());
+    }
+    let emulator = builder.start().await.map_err(|error| match error {
         StartError::Account(message) => Failure::Usage(message),
         error => Failure::Work(error.to_string()),
     })?;
@@ -149,16 +174,35 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
         // Asked twice: whoever is still waiting for an answer is cut off.
         () = stop.heard() => {}
     }
+    if let Some(log) = log {
+        log.finish();
+    }
     Ok(())
 }
 
-fn builder(arguments: &Arguments) -> EmulatorBuilder {
+/// The variable that has the key, if no argument has it.
+const KEY: &str = "COSMONAUT_KEY";
+
+/// The account's key; none if it is the well-known one.
+fn key(arguments: &Arguments) -> Result<Option<String>, Failure> {
+    if let Some(path) = &arguments.key_file {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| Failure::Usage(format!("--key-file {}: {error}", path.display())))?;
+        return Ok(Some(text.trim().to_owned()));
+    }
+    let set = || std::env::var(KEY).ok().filter(|key| !key.is_empty());
+    Ok(arguments.key.clone().or_else(set))
+}
+
+fn builder(arguments: &Arguments) -> Result<EmulatorBuilder, Failure> {
     let mut builder = Emulator::builder()
         .regions(arguments.regions.iter().map(|name| name.trim()))
         .multi_write(arguments.multi_write)
         .lag(arguments.lag)
         .consistency(arguments.consistency.into())
         .partition_failover(arguments.partition_failover)
+        // With one region there is nothing that could outlive it.
+        .global_endpoint(arguments.regions.len() > 1)
         .host(&arguments.host)
         .port(arguments.port)
         .management_host(&arguments.management_host)
@@ -171,16 +215,18 @@ fn builder(arguments: &Arguments) -> EmulatorBuilder {
     if let Some(directory) = &arguments.data {
         builder = builder.data(directory);
     }
-    if let Some(key) = &arguments.key {
+    if let Some(key) = key(arguments)? {
         builder = builder.key(key);
     }
-    match (&arguments.cert, &arguments.cert_key) {
+    builder = arguments.allow_host.iter().fold(builder, |builder, name| builder.allow_host(name));
+    builder = arguments.allow_origin.iter().fold(builder, |builder, page| builder.allow_origin(page));
+    Ok(match (&arguments.cert, &arguments.cert_key) {
         (Some(certificate), Some(key)) => {
             builder.tls(Tls::Files { certificate: certificate.clone(), key: key.clone() })
         }
         _ if arguments.tls => builder.tls(Tls::Own),
         _ => builder,
-    }
+    })
 }
 
 /// One line for scripts. It has the key because the script needs one to connect; `--json` is how it asks.
@@ -189,6 +235,7 @@ fn ready_line(emulator: &Emulator) -> String {
     let endpoints: Vec<_> = emulator.control().regions().into_iter().map(endpoint).collect();
     let line = json!({
         "ready": true,
+        "endpoint": emulator.url(),
         "endpoints": endpoints,
         "key": emulator.key(),
         "management": emulator.management_url(),

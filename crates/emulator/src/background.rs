@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::engine::Engine;
-use crate::server::Task;
+use crate::server::{Task, Workers};
 
 /// How often expired items are taken out of memory. They are invisible before that.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -18,19 +18,19 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    pub(crate) fn start(engine: &Arc<Engine>) -> Self {
+    pub(crate) fn start(engine: &Arc<Engine>, workers: Arc<Workers>) -> Self {
         Self {
-            _sweeper: Task::start(sweep(Arc::downgrade(engine))),
+            _sweeper: Task::start(sweep(Arc::downgrade(engine), workers)),
             _replication: Task::start(replicate(Arc::downgrade(engine))),
         }
     }
 }
 
-async fn sweep(engine: Weak<Engine>) {
+async fn sweep(engine: Weak<Engine>, workers: Arc<Workers>) {
     loop {
         tokio::time::sleep(SWEEP_EVERY).await;
         let Some(engine) = engine.upgrade() else { return };
-        engine.sweep();
+        workers.finish(move || engine.sweep()).await;
     }
 }
 

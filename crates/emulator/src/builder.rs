@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cosmonaut_wire::{EMULATOR_KEY, MasterKey, RegionName};
 
@@ -12,7 +13,9 @@ use crate::engine::query::TieOrder;
 use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
 use crate::gateway::{Access, Addresses, Scheme, reachable};
 use crate::management::Management;
-use crate::server::{BindError, Listener, Tls, load_tls};
+use crate::pace::PAGE_TIME;
+use crate::request_log::{self, Answered};
+use crate::server::{BindError, Listener, Tls, Visitors, Workers, load_tls};
 use crate::start_error::StartError;
 use crate::storage::Journal;
 use crate::{SystemWorld, World};
@@ -34,6 +37,12 @@ pub struct EmulatorBuilder {
     auth: bool,
     throttle: bool,
     ties: TieOrder,
+    names: Vec<String>,
+    pages: Vec<String>,
+    page_time: Duration,
+    threads: bool,
+    global: bool,
+    log: Option<request_log::Listener>,
     world: Option<Arc<dyn World>>,
 }
 
@@ -52,6 +61,12 @@ impl Default for EmulatorBuilder {
             auth: true,
             throttle: false,
             ties: TieOrder::default(),
+            names: Vec::new(),
+            pages: Vec::new(),
+            page_time: PAGE_TIME,
+            threads: true,
+            global: false,
+            log: None,
             world: None,
         }
     }
@@ -118,7 +133,22 @@ impl EmulatorBuilder {
         self
     }
 
-    /// The port that the first region listens on, the others on those that follow; 0 takes any free ones.
+    /// Whether the account has an address of its own, which no region owns: it describes the account, and hands everything
+    /// else to the region that takes the writes.
+    pub fn global_endpoint(mut self, enabled: bool) -> Self {
+        self.global = enabled;
+        self
+    }
+
+    /// Who hears of every request: when it came, what was asked, and how it ended. Called where requests are answered, so
+    /// it should not wait for anything.
+    pub fn request_log(mut self, listener: impl Fn(&Answered) + Send + Sync + 'static) -> Self {
+        self.log = Some(Arc::new(listener));
+        self
+    }
+
+    /// The port that the account's own address has, if it has one, or the first region; the others have those that follow.
+    /// 0 takes any free ones.
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
@@ -161,6 +191,35 @@ impl EmulatorBuilder {
         self
     }
 
+    /// A name by which clients may call the emulator, besides those of this machine, the address that it listens on and,
+    /// where that is not this machine's own, any other address; `*` allows every name.
+    ///
+    /// Whatever else calls it by a name is refused, as a web page could have made that name lead here.
+    pub fn allow_host(mut self, name: impl Into<String>) -> Self {
+        self.names.push(name.into());
+        self
+    }
+
+    /// A web page whose requests are answered, as browsers name it: `http://localhost:3000`. No other page's are.
+    pub fn allow_origin(mut self, page: impl Into<String>) -> Self {
+        self.pages.push(page.into());
+        self
+    }
+
+    /// How long a query works on one page before it ends the page with a continuation; 5 seconds unless it is set. What
+    /// cannot be answered in pages may take a minute, or as long as this if that is more.
+    pub fn page_time(mut self, time: Duration) -> Self {
+        self.page_time = time;
+        self
+    }
+
+    /// Whether what may take long is done by threads of its own, as it is unless this is set to false: then it is done
+    /// where it is asked for, so that runs under a [`World`] of the caller's are the same every time.
+    pub fn threads(mut self, enabled: bool) -> Self {
+        self.threads = enabled;
+        self
+    }
+
     /// Where time and chance come from, instead of the machine.
     pub fn world(mut self, world: Arc<dyn World>) -> Self {
         self.world = Some(world);
@@ -171,10 +230,11 @@ impl EmulatorBuilder {
     pub async fn start(self) -> Result<Emulator, StartError> {
         self.account.validate().map_err(|failure| StartError::Account(failure.message))?;
         let key = MasterKey::from_base64(&self.key)?;
-        let (tls, certificate) = load_tls(&self.tls, &self.certificate_directory())?.unzip();
+        let world = self.world.clone().unwrap_or_else(|| Arc::new(SystemWorld::new()));
+        let (tls, certificate) = load_tls(&self.tls, &self.certificate_directory(), world.now())?.unzip();
+        let global = if self.global { Some(Listener::bind(&self.host, self.port).await?) } else { None };
         let listeners = self.bind_regions().await?;
         let management = self.bind_management().await?;
-        let world = self.world.unwrap_or_else(|| Arc::new(SystemWorld::new()));
         let journal = match &self.data {
             Some(directory) => Journal::open(directory)?,
             None => Journal::memory(),
@@ -182,24 +242,30 @@ impl EmulatorBuilder {
         let config =
             EngineConfig { enforce_throughput: self.throttle, account: self.account, ties: self.ties };
         let engine = Engine::new(config, Arc::clone(&world), journal)?;
+        let workers = Arc::new(Workers::new(Arc::clone(&world), self.page_time, self.threads));
         let scheme = if tls.is_some() { Scheme::Https } else { Scheme::Http };
+        let managers = Visitors::new(&self.management_host, &self.names, &self.pages);
         let setting = Setting {
             engine: Arc::clone(&engine),
             world,
             access: if self.auth { Access::Key(key) } else { Access::Open },
             addresses: Addresses::new(scheme),
+            workers: Arc::clone(&workers),
+            visitors: Visitors::new(&self.host, &self.names, &self.pages),
             tls,
             host: self.host,
-            next_port: next_port(self.port, listeners.len()),
+            next_port: next_port(self.port, listeners.len() + usize::from(self.global)),
             lag: self.lag,
+            log: self.log,
         };
         let first = engine.topology().write_region().id;
-        let control = Arc::new(Control::start(setting, listeners));
+        let own = global.as_ref().map(|listener| format!("{scheme}://{}/", reachable(listener.address())));
+        let control = Arc::new(Control::start(setting, listeners, global));
         Ok(Emulator {
-            management: management.map(|listener| serve_management(listener, &control)),
-            _background: Background::start(&engine),
+            management: management.map(|listener| serve_management(listener, &control, managers)),
+            _background: Background::start(&engine, workers),
             first: control.gateway(first).expect("every region has a listener"),
-            url: control.addresses().url(first).expect("every region has a listener"),
+            url: own.or_else(|| control.addresses().url(first)).expect("every region has a listener"),
             control,
             key: self.key,
             certificate,
@@ -210,7 +276,7 @@ impl EmulatorBuilder {
     async fn bind_regions(&self) -> Result<Vec<Listener>, StartError> {
         let mut listeners = Vec::with_capacity(self.account.regions.len());
         for nth in 0..self.account.regions.len() {
-            let port = next_port(self.port, nth);
+            let port = next_port(self.port, nth + usize::from(self.global));
             if port == 0 && self.port != 0 {
                 return Err(StartError::Account(format!(
                     "no port is left for region {} after port {} (try a lower one, or 0 for any free ones)",
@@ -260,9 +326,9 @@ fn next_port(first: u16, nth: usize) -> u16 {
     u16::try_from(nth).ok().and_then(|nth| first.checked_add(nth)).unwrap_or(0)
 }
 
-fn serve_management(listener: Listener, control: &Arc<Control>) -> ManagementServer {
+fn serve_management(listener: Listener, control: &Arc<Control>, visitors: Visitors) -> ManagementServer {
     let url = format!("http://{}/", reachable(listener.address()));
-    let server = listener.serve(Arc::new(Management::new(Arc::clone(control))), None);
+    let server = listener.serve(Arc::new(Management::new(Arc::clone(control), visitors)), None);
     ManagementServer { server, url }
 }
 

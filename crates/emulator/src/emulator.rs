@@ -58,7 +58,8 @@ impl Emulator {
         EmulatorBuilder::default()
     }
 
-    /// The account's address, such as `http://127.0.0.1:8081/`: that of the region it was started with first.
+    /// The account's address, such as `http://127.0.0.1:8081/`: its own if it was started with one, else that of the region
+    /// it was started with first.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -129,14 +130,18 @@ impl Emulator {
         }
     }
 
-    async fn answer(&self, gateway: &Gateway, request: Request<Bytes>) -> Response<Bytes> {
+    async fn answer(&self, gateway: &Arc<Gateway>, request: Request<Bytes>) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
         let authority = match parts.uri.authority() {
             Some(authority) => Some(authority.as_str()),
             None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
         };
-        let origin = Origin { scheme: self.control.addresses().scheme, authority };
-        match gateway.answer(&parts, body, origin).await {
+        let origin = Origin { scheme: self.control.addresses().scheme, authority, peer: None };
+        let pass = match gateway.admit(&parts, origin) {
+            Ok(pass) => pass,
+            Err(refusal) => return *refusal,
+        };
+        match gateway.answer(pass, &parts, body, origin).await {
             Answer::Send(response) => response,
             Answer::Cut => gateway.refuse(
                 CosmosStatus::SERVICE_UNAVAILABLE.code(),

@@ -24,7 +24,9 @@ mod management;
 // What all of them share.
 mod background;
 mod failure;
+mod pace;
 mod packed;
+mod request_log;
 mod world;
 
 pub use builder::EmulatorBuilder;
@@ -35,6 +37,8 @@ pub use engine::query::TieOrder;
 pub use engine::{Consistency, Failover, Lag, Link, Moved};
 pub use failure::Failure;
 pub use faults::{ActiveFault, Delay, Effect, Fault, FaultId, NotADelay, Operations, Outage};
+pub use pace::Pace;
+pub use request_log::Answered;
 pub use server::{BindError, Tls, TlsError};
 pub use start_error::StartError;
 pub use world::{SystemWorld, Timestamp, World};

@@ -4,6 +4,7 @@
 //! empty. With millions of entries in a dozen trees that is most of what they take.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Bound;
 
 /// The most entries of a chunk: moving half of them costs about as much as finding the chunk.
@@ -12,7 +13,7 @@ use std::ops::Bound;
 const CHUNK: usize = if cfg!(test) { 8 } else { 128 };
 
 /// A sorted map.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct PackedMap<K, V> {
     /// Sorted entries, never none, by a key that is not greater than the first of them.
     chunks: BTreeMap<K, Vec<(K, V)>>,
@@ -22,6 +23,12 @@ pub(crate) struct PackedMap<K, V> {
 impl<K, V> Default for PackedMap<K, V> {
     fn default() -> Self {
         Self { chunks: BTreeMap::new(), len: 0 }
+    }
+}
+
+impl<K: Ord + Clone + fmt::Debug, V: fmt::Debug> fmt::Debug for PackedMap<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
     }
 }
 

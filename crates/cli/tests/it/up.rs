@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
@@ -16,11 +16,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = cosmonaut(&[&["up"], arguments].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::run(&mut cosmonaut(&[&["up"], arguments].concat()))
+    }
+
+    fn run(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, output }
     }
@@ -105,6 +105,83 @@ fn every_region_has_an_address_and_the_account_one_to_be_managed_at() {
 }
 
 #[test]
+fn the_accounts_own_address_outlives_every_region() {
+    let arguments = ["--port", "0", "--json", "--no-auth", "--management-port", "0"];
+    let mut up = Running::start(&[&arguments[..], &["--regions", "East US,West US"]].concat());
+    let ready = up.ready();
+    let endpoint = ready["endpoint"].as_str().unwrap();
+    assert!(ready["endpoints"].as_array().unwrap().iter().all(|region| region["url"] != endpoint));
+    for region in ["East US", "West US"] {
+        let management = ready["management"].as_str().unwrap();
+        let down = cosmonaut(&["region", "--management", management, "down", region]).output().unwrap();
+        assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+        let account = get(endpoint, "/");
+        assert!(account.starts_with("HTTP/1.1 200") && account.contains("West US"), "{account}");
+    }
+    // One region is its account.
+    let mut up = Running::start(&["--port", "0", "--json"]);
+    let ready = up.ready();
+    assert_eq!(ready["endpoint"], ready["endpoints"][0]["url"]);
+}
+
+#[test]
+fn a_key_need_not_be_an_argument() {
+    let own = "c2VjcmV0IHNlY3JldA==";
+    let file = std::env::temp_dir().join(format!("cosmonaut-key-{}", std::process::id()));
+    std::fs::write(&file, format!("{own}\n")).unwrap();
+    let mut by_file = Running::start(&["--port", "0", "--json", "--key-file", file.to_str().unwrap()]);
+    assert_eq!(by_file.ready()["key"], own);
+    std::fs::remove_file(&file).unwrap();
+    let mut by_variable = Running::run(cosmonaut(&["up", "--port", "0", "--json"]).env("COSMONAUT_KEY", own));
+    assert_eq!(by_variable.ready()["key"], own);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_log_has_a_line_for_each_request() {
+    for (flag, part) in [("--log", "GET /dbs/a  401"), ("--log=json", r#""path":"/dbs/a""#)] {
+        let mut up = Running::start(&["--port", "0", "--json", flag]);
+        let url = up.url();
+        get(&url, "/dbs/a?secret=1");
+        up.signal("TERM");
+        let mut log = String::new();
+        up.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert_eq!(log.lines().count(), 1, "{log}");
+        assert!(log.contains(part) && !log.contains("secret"), "{log}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn connections_that_do_nothing_make_room_for_others() {
+    let program = cosmonaut(&[]).get_program().to_owned();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 64; exec \"$0\" up --port 0 --json --management-port 0"]).arg(program);
+    let mut up = Running::run(&mut limited);
+    let url = up.url();
+    let idle: Vec<_> = (0..200).map(|_| TcpStream::connect(authority(&url)).unwrap()).collect();
+    assert!(get(&url, "/").starts_with("HTTP/1.1 401"));
+    drop(idle);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_limit_of_connections_is_raised_as_far_as_it_goes() {
+    let program = cosmonaut(&[]).get_program().to_owned();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -S -n 64; exec \"$0\" up --port 0 --json --management-port 0"]).arg(program);
+    let mut up = Running::run(&mut limited);
+    up.ready();
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", up.child.id()));
+    // Only Linux shows them.
+    if let Ok(limits) = limits {
+        let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        let [soft, hard] = [3, 4].map(|nth| files.split_whitespace().nth(nth).unwrap());
+        assert_eq!(soft, hard, "{files}");
+    }
+}
+
+#[test]
 fn without_authentication_anybody_may_ask() {
     let mut up = Running::start(&["--port", "0", "--json", "--no-auth"]);
     let url = up.url();
@@ -146,7 +223,7 @@ fn what_was_kept_is_there_again() {
     let body = r#"{"id":"kept"}"#;
     write!(
         stream,
-        "POST /dbs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /dbs HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
     .unwrap();
@@ -154,6 +231,11 @@ fn what_was_kept_is_there_again() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
     up.signal("KILL");
+    for kept in std::fs::read_dir(&directory).unwrap() {
+        let kept = kept.unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&kept.metadata().unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600, "{kept:?} is the user's alone");
+    }
 
     let mut up = Running::start(&arguments);
     let url = up.url();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cosmonaut_driver::{CosmosDriverRuntime, Credential, NextStep, OperationOptions, OperationType};
-use cosmonaut_emulator::{Emulator, Timestamp, World};
+use cosmonaut_emulator::{Emulator, SystemWorld, Timestamp, World};
 use cosmonaut_options::{CosmosClientOptions, RetryOptions, ThrottlingRetryOptions};
 use cosmonaut_wire::PartitionKey;
 use serde_json::json;
@@ -18,7 +18,7 @@ struct Ticking(AtomicU64);
 
 impl World for Ticking {
     fn now(&self) -> Timestamp {
-        Timestamp(1_700_000_000_000_000 + self.0.fetch_add(100, Ordering::Relaxed))
+        Timestamp(self.0.fetch_add(100, Ordering::Relaxed))
     }
 
     fn random(&self) -> u64 {
@@ -28,8 +28,10 @@ impl World for Ticking {
 
 #[tokio::test]
 async fn more_writes_than_the_throughput_allows_are_all_done() {
-    let emulator =
-        Emulator::builder().throttle(true).world(Arc::new(Ticking(AtomicU64::new(0)))).start().await.unwrap();
+    // Requests are signed by the machine's clock.
+    let start = SystemWorld::new().now().0;
+    let world = Arc::new(Ticking(AtomicU64::new(start)));
+    let emulator = Emulator::builder().throttle(true).world(world).start().await.unwrap();
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
     let key = Credential::master_key(emulator.key()).unwrap();
     // All are told to wait for the same few milliseconds, so some are unlucky many times.

@@ -1,5 +1,6 @@
 //! Regions that come and go.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use cosmonaut_wire::RegionName;
@@ -18,7 +19,8 @@ impl Control {
             return Err(Failure::conflict(format!("there is a region {:?} already", name.as_str())));
         }
         let listener = self.bind_next().await.map_err(no_port)?;
-        let id = self.engine.add_region(name)?;
+        let engine = Arc::clone(&self.engine);
+        let id = self.workers.finish(move || engine.add_region(name)).await?;
         self.set_default_links(id);
         // From here on the account lists it, and it answers.
         self.addresses.insert(id, listener.address());
@@ -32,7 +34,8 @@ impl Control {
     pub async fn remove_region(&self, name: &str) -> Result<(), Failure> {
         let _changing = self.change.lock().await;
         let id = self.region(name)?;
-        self.engine.remove_region(id)?;
+        let engine = Arc::clone(&self.engine);
+        self.workers.finish(move || engine.remove_region(id)).await?;
         self.addresses.remove(id);
         let removed = {
             let mut sites = locks::write(&self.sites);

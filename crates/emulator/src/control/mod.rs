@@ -25,8 +25,9 @@ pub use site::{RegionState, RegionStatus};
 
 use crate::engine::{Engine, Lag, RegionId, Topology, locks};
 use crate::faults::Faults;
-use crate::gateway::{Access, Addresses, Gateway};
-use crate::server::{BindError, Listener};
+use crate::gateway::{Access, Addresses, Gateway, Global};
+use crate::request_log;
+use crate::server::{BindError, Listener, Port, Visitors, Workers};
 use crate::{Failure, World};
 use site::Site;
 
@@ -55,11 +56,16 @@ pub struct Control {
     access: Arc<Access>,
     faults: Arc<Faults>,
     addresses: Arc<Addresses>,
+    workers: Arc<Workers>,
+    visitors: Arc<Visitors>,
     tls: Option<TlsAcceptor>,
     host: String,
     /// The port that the next region would like to have; 0 if any will do.
     next_port: Mutex<u16>,
-    sites: RwLock<Vec<Arc<Site>>>,
+    sites: Arc<RwLock<Vec<Arc<Site>>>>,
+    /// The account's own endpoint, if it has one.
+    global: Option<Port<Global>>,
+    log: Option<request_log::Listener>,
     /// How many requests were answered by regions that are no more.
     gone_requests: AtomicU64,
     /// The lag of links that nobody has set otherwise.
@@ -74,26 +80,34 @@ pub(crate) struct Setting {
     pub(crate) world: Arc<dyn World>,
     pub(crate) access: Access,
     pub(crate) addresses: Addresses,
+    pub(crate) workers: Arc<Workers>,
+    pub(crate) visitors: Visitors,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) host: String,
     pub(crate) next_port: u16,
     pub(crate) lag: Lag,
+    pub(crate) log: Option<request_log::Listener>,
 }
 
 impl Control {
     /// Starts to answer for each region of the engine at the listener of the same place.
-    pub(crate) fn start(setting: Setting, listeners: Vec<Listener>) -> Self {
-        let Setting { engine, world, access, addresses, tls, host, next_port, lag } = setting;
-        let control = Self {
+    pub(crate) fn start(setting: Setting, listeners: Vec<Listener>, global: Option<Listener>) -> Self {
+        let Setting { engine, world, access, addresses, workers, visitors, tls, host, next_port, lag, log } =
+            setting;
+        let mut control = Self {
             faults: Arc::new(Faults::new(Arc::clone(&world))),
             engine,
             world,
             access: Arc::new(access),
             addresses: Arc::new(addresses),
+            workers,
+            visitors: Arc::new(visitors),
             tls,
             host,
             next_port: Mutex::new(next_port),
-            sites: RwLock::default(),
+            sites: Arc::default(),
+            global: None,
+            log,
             gone_requests: AtomicU64::new(0),
             lag: Mutex::new(lag),
             change: tokio::sync::Mutex::default(),
@@ -107,23 +121,45 @@ impl Control {
             control.serve(region.id, listener);
             control.set_default_links(region.id);
         }
+        control.global = global.map(|listener| control.serve_account(listener));
         control
+    }
+
+    /// Answers for the account, whatever its regions do.
+    fn serve_account(&self, listener: Listener) -> Port<Global> {
+        let nothing_strikes = Arc::new(Faults::new(Arc::clone(&self.world)));
+        let region = self.engine.topology().write_region().id;
+        let account = Arc::new(Gateway { is_global: true, ..self.new_gateway(region, nothing_strikes) });
+        let (engine, sites) = (Arc::clone(&self.engine), Arc::clone(&self.sites));
+        let writer = Box::new(move || {
+            let region = engine.topology().write_region().id;
+            find(&sites, region).map(|site| Arc::clone(&site.gateway))
+        });
+        Port::open(listener, Arc::new(Global { account, writer }), self.tls.clone())
     }
 
     /// Answers for a region at a port.
     fn serve(&self, region: RegionId, listener: Listener) {
-        let gateway = Arc::new(Gateway {
+        let gateway = Arc::new(self.new_gateway(region, Arc::clone(&self.faults)));
+        let site = Arc::new(Site::open(region, gateway, listener, self.tls.clone()));
+        locks::write(&self.sites).push(site);
+    }
+
+    fn new_gateway(&self, region: RegionId, faults: Arc<Faults>) -> Gateway {
+        Gateway {
             engine: Arc::clone(&self.engine),
             world: Arc::clone(&self.world),
             access: Arc::clone(&self.access),
-            faults: Arc::clone(&self.faults),
+            faults,
             addresses: Arc::clone(&self.addresses),
+            workers: Arc::clone(&self.workers),
+            visitors: Arc::clone(&self.visitors),
+            log: self.log.clone(),
             region,
+            is_global: false,
             requests: AtomicU64::new(0),
             charged: AtomicU64::new(0),
-        });
-        let site = Arc::new(Site::open(region, gateway, listener, self.tls.clone()));
-        locks::write(&self.sites).push(site);
+        }
     }
 
     /// The account's data.
@@ -136,6 +172,12 @@ impl Control {
         let sites = locks::read(&self.sites);
         let live: u64 = sites.iter().map(|site| site.gateway.requests.load(Ordering::Relaxed)).sum();
         live + self.gone_requests.load(Ordering::Relaxed)
+    }
+
+    /// How many requests that may take long are being worked on: queries, feeds, and what changes whole containers. For
+    /// tests that wait for one to begin or to end.
+    pub fn long_requests(&self) -> usize {
+        self.workers.under_way()
     }
 
     /// The gateway of a region.
@@ -152,8 +194,14 @@ impl Control {
         // Those that hang are let go.
         self.faults.remove(|_| true);
         let sites = locks::read(&self.sites).clone();
+        if let Some(global) = &self.global {
+            global.finish().await;
+        }
         for site in &sites {
             site.port.finish().await;
+        }
+        if let Some(global) = &self.global {
+            global.ended().await;
         }
         for site in &sites {
             site.port.ended().await;
@@ -162,11 +210,14 @@ impl Control {
 
     /// Stops at once.
     pub(crate) fn abandon(&self) {
+        if let Some(global) = &self.global {
+            global.abandon();
+        }
         locks::write(&self.sites).clear();
     }
 
     fn site(&self, region: RegionId) -> Option<Arc<Site>> {
-        locks::read(&self.sites).iter().find(|site| site.region == region).cloned()
+        find(&self.sites, region)
     }
 
     /// A region by name; 404 with the names that there are.
@@ -174,6 +225,10 @@ impl Control {
         let topology = self.engine.topology();
         topology.region(&RegionName::from(name)).ok_or_else(|| unknown(name, &topology))
     }
+}
+
+fn find(sites: &RwLock<Vec<Arc<Site>>>, region: RegionId) -> Option<Arc<Site>> {
+    locks::read(sites).iter().find(|site| site.region == region).cloned()
 }
 
 fn unknown(name: &str, topology: &Topology) -> Failure {

@@ -43,7 +43,7 @@ impl Control {
         let container = self.container(container)?;
         let partition = PartitionKeyRangeId::from(partition);
         partition_of(&container, &partition)?;
-        let split = container.split(&partition)?;
+        let split = self.workers.finish(move || container.split(&partition)).await?;
         split.commit.await?;
         Ok(split.value)
     }

@@ -46,7 +46,7 @@ impl Gateway {
     /// A region at the address by which this client can reach it; none that is about to come or go.
     fn location(&self, region: &Region, call: &Call<'_>) -> Option<AccountLocation> {
         let address = self.addresses.of(region.id)?;
-        let endpoint = if region.id == self.region {
+        let endpoint = if region.id == self.region && !self.is_global {
             call.origin.endpoint(address)
         } else {
             call.origin.neighbour(address)

@@ -8,10 +8,12 @@ use crate::Failure;
 
 impl Gateway {
     /// The resource that a request names; 400 if it names none, 401 if the request is not signed for it.
-    pub(super) fn admit(&self, request: &Parts) -> Result<ResourcePath, Failure> {
+    pub(super) fn check(&self, request: &Parts) -> Result<ResourcePath, Failure> {
         let path = ResourcePath::parse(request.uri.path())
             .map_err(|error| Failure::bad_request(error.to_string()))?;
-        let check = |path: &ResourcePath| self.access.check(&request.method, path, &request.headers);
+        let check = |path: &ResourcePath| {
+            self.access.check(&request.method, path, &request.headers, self.world.now())
+        };
         if let Some(whole) = with_question_mark(request, &path)
             && check(&whole).is_ok()
         {

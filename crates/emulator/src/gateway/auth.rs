@@ -1,11 +1,12 @@
 //! Who may ask: requests are signed with the account's key, unless the account asks for no signature.
 
 use std::borrow::Cow;
+use std::time::{Duration, UNIX_EPOCH};
 
 use cosmonaut_wire::{Authorization, CosmosStatus, MasterKey, ResourcePath, SignedParts, headers};
 use http::{HeaderMap, Method, header};
 
-use crate::Failure;
+use crate::{Failure, Timestamp};
 
 /// What a request must show.
 pub(crate) enum Access {
@@ -16,26 +17,54 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// Passes a request or fails it with 401.
+    /// Passes a request or fails it with 401, or with 403 if it was signed too long ago.
     pub(super) fn check(
         &self,
         method: &Method,
         path: &ResourcePath,
         headers: &HeaderMap,
+        now: Timestamp,
     ) -> Result<(), Failure> {
         match self {
             Self::Open => Ok(()),
-            Self::Key(key) => check_signature(key, method, path, headers),
+            Self::Key(key) => {
+                let date = check_signature(key, method, path, headers)?;
+                check_date(date, now)
+            }
         }
     }
 }
 
-fn check_signature(
+/// How long a signature holds, and how far a client's clock may be ahead.
+const HOLDS: Duration = Duration::from_secs(15 * 60);
+
+/// 403 unless the time that was signed is about now.
+fn check_date(date: &str, now: Timestamp) -> Result<(), Failure> {
+    let signed = httpdate::parse_http_date(date).map_err(|_| {
+        refused("The input date header is invalid format. Please pass in RFC 1123 style date format.")
+    })?;
+    let now = UNIX_EPOCH + Duration::from_micros(now.0);
+    let apart = now.duration_since(signed).unwrap_or_else(|ahead| ahead.duration());
+    if apart <= HOLDS {
+        return Ok(());
+    }
+    let [start, end, now] = [signed, signed + HOLDS, now].map(httpdate::fmt_http_date);
+    Err(Failure::new(
+        CosmosStatus::FORBIDDEN,
+        format!(
+            "The authorization token is not valid at the current time. Please create another token and retry (token \
+             start time: {start}, token expiry time: {end}, current server time: {now})."
+        ),
+    ))
+}
+
+/// The time that was signed.
+fn check_signature<'h>(
     key: &MasterKey,
     method: &Method,
     path: &ResourcePath,
-    headers: &HeaderMap,
-) -> Result<(), Failure> {
+    headers: &'h HeaderMap,
+) -> Result<&'h str, Failure> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let value = text(&header::AUTHORIZATION).ok_or_else(|| {
         refused("the request has no authorization header (sign it with the account's key, or start the emulator without authentication)")
@@ -57,11 +86,11 @@ fn check_signature(
         .ok_or_else(|| refused("the request has no x-ms-date header, which the signature must cover"))?;
     let by_name = path.signed_by_name();
     if key.verify(method, by_name, date, &signature) {
-        return Ok(());
+        return Ok(date);
     }
     // Clients that were given a resource's `_self` link sign its resource id alone.
     if path.resource_ids().is_some() && key.verify(method, path.signed_by_rid(), date, &signature) {
-        return Ok(());
+        return Ok(date);
     }
     Err(refused(mismatch(method, by_name, date)))
 }
@@ -100,9 +129,17 @@ mod tests {
         ])
     }
 
+    /// [`DATE`], in seconds since 1970.
+    const SIGNED: u64 = 1_493_254_272;
+
     fn status(headers: &HeaderMap, path: &str) -> u16 {
+        status_at(SIGNED, headers, path)
+    }
+
+    fn status_at(seconds: u64, headers: &HeaderMap, path: &str) -> u16 {
+        let now = Timestamp(seconds * 1_000_000);
         let access = Access::Key(MasterKey::from_base64(EMULATOR_KEY).unwrap());
-        match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers) {
+        match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers, now) {
             Ok(()) => 200,
             Err(failure) => failure.status.code().as_u16(),
         }
@@ -114,6 +151,29 @@ mod tests {
         for (path, by_rid) in [("/", false), ("/dbs", false), ("/dbs/a/colls/b/docs/c", false), (rid, true)] {
             assert_eq!(status(&signed(path, by_rid), path), 200, "{path}");
         }
+    }
+
+    #[test]
+    fn a_signature_holds_for_fifteen_minutes_either_way() {
+        let headers = signed("/dbs", false);
+        for (seconds, expected) in [
+            (SIGNED - 901, 403),
+            (SIGNED - 900, 200),
+            (SIGNED, 200),
+            (SIGNED + 900, 200),
+            (SIGNED + 901, 403),
+        ] {
+            assert_eq!(status_at(seconds, &headers, "/dbs"), expected, "{seconds}");
+        }
+        // As the service words it.
+        let failure = check_date(DATE, Timestamp((SIGNED + 3600) * 1_000_000)).unwrap_err();
+        assert_eq!(
+            failure.message,
+            "The authorization token is not valid at the current time. Please create another token and retry (token \
+             start time: Thu, 27 Apr 2017 00:51:12 GMT, token expiry time: Thu, 27 Apr 2017 01:06:12 GMT, current \
+             server time: Thu, 27 Apr 2017 01:51:12 GMT)."
+        );
+        assert_eq!(check_date("yesterday", Timestamp(0)).unwrap_err().status, CosmosStatus::UNAUTHORIZED);
     }
 
     #[test]
@@ -146,6 +206,6 @@ mod tests {
     #[test]
     fn an_open_account_asks_for_nothing() {
         let path = ResourcePath::parse("/dbs").unwrap();
-        assert!(Access::Open.check(&Method::GET, &path, &HeaderMap::new()).is_ok());
+        assert!(Access::Open.check(&Method::GET, &path, &HeaderMap::new(), Timestamp(0)).is_ok());
     }
 }

@@ -8,10 +8,10 @@ use cosmonaut_wire::{EpkRange, PartitionKey, PartitionKeyRangeId, ResourcePath, 
 use http::{HeaderMap, HeaderName, header};
 use serde::Deserialize;
 
-use super::origin::Origin;
-use crate::Failure;
+use super::origin::{Origin, Scheme};
 use crate::engine::query::PageSize;
 use crate::engine::{Conditions, FeedScope};
+use crate::{Failure, Pace};
 
 /// A request that was signed, or need not be.
 pub(crate) struct Call<'a> {
@@ -19,6 +19,39 @@ pub(crate) struct Call<'a> {
     pub(super) headers: &'a HeaderMap,
     pub(super) body: Bytes,
     pub(super) origin: Origin<'a>,
+    /// How long it may take.
+    pub(super) pace: Pace,
+}
+
+/// The same, to be taken to another thread.
+pub(super) struct OwnedCall {
+    path: ResourcePath,
+    headers: HeaderMap,
+    body: Bytes,
+    scheme: Scheme,
+    authority: Option<String>,
+}
+
+impl OwnedCall {
+    pub(super) fn of(call: Call<'_>) -> Self {
+        Self {
+            path: call.path,
+            headers: call.headers.clone(),
+            body: call.body,
+            scheme: call.origin.scheme,
+            authority: call.origin.authority.map(str::to_owned),
+        }
+    }
+
+    pub(super) fn paced(&self, pace: Pace) -> Call<'_> {
+        Call {
+            path: self.path.clone(),
+            headers: &self.headers,
+            body: self.body.clone(),
+            origin: Origin { scheme: self.scheme, authority: self.authority.as_deref(), peer: None },
+            pace,
+        }
+    }
 }
 
 impl Call<'_> {
@@ -144,14 +177,14 @@ impl std::str::FromStr for RangeId {
 mod tests {
     use http::HeaderValue;
 
-    use super::super::origin::Scheme;
     use super::*;
 
     fn with<T>(headers: &[(HeaderName, &'static str)], read: impl FnOnce(&Call<'_>) -> T) -> T {
         let headers =
             headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
-        let origin = Origin { scheme: Scheme::Http, authority: None };
-        read(&Call { path: ResourcePath::account(), headers: &headers, body: Bytes::new(), origin })
+        let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
+        let pace = Pace::default();
+        read(&Call { path: ResourcePath::account(), headers: &headers, body: Bytes::new(), origin, pace })
     }
 
     #[test]

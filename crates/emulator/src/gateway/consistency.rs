@@ -88,6 +88,7 @@ mod tests {
 
     use super::super::origin::{Origin, Scheme};
     use super::*;
+    use crate::Pace;
 
     #[test]
     fn a_request_may_ask_for_less_than_the_account_promises() {
@@ -118,9 +119,10 @@ mod tests {
             headers.insert(headers::SESSION_TOKEN, HeaderValue::from_static("0:-1#1"));
             headers.insert(headers::CONSISTENCY_LEVEL, HeaderValue::from_static(level));
             headers.insert(headers::READ_CONSISTENCY_STRATEGY, HeaderValue::from_static(strategy));
-            let origin = Origin { scheme: Scheme::Http, authority: None };
+            let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
             let (path, body) = (ResourcePath::account(), Bytes::new());
-            let reading = Call { path, headers: &headers, body, origin }.reading(&account);
+            let pace = Pace::default();
+            let reading = Call { path, headers: &headers, body, origin, pace }.reading(&account);
             let found = reading.ok().map(|reading| (reading.session.is_some(), reading.is_strong));
             assert_eq!(found, expected, "{account:?} {level} {strategy}");
         }

@@ -2,7 +2,8 @@
 //!
 //! One file per kind of resource, and [`mod@route`] is the table that leads to them. Handlers are synchronous: a request
 //! is done when its handler returns; only making it durable, and what other regions must have before or after it, is
-//! awaited. What the operations do is the engine's.
+//! awaited. Handlers that may take long run on threads of their own ([`mod@length`]). What the operations do is the
+//! engine's.
 
 mod account;
 mod addresses;
@@ -15,7 +16,9 @@ mod conflicts;
 mod consistency;
 mod containers;
 mod databases;
+mod global;
 mod items;
+mod length;
 mod located;
 mod metadata;
 mod offers;
@@ -31,19 +34,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use cosmonaut_wire::CosmosStatus;
+use cosmonaut_wire::{CosmosStatus, ResourcePath};
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode, header};
 
 pub(crate) use addresses::{Addresses, reachable};
 pub(crate) use auth::Access;
+pub(crate) use global::Global;
 pub(crate) use origin::{Origin, Scheme};
 
 use crate::engine::{Engine, RegionId};
 use crate::faults::{Faults, Strike, Verdict};
-use crate::server::{Answer, Handler};
-use crate::{Failure, World};
-use call::Call;
+use crate::request_log::{self, Asked};
+use crate::server::{Answer, Handler, Visitors, Workers};
+use crate::{Failure, Pace, World};
+use call::{Call, OwnedCall};
+use length::Length;
 use reply::Reply;
 use route::{Action, route};
 use target::Aim;
@@ -55,7 +61,13 @@ pub(crate) struct Gateway {
     pub(crate) access: Arc<Access>,
     pub(crate) faults: Arc<Faults>,
     pub(crate) addresses: Arc<Addresses>,
+    pub(crate) workers: Arc<Workers>,
+    pub(crate) visitors: Arc<Visitors>,
+    /// Hears of every request.
+    pub(crate) log: Option<request_log::Listener>,
     pub(crate) region: RegionId,
+    /// Whether it answers for the account and stands for no region.
+    pub(crate) is_global: bool,
     /// How many requests came in.
     pub(crate) requests: AtomicU64,
     /// What was charged for them, in hundredths of a request unit.
@@ -63,14 +75,42 @@ pub(crate) struct Gateway {
 }
 
 impl Handler for Gateway {
-    /// Answers a request, once what it wrote is safe, unless a fault does something else to it.
-    async fn answer(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Answer {
+    type Pass = Pass;
+
+    /// Whatever would be refused anyway is refused before its body is read, unless a fault wants to see it first.
+    fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<Pass, Box<Response<Bytes>>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        if self.faults.is_empty() {
-            return Answer::Send(self.respond(request, body, origin).await);
+        let admitted = self.visitors.check(origin.authority, &request.headers).and_then(|()| {
+            let looks_later = !self.faults.is_empty() || request.method == Method::OPTIONS;
+            if looks_later { Ok(Pass::Unchecked) } else { self.check(request).map(Pass::Checked) }
+        });
+        admitted.map_err(|failure| {
+            let refusal = Reply::failure(&failure).traced(&request.headers).finish(&*self.world, 0);
+            self.tell(self.asked(request, origin), Some(&refusal));
+            Box::new(refusal)
+        })
+    }
+
+    /// Answers a request, once what it wrote is safe, unless a fault does something else to it.
+    async fn answer(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Answer {
+        let asked = self.asked(request, origin);
+        let answer = if self.faults.is_empty() {
+            Answer::Send(self.respond(pass, request, body, origin).await)
+        } else {
+            // Boxed, so that requests which no fault looks at do not carry the room for it.
+            Box::pin(self.answer_under_faults(pass, request, body, origin)).await
+        };
+        match &answer {
+            Answer::Send(response) => self.tell(asked, Some(response)),
+            Answer::Cut => self.tell(asked, None),
         }
-        // Boxed, so that requests which no fault looks at do not carry the room for it.
-        Box::pin(self.answer_under_faults(request, body, origin)).await
+        answer
     }
 
     fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
@@ -78,21 +118,49 @@ impl Handler for Gateway {
     }
 }
 
+/// A request that was let in.
+#[derive(Clone)]
+pub(crate) enum Pass {
+    /// It may be answered; what it is for.
+    Checked(ResourcePath),
+    /// Nobody has looked yet.
+    Unchecked,
+}
+
 impl Gateway {
-    async fn answer_under_faults(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Answer {
+    /// Notes a request, if anybody wants to hear of it.
+    fn asked(&self, request: &Parts, origin: Origin<'_>) -> Option<Asked> {
+        self.log.as_ref().map(|_| Asked::new(&*self.world, request, origin.peer))
+    }
+
+    fn tell(&self, asked: Option<Asked>, answer: Option<&Response<Bytes>>) {
+        if let (Some(log), Some(asked)) = (&self.log, asked) {
+            let topology = self.engine.topology();
+            let region = topology.name(self.region).filter(|_| !self.is_global).cloned();
+            log(&asked.answered(&*self.world, region, answer));
+        }
+    }
+
+    async fn answer_under_faults(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Answer {
         match self.judge(request, &body).await {
-            Verdict::Pass => Answer::Send(self.respond(request, body, origin).await),
+            Verdict::Pass => Answer::Send(self.respond(pass, request, body, origin).await),
             Verdict::Fail(failure) => {
                 Answer::Send(Reply::failure(&failure).traced(&request.headers).finish(&*self.world, 0))
             }
             Verdict::Cut => Answer::Cut,
             Verdict::DropResponse => {
-                self.respond(request, body, origin).await;
+                self.respond(pass, request, body, origin).await;
                 Answer::Cut
             }
             Verdict::Duplicate => {
-                self.respond(request, body.clone(), origin).await;
-                Answer::Send(self.respond(request, body, origin).await)
+                self.respond(pass.clone(), request, body.clone(), origin).await;
+                Answer::Send(self.respond(pass, request, body, origin).await)
             }
         }
     }
@@ -115,26 +183,52 @@ impl Gateway {
         }
     }
 
-    async fn respond(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Response<Bytes> {
+    async fn respond(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Response<Bytes> {
         let started = self.world.now();
-        let reply = self.handle(request, body, origin).await.safe().await.traced(&request.headers);
+        let reply = self.handle(pass, request, body, origin).await.safe().await.traced(&request.headers);
         self.charged.fetch_add((reply.charge() * 100.0).round() as u64, Ordering::Relaxed);
         reply.finish(&*self.world, self.world.now().micros_since(started))
     }
 
-    async fn handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Reply {
+    async fn handle(self: &Arc<Self>, pass: Pass, request: &Parts, body: Bytes, origin: Origin<'_>) -> Reply {
         if request.method == Method::OPTIONS {
             return options();
         }
-        self.try_handle(request, body, origin).await.unwrap_or_else(|failure| Reply::failure(&failure))
+        let handled = self.try_handle(pass, request, body, origin).await;
+        handled.unwrap_or_else(|failure| Reply::failure(&failure))
     }
 
-    async fn try_handle(&self, request: &Parts, body: Bytes, origin: Origin<'_>) -> Result<Reply, Failure> {
-        let path = self.admit(request)?;
+    async fn try_handle(
+        self: &Arc<Self>,
+        pass: Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> Result<Reply, Failure> {
+        let path = match pass {
+            Pass::Checked(path) => path,
+            Pass::Unchecked => self.check(request)?,
+        };
         let action = route(&request.method, &path, &request.headers)?;
-        let call = Call { path, headers: &request.headers, body, origin };
+        let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default() };
         self.ready(action, &call).await?;
-        self.run(action, &call)
+        match action.length(&call) {
+            Length::Short => self.run(action, &call),
+            Length::Read => {
+                let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
+                self.workers.run(move |pace| gateway.run(action, &call.paced(pace))).await
+            }
+            Length::Write => {
+                let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
+                self.workers.finish(move || gateway.run(action, &call.paced(Pace::default()))).await
+            }
+        }
     }
 
     fn run(&self, action: Action, call: &Call<'_>) -> Result<Reply, Failure> {

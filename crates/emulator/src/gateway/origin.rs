@@ -16,6 +16,8 @@ pub(crate) struct Origin<'a> {
     pub(crate) scheme: Scheme,
     /// The host and port, where the client has named them.
     pub(crate) authority: Option<&'a str>,
+    /// Where the client itself is, if it came over a socket.
+    pub(crate) peer: Option<SocketAddr>,
 }
 
 impl Origin<'_> {
@@ -80,7 +82,7 @@ mod tests {
             (Scheme::Http, Some(""), "http://127.0.0.1:8081/", "http://127.0.0.1:8082/"),
             (Scheme::Https, None, "https://127.0.0.1:8081/", "https://127.0.0.1:8082/"),
         ] {
-            let origin = Origin { scheme, authority };
+            let origin = Origin { scheme, authority, peer: None };
             assert_eq!(origin.endpoint(here), own, "{authority:?}");
             assert_eq!(origin.neighbour(there), other, "{authority:?}");
         }

@@ -29,6 +29,7 @@ impl Gateway {
             session: reading.session.clone(),
             ties: self.engine.ties(),
             resume: resume_filter(call)?,
+            pace: call.pace.clone(),
             ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
         };
         let page = query::run(&container, self.region, &request, &*self.world)?;

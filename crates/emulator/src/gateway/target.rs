@@ -34,9 +34,15 @@ impl<'a> Aim<'a> {
     /// Whether the request goes to a physical partition that has any of these keys.
     fn reaches(&self, container: &Container, part: &EpkRange) -> Result<bool, Failure> {
         let Some((action, path)) = &self.asked else { return Ok(false) };
-        let origin = Origin { scheme: Scheme::Http, authority: None };
-        let call =
-            Call { path: path.clone(), headers: &self.request.headers, body: self.body.clone(), origin };
+        let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
+        let pace = crate::Pace::default();
+        let call = Call {
+            path: path.clone(),
+            headers: &self.request.headers,
+            body: self.body.clone(),
+            origin,
+            pace,
+        };
         let scope = match reach(*action) {
             Reach::Metadata => return Ok(false),
             Reach::Item => match call.partition_key()? {

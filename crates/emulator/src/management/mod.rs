@@ -9,20 +9,19 @@ mod routes;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cosmonaut_wire::CosmosStatus;
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::Failure;
 use crate::control::Control;
 use crate::gateway::Origin;
-use crate::server::{Answer, Handler};
+use crate::server::{Answer, Handler, Visitors};
 
 /// The management API of an account.
 pub(crate) struct Management {
     control: Arc<Control>,
+    visitors: Visitors,
 }
 
 /// What was asked for, done.
@@ -49,25 +48,21 @@ impl Done {
 }
 
 impl Management {
-    pub(crate) fn new(control: Arc<Control>) -> Self {
-        Self { control }
-    }
-
-    async fn run(&self, request: &Parts, body: &[u8]) -> Result<Done, Failure> {
-        // Browsers say whose page a request comes from; tools do not.
-        if request.headers.contains_key(header::ORIGIN) {
-            return Err(Failure::new(
-                CosmosStatus::FORBIDDEN,
-                "requests from web pages are not taken here (leave the header Origin out)",
-            ));
-        }
-        self.dispatch(&request.method, request.uri.path(), body).await
+    pub(crate) fn new(control: Arc<Control>, visitors: Visitors) -> Self {
+        Self { control, visitors }
     }
 }
 
 impl Handler for Management {
-    async fn answer(&self, request: &Parts, body: Bytes, _origin: Origin<'_>) -> Answer {
-        let response = match self.run(request, &body).await {
+    type Pass = ();
+
+    fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<(), Box<Response<Bytes>>> {
+        let allowed = self.visitors.check(origin.authority, &request.headers);
+        allowed.map_err(|failure| Box::new(self.refuse(failure.status.code(), failure.message)))
+    }
+
+    async fn answer(self: &Arc<Self>, (): (), request: &Parts, body: Bytes, _origin: Origin<'_>) -> Answer {
+        let response = match self.dispatch(&request.method, request.uri.path(), &body).await {
             Ok(done) => respond(done.status, done.body),
             Err(failure) => self.refuse(failure.status.code(), failure.message),
         };

@@ -2,8 +2,10 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
@@ -14,11 +16,13 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
-use super::MAX_BODY_BYTES;
+use super::activity::Activity;
 use super::handler::{Answer, Handler};
 use super::listener::Phase;
 use super::tasks::Streams;
+use super::{MAX_BODY_BYTES, web};
 use crate::Failure;
 use crate::gateway::{Origin, Scheme};
 
@@ -35,21 +39,35 @@ const MAX_HEADERS: usize = 200;
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 8 * 1024 * 1024;
 
+/// How long the body of a request may take to come.
+const BODY_TIME: Duration = Duration::from_secs(60);
+
 /// What the requests of a connection share.
 struct Shared<H> {
     handler: Arc<H>,
     scheme: Scheme,
+    peer: SocketAddr,
     /// Told when the connection is to end at once.
     cut: Notify,
+    activity: Arc<Activity>,
 }
 
-/// Serves until the client is done, or finishes what is under way when told to stop.
-pub(super) async fn serve<S, H>(stream: S, handler: Arc<H>, scheme: Scheme, mut phase: watch::Receiver<Phase>)
+/// Whose connection it is, and how it came.
+pub(super) struct Caller {
+    pub(super) scheme: Scheme,
+    pub(super) peer: SocketAddr,
+    pub(super) activity: Arc<Activity>,
+}
+
+/// Serves until the client is done or does nothing for too long, or finishes what is under way when told to stop.
+pub(super) async fn serve<S, H>(stream: S, handler: Arc<H>, caller: Caller, mut phase: watch::Receiver<Phase>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     H: Handler,
 {
-    let shared = Arc::new(Shared { handler, scheme, cut: Notify::new() });
+    let Caller { scheme, peer, activity } = caller;
+    let shared =
+        Arc::new(Shared { handler, scheme, peer, cut: Notify::new(), activity: Arc::clone(&activity) });
     let of_requests = Arc::clone(&shared);
     let service = service_fn(move |request| answer(Arc::clone(&of_requests), request));
     let builder = builder();
@@ -59,11 +77,19 @@ where
         _ = connection.as_mut() => return,
         // Returning drops the socket.
         () = shared.cut.notified() => return,
+        has_asked = activity.unused() => {
+            if !has_asked {
+                return;
+            }
+            connection.as_mut().graceful_shutdown();
+        }
         _ = phase.changed() => connection.as_mut().graceful_shutdown(),
     }
     tokio::select! {
         _ = connection => {}
         () = shared.cut.notified() => {}
+        // One that is left over with half a request.
+        _ = activity.unused() => {}
     }
 }
 
@@ -83,16 +109,21 @@ async fn answer<H: Handler>(
     shared: Arc<Shared<H>>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
+    let _in_flight = shared.activity.begin();
     let (parts, body) = request.into_parts();
     // HTTP/2 names the host in `:authority`, HTTP/1.1 in a header.
     let host = match parts.uri.authority() {
         Some(authority) => Some(authority.as_str()),
         None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
     };
-    let origin = Origin { scheme: shared.scheme, authority: host };
+    let origin = Origin { scheme: shared.scheme, authority: host, peer: Some(shared.peer) };
     let handler = &shared.handler;
+    let pass = match handler.admit(&parts, origin) {
+        Ok(pass) => pass,
+        Err(refusal) => return Ok(refusal.map(Full::new)),
+    };
     let answer = match read(body).await {
-        Ok(body) => handler.answer(&parts, body, origin).await,
+        Ok(body) => handler.answer(pass, &parts, body, origin).await,
         Err(BodyFailure::TooLarge) => Answer::Send(handler.refuse(
             StatusCode::PAYLOAD_TOO_LARGE,
             Failure::too_large(format_args!(
@@ -100,13 +131,20 @@ async fn answer<H: Handler>(
             ))
             .message,
         )),
+        Err(BodyFailure::Late) => Answer::Send(handler.refuse(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("the request body did not come within {} seconds", BODY_TIME.as_secs()),
+        )),
         Err(BodyFailure::Broken(error)) => Answer::Send(handler.refuse(
             StatusCode::BAD_REQUEST,
             format!("the request body could not be read to its end: {error}"),
         )),
     };
     match answer {
-        Answer::Send(response) => Ok(response.map(Full::new)),
+        Answer::Send(mut response) => {
+            web::answer(&parts, response.headers_mut());
+            Ok(response.map(Full::new))
+        }
         Answer::Cut => {
             shared.cut.notify_one();
             // The connection is dropped, and this with it.
@@ -117,6 +155,7 @@ async fn answer<H: Handler>(
 
 enum BodyFailure {
     TooLarge,
+    Late,
     Broken(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -127,9 +166,10 @@ async fn read(body: Incoming) -> Result<Bytes, BodyFailure> {
     if body.size_hint().lower() > MAX_BODY_BYTES as u64 {
         return Err(BodyFailure::TooLarge);
     }
-    match Limited::new(body, MAX_BODY_BYTES).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(BodyFailure::TooLarge),
-        Err(error) => Err(BodyFailure::Broken(error)),
+    match timeout(BODY_TIME, Limited::new(body, MAX_BODY_BYTES).collect()).await {
+        Err(_) => Err(BodyFailure::Late),
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BodyFailure::TooLarge),
+        Ok(Err(error)) => Err(BodyFailure::Broken(error)),
     }
 }

@@ -1,6 +1,7 @@
 //! Who answers the requests of a port: the account's gateway, or its management.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -10,9 +11,20 @@ use crate::gateway::Origin;
 
 /// Answers the requests that come in by a port.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// Answers a request whose body was read to its end.
-    fn answer(&self, request: &Parts, body: Bytes, origin: Origin<'_>)
-    -> impl Future<Output = Answer> + Send;
+    /// What is known of a request once it was let in.
+    type Pass: Send;
+
+    /// Lets a request in or refuses it, by its head alone: the body of a refused request is never read.
+    fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<Self::Pass, Box<Response<Bytes>>>;
+
+    /// Answers a request that was let in and whose body was read to its end.
+    fn answer(
+        self: &Arc<Self>,
+        pass: Self::Pass,
+        request: &Parts,
+        body: Bytes,
+        origin: Origin<'_>,
+    ) -> impl Future<Output = Answer> + Send;
 
     /// The answer to a request that never became one.
     fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes>;

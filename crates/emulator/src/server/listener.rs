@@ -3,21 +3,26 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::connection;
+use super::activity::Activity;
+use super::connection::{self, Caller};
 use super::handler::Handler;
 use super::tasks::Task;
 use crate::gateway::Scheme;
 
 /// How long requests under way may take to finish after a stop.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_millis(800);
+
+/// How long a client may take to agree on a protection.
+const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
 /// How long to wait after the machine has run out of descriptors, so that connections can end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
@@ -96,16 +101,28 @@ async fn accept_until_stopped<H: Handler>(
 ) {
     // Dropping the set, as an abort of this task does, stops every connection.
     let mut connections = JoinSet::new();
+    let mut unused: Vec<Weak<Activity>> = Vec::new();
     loop {
+        if unused.len() > 2 * connections.len() + 64 {
+            unused.retain(|activity| activity.strong_count() > 0);
+        }
         tokio::select! {
             // The only change there ever is, is to another phase than serving.
             _ = phase.changed() => break,
             accepted = socket.accept() => match accepted {
-                Ok((stream, _)) => {
-                    let serving = serve(stream, Arc::clone(&handler), tls.clone(), phase.clone());
+                Ok((stream, peer)) => {
+                    let activity = Arc::new(Activity::default());
+                    unused.push(Arc::downgrade(&activity));
+                    let serving =
+                        serve(stream, Arc::clone(&handler), tls.clone(), (peer, activity), phase.clone());
                     connections.spawn(serving);
                 }
-                Err(error) => pause_if_exhausted(&error).await,
+                Err(error) if is_harmless(&error) => {}
+                Err(_) => {
+                    // The machine has no descriptor left: those who do nothing with theirs give them back.
+                    unused.iter().filter_map(Weak::upgrade).for_each(|activity| activity.make_room());
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
             },
             Some(_) = connections.join_next() => {}
         }
@@ -126,32 +143,37 @@ async fn serve<H: Handler>(
     stream: TcpStream,
     handler: Arc<H>,
     tls: Option<TlsAcceptor>,
+    (peer, activity): (SocketAddr, Arc<Activity>),
     mut phase: watch::Receiver<Phase>,
 ) {
     // Answers are small and awaited: delaying them to fill packets only adds latency. A socket that refuses
     // the option still works.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => connection::serve(stream, handler, Scheme::Http, phase).await,
+        None => {
+            let caller = Caller { scheme: Scheme::Http, peer, activity };
+            connection::serve(stream, handler, caller, phase).await;
+        }
         Some(acceptor) => {
             let handshake = tokio::select! {
-                handshake = acceptor.accept(stream) => handshake,
+                handshake = timeout(HANDSHAKE_TIME, acceptor.accept(stream)) => handshake,
+                // Not used for so long that others need its place.
+                _ = activity.unused() => return,
                 _ = phase.changed() => return,
             };
             // A failed handshake is the client's to report: it knows what it does not trust.
-            if let Ok(stream) = handshake {
-                connection::serve(stream, handler, Scheme::Https, phase).await;
+            if let Ok(Ok(stream)) = handshake {
+                let caller = Caller { scheme: Scheme::Https, peer, activity };
+                connection::serve(stream, handler, caller, phase).await;
             }
         }
     }
 }
 
-/// A connection that broke before it was accepted costs nothing; running out of descriptors needs a pause.
-async fn pause_if_exhausted(error: &io::Error) {
+/// A connection that broke before it was accepted costs nothing.
+fn is_harmless(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-    if !matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
-        tokio::time::sleep(ACCEPT_PAUSE).await;
-    }
+    matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted)
 }
 
 /// A port that cannot be had.

@@ -2,6 +2,7 @@
 //!
 //! What a request means is its [`Handler`]'s business; here it is a method, a path, headers and a bounded body.
 
+mod activity;
 mod certificate;
 mod connection;
 mod handler;
@@ -9,6 +10,9 @@ mod listener;
 mod port;
 mod tasks;
 mod tls;
+mod visitors;
+mod web;
+mod workers;
 
 pub(crate) use handler::{Answer, Handler};
 pub use listener::BindError;
@@ -17,6 +21,8 @@ pub(crate) use port::Port;
 pub(crate) use tasks::Task;
 pub(crate) use tls::load as load_tls;
 pub use tls::{Tls, TlsError};
+pub(crate) use visitors::Visitors;
+pub(crate) use workers::Workers;
 
 /// The largest request body: a batch is at most 2 MB, and what is over that is refused by the engine, which
 /// can say why. This only bounds memory.

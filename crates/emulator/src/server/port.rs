@@ -82,6 +82,13 @@ impl<H: Handler> Port<H> {
         }
     }
 
+    /// Leaves the port at once, if nobody is just opening or shutting it.
+    pub(crate) fn abandon(&self) {
+        if let Ok(mut door) = self.door.try_lock() {
+            *door = Door::Left;
+        }
+    }
+
     /// Cuts every connection off and leaves the port.
     pub(crate) async fn leave(&self) {
         if let Door::Open(server) = std::mem::replace(&mut *self.door.lock().await, Door::Left) {

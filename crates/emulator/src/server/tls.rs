@@ -13,6 +13,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{self, ServerConfig};
 
 use super::certificate;
+use crate::Timestamp;
 
 /// Whether and with which certificate the emulator speaks TLS.
 #[derive(Clone, Debug, Default)]
@@ -34,16 +35,20 @@ pub enum Tls {
 /// Loads the certificate, and makes the emulator's own in `directory` if that is asked for and missing.
 ///
 /// Returns the path of the certificate too, so that a user can be told what to trust.
-pub(crate) fn load(tls: &Tls, directory: &Path) -> Result<Option<(TlsAcceptor, PathBuf)>, TlsError> {
+pub(crate) fn load(
+    tls: &Tls,
+    directory: &Path,
+    now: Timestamp,
+) -> Result<Option<(TlsAcceptor, PathBuf)>, TlsError> {
     match tls {
         Tls::Off => Ok(None),
         Tls::Own => {
             let kept = certificate::Files::in_directory(directory);
             let config = match config(&kept.certificate, &kept.key) {
-                Ok(config) => config,
-                // Missing on the first run, or half written by an interrupted one.
-                Err(_) => {
-                    kept.make()?;
+                Ok(config) if !kept.is_old(now) => config,
+                // Missing on the first run, half written by an interrupted one, or about to end.
+                Ok(_) | Err(_) => {
+                    kept.make(now)?;
                     config(&kept.certificate, &kept.key)?
                 }
             };

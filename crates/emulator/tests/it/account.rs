@@ -9,7 +9,7 @@ use crate::client::{Answer, send, with_container};
 
 #[tokio::test]
 async fn the_account_advertises_the_address_the_client_came_by() {
-    let emulator = Emulator::builder().region("Norway East").start().await.unwrap();
+    let emulator = Emulator::builder().region("Norway East").allow_host("cosmos.test").start().await.unwrap();
     let by_host = send(&emulator, "GET /", &[("host", "cosmos.test:1234")], &Value::Null).await;
     let location = json!({"name": "Norway East", "databaseAccountEndpoint": "http://cosmos.test:1234/"});
     assert_eq!(by_host.body["writableLocations"], json!([location]));

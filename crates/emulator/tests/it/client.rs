@@ -6,7 +6,11 @@ use cosmonaut_wire::{CosmosStatus, MasterKey, ResourcePath, headers};
 use http::{HeaderMap, Method, Request, Response, header};
 use serde_json::{Value, json};
 
-const DATE: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
+/// The time, as requests carry it.
+#[expect(clippy::disallowed_methods, reason = "the emulator compares it with the machine's clock")]
+fn date() -> String {
+    httpdate::fmt_http_date(std::time::SystemTime::now())
+}
 
 /// What came back.
 pub(crate) struct Answer {
@@ -36,12 +40,13 @@ impl Answer {
 pub(crate) fn request(line: &str, extra: &[(&str, &str)], body: &str) -> Request<Bytes> {
     let (method, path) = line.split_once(' ').unwrap();
     let method: Method = method.parse().unwrap();
-    let mut builder = Request::builder().uri(path).header(headers::DATE, DATE);
+    let date = date();
+    let mut builder = Request::builder().uri(path).header(headers::DATE, &date);
     // The id of an item may have a question mark in it; elsewhere what follows one is not part of the path.
     let parsed = ResourcePath::parse(path).or_else(|_| ResourcePath::parse(path.split('?').next().unwrap()));
     if let Ok(parsed) = parsed {
         let key = MasterKey::from_base64(EMULATOR_KEY).unwrap();
-        let signature = key.sign(&method, parsed.signed_by_name(), DATE);
+        let signature = key.sign(&method, parsed.signed_by_name(), &date);
         builder = builder.header(header::AUTHORIZATION, signature);
     }
     for (name, value) in extra {

@@ -2,14 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod account;
+mod admission;
 mod client;
 mod conflicts;
 mod containers;
 mod definitions;
 mod faults;
+mod global;
 mod item_text;
 mod items;
 mod key_values;
+mod long_work;
 mod malformed;
 mod management;
 mod offers;

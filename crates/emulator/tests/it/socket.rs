@@ -86,6 +86,11 @@ impl Connection {
         Ok(Answer::of(Response::from_parts(parts, body.collect().await?.to_bytes())))
     }
 
+    /// From now on requests name the server by this address.
+    pub(crate) fn call_it(&mut self, url: &str) {
+        url.clone_into(&mut self.url);
+    }
+
     pub(crate) async fn get(&mut self, path: &str) -> Result<Answer, hyper::Error> {
         self.send(&format!("GET {path}"), &[], &Value::Null).await
     }

@@ -3,21 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cosmonaut_emulator::{Emulator, Timestamp, World};
+use cosmonaut_emulator::{Emulator, SystemWorld, Timestamp, World};
 use serde_json::json;
 
 use crate::client::send;
 
 /// A clock that stands still until it is moved.
-#[derive(Default)]
 struct Stopped {
+    /// As the machine has it at the start: requests are signed by the machine's clock.
+    start: Timestamp,
     micros: AtomicU64,
     chance: AtomicU64,
 }
 
 impl World for Stopped {
     fn now(&self) -> Timestamp {
-        Timestamp(1_700_000_000_000_000 + self.micros.load(Ordering::Relaxed))
+        Timestamp(self.start.0 + self.micros.load(Ordering::Relaxed))
     }
 
     fn random(&self) -> u64 {
@@ -27,7 +28,11 @@ impl World for Stopped {
 
 #[tokio::test]
 async fn throughput_that_is_used_up_is_429_until_time_has_passed() {
-    let world = Arc::new(Stopped::default());
+    let world = Arc::new(Stopped {
+        start: SystemWorld::new().now(),
+        micros: AtomicU64::new(0),
+        chance: AtomicU64::new(0),
+    });
     let clock: Arc<dyn World> = Arc::clone(&world) as _;
     let emulator = Emulator::builder().throttle(true).world(clock).start().await.unwrap();
     send(&emulator, "POST /dbs", &[], &json!({"id": "d"})).await;

@@ -15,6 +15,7 @@ use super::block::{Block, OrderNode, Projection};
 use super::environment::Environment;
 use super::error::CompileError;
 use super::group::Grouping;
+use super::interrupt::Interrupt;
 use super::node::Node;
 use super::program::Inner;
 use super::scope::{Const, Document, Run, Scope};
@@ -244,7 +245,12 @@ impl Compiler<'_> {
     fn fold(&self, node: Node) -> Node {
         let text = RawJson::new(b"");
         let document = Document { text, slots: PathScan::default().extract(text) };
-        let run = Run { limits: self.environment.limits, random: &self.seed, steps: Cell::new(0) };
+        let run = Run {
+            limits: self.environment.limits,
+            random: &self.seed,
+            steps: Cell::new(0),
+            interrupt: &Interrupt::never(),
+        };
         let scope = Scope { run: &run, document: &document, vars: None, group: None };
         let folded = node.eval(&scope).map(Const::new);
         // A constant that cannot be computed must not fail a query that may never ask for it.

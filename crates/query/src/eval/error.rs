@@ -27,7 +27,8 @@ impl fmt::Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Why a run stopped. Running the same query over the same documents stops the same way; answered as 400.
+/// Why a run stopped. But for [`EvalError::Interrupted`], running the same query over the same documents stops the same
+/// way; answered as 400.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalError {
     /// A subquery that stands for one value yielded several.
@@ -47,6 +48,8 @@ pub enum EvalError {
         /// The limit.
         limit: usize,
     },
+    /// Its [`Interrupt`](super::Interrupt) said so.
+    Interrupted,
 }
 
 impl fmt::Display for EvalError {
@@ -69,6 +72,7 @@ impl fmt::Display for EvalError {
                 f,
                 "sorting, grouping or DISTINCT holds more than {limit} bytes: filter more, or select fewer members"
             ),
+            EvalError::Interrupted => f.write_str("the query was stopped before its end"),
         }
     }
 }

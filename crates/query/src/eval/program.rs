@@ -11,6 +11,7 @@ use super::collect::{self, Collector, KeyedRow, Progress};
 use super::environment::{Environment, Limits};
 use super::error::{CompileError, EvalError};
 use super::execution::Execution;
+use super::interrupt::Interrupt;
 use super::rows::Rows;
 use super::scope::{Document, Run, Scope};
 use super::{compile, val::Val};
@@ -42,6 +43,7 @@ use crate::value::Value;
 #[derive(Clone, Debug)]
 pub struct Program {
     inner: Arc<Inner>,
+    interrupt: Interrupt,
 }
 
 #[derive(Debug)]
@@ -60,7 +62,13 @@ impl Program {
         parameters: &Parameters,
         environment: &Environment<'_>,
     ) -> Result<Program, CompileError> {
-        compile::compile(query, parameters, environment).map(|inner| Program { inner: Arc::new(inner) })
+        let inner = compile::compile(query, parameters, environment)?;
+        Ok(Program { inner: Arc::new(inner), interrupt: Interrupt::never() })
+    }
+
+    /// The same program, whose runs are stopped by [`EvalError::Interrupted`] when `interrupt` says so.
+    pub fn interrupted_by(&self, interrupt: Interrupt) -> Program {
+        Program { inner: Arc::clone(&self.inner), interrupt }
     }
 
     /// Starts a run over a sequence of documents.
@@ -200,7 +208,12 @@ impl Program {
     ) -> Result<T, EvalError> {
         let text = RawJson::new(document);
         let document = Document { text, slots: self.inner.paths.extract(text) };
-        let run = Run { limits: self.inner.limits, random: &self.inner.random, steps: Cell::new(0) };
+        let run = Run {
+            limits: self.inner.limits,
+            random: &self.inner.random,
+            steps: Cell::new(0),
+            interrupt: &self.interrupt,
+        };
         body(Scope { run: &run, document: &document, vars: None, group: None })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::environment::Limits;
 use super::error::EvalError;
 use super::group::GroupRow;
+use super::interrupt::Interrupt;
 use super::val::Val;
 use crate::raw::{RawJson, Slots};
 
@@ -19,6 +20,7 @@ pub(super) struct Run<'p> {
     pub(super) limits: Limits,
     pub(super) random: &'p AtomicU64,
     pub(super) steps: Cell<u64>,
+    pub(super) interrupt: &'p Interrupt,
 }
 
 /// A document and what one scan of it found.
@@ -59,8 +61,14 @@ impl Run<'_> {
     pub(super) fn row(&self, bytes: usize) -> Result<(), EvalError> {
         // Large rows count for more, so that the limit bounds memory too.
         const BYTES_PER_STEP: usize = 256;
-        let steps = self.steps.get().saturating_add(1 + (bytes / BYTES_PER_STEP) as u64);
+        // Often enough to stop within milliseconds, seldom enough to cost nothing.
+        const STEPS_PER_LOOK: u64 = 64;
+        let before = self.steps.get();
+        let steps = before.saturating_add(1 + (bytes / BYTES_PER_STEP) as u64);
         self.steps.set(steps);
+        if before / STEPS_PER_LOOK != steps / STEPS_PER_LOOK && self.interrupt.is_due() {
+            return Err(EvalError::Interrupted);
+        }
         let limit = self.limits.steps_per_document;
         if steps > limit { Err(EvalError::TooManySteps { limit }) } else { Ok(()) }
     }

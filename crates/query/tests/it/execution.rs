@@ -1,8 +1,11 @@
 //! Running a program document by document: streaming, resuming, budgets, and the parts an engine uses.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::harness::{compile, compile_in, query, run, texts};
 use cosmonaut_query::eval::{
-    ComputedProperty, ConditionError, Environment, EvalError, Limits, Program, Rows,
+    ComputedProperty, ConditionError, Environment, EvalError, Interrupt, Limits, Program, Rows,
 };
 use cosmonaut_query::value::Value;
 use cosmonaut_query::{Parameters, parse};
@@ -241,5 +244,31 @@ fn queries_as_deep_and_as_long_as_the_parser_allows_run_on_a_small_stack() {
     for (operator, kept) in [(" OR ", 1), (" AND ", 0)] {
         let text = format!("SELECT * FROM c WHERE {}", many.join(operator));
         assert_eq!(query(&text, &[r#"{"x":9999}"#]).len(), kept);
+    }
+}
+
+#[test]
+fn a_run_that_would_take_for_ever_is_stopped_by_whoever_waits_for_it() {
+    let list: String = (0..200).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
+    let document = format!("{{\"l\":[{list}]}}");
+    let limits = Limits { steps_per_document: u64::MAX, ..Limits::default() };
+    // 200⁸ rows: nothing but the interrupt ends this.
+    let joins = (0..8).map(|i| format!("JOIN t{i} IN c.l ")).collect::<String>();
+    for text in [
+        format!("SELECT VALUE 1 FROM c {joins} WHERE t0 < 0"),
+        format!("SELECT VALUE COUNT(1) FROM c {joins}"),
+    ] {
+        let program = compile_in(&text, &Parameters::new(), &[], limits).unwrap();
+        let looks = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&looks);
+        let program =
+            program.interrupted_by(Interrupt::when(move || seen.fetch_add(1, Ordering::Relaxed) == 1000));
+        let mut rows = Rows::new();
+        assert_eq!(
+            program.start().push(document.as_bytes(), 1, &mut rows),
+            Err(EvalError::Interrupted),
+            "{text}"
+        );
+        assert_eq!(looks.load(Ordering::Relaxed), 1001, "{text}");
     }
 }

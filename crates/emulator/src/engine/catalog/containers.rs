@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cosmonaut_wire::model::{ContainerProperties, ThroughputProperties};
 use cosmonaut_wire::{ResourceId, ResourcePath, ResourceType};
 
-use super::{Database, named, no_such, taken};
+use super::{Catalog, Database, named, no_such, taken};
 use crate::Failure;
 use crate::engine::container::{Container, Surroundings, Written, complete, owner_gone};
 use crate::engine::throughput;
@@ -74,18 +74,30 @@ impl Engine {
     pub fn delete_container(&self, path: &ResourcePath) -> Result<Commit, Failure> {
         let name = named(path, ResourceType::Container)?;
         let database_name = named(path, ResourceType::Database)?;
+        let find = |catalog: &Catalog| {
+            let database = catalog.database(&database_name).ok_or_else(owner_gone)?;
+            let container = database.container(&name).cloned().ok_or_else(|| no_such("container", &name))?;
+            Ok::<_, Failure>((container, database.properties.id.clone()))
+        };
+        let (container, _) = find(&locks::read(&self.catalog))?;
+        // From here on no write to it can reach the journal, so that nothing follows its deletion. That may have to wait
+        // for a change of the container, and so comes before the catalog is locked.
+        container.retire();
         let mut catalog = locks::write(&self.catalog);
-        let database = catalog.database(&database_name).ok_or_else(owner_gone)?;
-        let container = database.container(&name).cloned().ok_or_else(|| no_such("container", &name))?;
-        let database_name = database.properties.id.clone();
+        let (found, database_name) = find(&catalog)?;
+        if !Arc::ptr_eq(&found, &container) {
+            return Err(no_such("container", &name));
+        }
         if let Some(database) = catalog.databases.get_mut(&database_name) {
             database.containers.remove(&container.properties().id);
         }
-        // From here on no write to it can reach the journal, so that nothing follows its deletion.
         catalog.retired.add(&database_name, &container);
         let mut records = vec![Record::DropContainer(container.rid())];
         records.extend(self.drop_offer(&mut catalog, container.rid()));
-        Ok(self.journal.append(records))
+        let commit = self.journal.append(records);
+        // What is in it is freed when nobody waits for the catalog.
+        drop(catalog);
+        Ok(commit)
     }
 
     fn new_container_rid(&self, database: &Database) -> ResourceId {

@@ -67,20 +67,32 @@ impl Engine {
     /// Deletes a database with all that is in it.
     pub fn delete_database(&self, path: &ResourcePath) -> Result<Commit, Failure> {
         let name = named(path, ResourceType::Database)?;
+        // What changes a container is waited for before the catalog is locked.
+        let containers: Vec<_> = match locks::read(&self.catalog).database(&name) {
+            Some(database) => database.containers.values().cloned().collect(),
+            None => return Err(no_such("database", &name)),
+        };
+        containers.iter().for_each(|container| container.retire());
         let mut catalog = locks::write(&self.catalog);
         let found = catalog.database(&name).map(|database| (database.rid, database.properties.id.clone()));
         let (rid, name) = found.ok_or_else(|| no_such("database", &name))?;
-        let containers = catalog.databases.remove(&name).map(|database| database.containers);
+        let removed = catalog.databases.remove(&name).map(|database| database.containers).unwrap_or_default();
         catalog.database_names.remove(&rid);
         let mut records = Vec::new();
-        for container in containers.unwrap_or_default().into_values() {
-            catalog.retired.add(&name, &container);
+        for container in removed.values() {
+            // Again, for one that was made meanwhile.
+            container.retire();
+            catalog.retired.add(&name, container);
             records.push(Record::DropContainer(container.rid()));
             records.extend(self.drop_offer(&mut catalog, container.rid()));
         }
         records.extend(self.drop_offer(&mut catalog, rid));
         records.push(Record::DropDatabase(rid));
-        Ok(self.journal.append(records))
+        let commit = self.journal.append(records);
+        // What is in it is freed when nobody waits for the catalog.
+        drop(catalog);
+        drop((removed, containers));
+        Ok(commit)
     }
 
     pub(super) fn new_database(

@@ -24,9 +24,8 @@ impl Retired {
         self.last.iter().rev().find(is_it).map_or(Lineage::FIRST_VERSION, |(_, _, version)| version + 1)
     }
 
-    /// Lets nothing more be written to a container that is no longer in the catalog.
+    /// Remembers a container that was retired and is no longer in the catalog.
     pub(super) fn add(&mut self, database: &str, container: &Container) {
-        container.retire();
         let name = container.properties().id.clone();
         self.last.retain(|(of, known, _)| of != database || *known != name);
         self.last.push_back((database.to_owned(), name, container.last_token_version()));

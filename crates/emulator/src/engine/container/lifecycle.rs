@@ -133,12 +133,10 @@ impl Container {
         let (old_retention, new_retention) = (retention(&current), retention(&new));
         let policy = new.indexing_policy.clone().unwrap_or_default();
         for replica in self.replicas() {
-            let index =
-                (current.indexing_policy != new.indexing_policy).then(|| Index::new(&policy)).transpose()?;
-            replica.write(|state| {
-                state.follow(new.default_ttl, new_retention);
-                index.into_iter().for_each(|index| state.reindex(index));
-            });
+            if current.indexing_policy != new.indexing_policy {
+                replica.reindex(Index::new(&policy)?);
+            }
+            replica.write(|state| state.follow(new.default_ttl, new_retention));
         }
         let new = Arc::new(new);
         *locks::write(&self.properties) = Arc::clone(&new);

@@ -173,7 +173,7 @@ impl Container {
         }
     }
 
-    fn new_index(&self) -> Result<Index, Failure> {
+    pub(super) fn new_index(&self) -> Result<Index, Failure> {
         Index::new(&self.properties().indexing_policy.clone().unwrap_or_default())
     }
 }

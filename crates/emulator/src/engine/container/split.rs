@@ -2,7 +2,8 @@
 //!
 //! The children take over documents, log and LSN as they are, so that continuations and session tokens of the
 //! parent hold for both; in each region from what its replica had, with what is on the way to it, so that a region
-//! which lags goes on lagging. The parent keeps what it had for readers that came before, and takes no more writes.
+//! which lags goes on lagging. The parent keeps what it had for readers that came before, and takes no more writes. Documents are copied while the parent
+//! is read and written; it is held only for what was written last.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,7 +17,6 @@ use crate::engine::replica::{Phase, Replica};
 use crate::engine::ring::Ring;
 use crate::engine::throughput::PARTITION_MOST;
 use crate::engine::{Progress, locks};
-use crate::index::Index;
 use crate::storage::{Commit, Record};
 
 impl Container {
@@ -50,9 +50,12 @@ impl Container {
         let halves = Ring::of(self.definition()).halve(&parent.range).ok_or_else(|| {
             Failure::bad_request(format!("partition {} holds a single place and cannot be split", parent.id))
         })?;
-        let policy = self.properties().indexing_policy.clone().unwrap_or_default();
-        // Checked before anything changes; the policy was accepted once already.
-        Index::new(&policy)?;
+        // Whoever writes or reads goes on until all but the last documents are copied.
+        let mut copied = Vec::with_capacity(parent.replicas().len());
+        for replica in parent.replicas() {
+            let indexes = [self.new_index()?, self.new_index()?];
+            copied.push(replica.halve([&halves[0], &halves[1]], indexes));
+        }
         let first = self.next_range.fetch_add(2, Ordering::Relaxed);
         let mut parents = parent.parents.clone();
         parents.push(parent.id.clone());
@@ -60,16 +63,18 @@ impl Container {
         let _turn = group.turn();
         let mut replicas = parent.lock_all();
         let mut queues = group.queues();
-        let child = |number: u32, keys: &EpkRange| -> Result<Arc<PartitionRange>, Failure> {
-            let replicas = replicas.iter().map(|of| {
-                let state = of.child(keys, Index::new(&policy)?);
-                Ok(Arc::new(Replica::new(of.region(), number, self.new_bucket(), state)))
-            });
-            let replicas = replicas.collect::<Result<Vec<_>, Failure>>()?;
+        let states =
+            copied.into_iter().zip(&mut replicas).map(|(halves, of)| (of.region(), halves.finish(of)));
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        for (region, [of_low, of_high]) in states {
+            low.push(Arc::new(Replica::new(region, first, self.new_bucket(), of_low)));
+            high.push(Arc::new(Replica::new(region, first + 1, self.new_bucket(), of_high)));
+        }
+        let child = |number: u32, keys: &EpkRange, replicas| {
             let group = group.child(queues.within(keys));
-            Ok(Arc::new(PartitionRange::new(number, keys.clone(), parents.clone(), replicas, group)))
+            Arc::new(PartitionRange::new(number, keys.clone(), parents.clone(), replicas, group))
         };
-        let children = [child(first, &halves[0])?, child(first + 1, &halves[1])?];
+        let children = [child(first, &halves[0], low), child(first + 1, &halves[1], high)];
         queues.clear();
         replicas.iter_mut().for_each(|state| state.retire(Phase::Split));
         group.set_children(children.clone());

@@ -1,8 +1,10 @@
-//! Handing documents to a query one after the other, from a position on, a chunk at a time.
+//! Gathering the documents that a query has to look at, from a position on, a batch at a time.
 //!
-//! Which documents those are is the business of whoever gives the numbers or the entries of an index.
+//! Which documents those are is the business of whoever gives the numbers or the entries of an index. The query looks
+//! at them when the replica is released: nothing is evaluated here.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use cosmonaut_wire::PartitionKey;
 use cosmonaut_wire::model::PartitionKeyDefinition;
@@ -14,10 +16,10 @@ use crate::engine::{Document, ReplicaState};
 use crate::index::{PathTerms, Postings, Span, Term};
 use crate::{Failure, Timestamp};
 
-/// How many candidates are looked at before the replica is released for a moment, so that writes get their turn.
+/// The most candidates that are looked for before the replica is released, so that writes get their turn.
 ///
 /// Few in tests, so that their small containers are read in several turns.
-const CHUNK: usize = if cfg!(test) { 3 } else { 4096 };
+pub(super) const CHUNK: usize = if cfg!(test) { 3 } else { 4096 };
 
 /// A replica as a query reads it.
 #[derive(Clone, Copy)]
@@ -30,8 +32,8 @@ pub(super) struct View<'s> {
 }
 
 /// A document on its way to the query.
-pub(super) struct Candidate<'s> {
-    pub(super) document: &'s Document,
+pub(super) struct Candidate {
+    pub(super) document: Arc<Document>,
     /// How many of its rows were given before.
     pub(super) rows: u64,
     /// Its place in the sequence, before its number.
@@ -49,80 +51,90 @@ pub(super) enum Flow {
     Done,
 }
 
-/// How a read of a part came to its end.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum PartEnd {
-    /// There are no more candidates, or no more are wanted.
-    Exhausted,
-    /// The page is full, and there are more candidates.
-    Full,
-    /// It should go on here after others had their turn.
-    Paused(Position),
+/// What was found.
+pub(super) enum Found {
+    /// The next candidate.
+    One(Candidate),
+    /// Documents that share a term but not their value, in no order; and where among them to go on.
+    Group(Vec<Arc<Document>>, Option<Position>),
 }
 
-/// What is done with each candidate.
-pub(super) type Visit<'v> = dyn FnMut(Candidate<'_>) -> Result<Flow, Failure> + 'v;
+/// Candidates in their order, and where those begin that follow them; `None` if there are no more.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) found: Vec<Found>,
+    pub(super) next: Option<Position>,
+}
 
-/// Hands candidates to a visit, a chunk at a time.
-pub(super) struct Feeder<'f, 's, 'v> {
+/// Gathers a batch of candidates.
+pub(super) struct Feeder<'s> {
     view: View<'s>,
-    visit: &'f mut Visit<'v>,
-    budget: usize,
+    room: usize,
+    found: Vec<Found>,
 }
 
-impl<'f, 's, 'v> Feeder<'f, 's, 'v> {
-    pub(super) fn new(view: View<'s>, visit: &'f mut Visit<'v>) -> Feeder<'f, 's, 'v> {
-        Feeder { view, visit, budget: CHUNK }
+impl<'s> Feeder<'s> {
+    /// One that looks at so many numbers.
+    pub(super) fn new(view: View<'s>, room: usize) -> Feeder<'s> {
+        Feeder { view, room, found: Vec::new() }
+    }
+
+    pub(super) fn batch(self, next: Option<Position>) -> Batch {
+        Batch { found: self.found, next }
     }
 
     /// The document of a number, if the query may see it.
-    pub(super) fn document(&self, number: u64) -> Option<&'s Document> {
+    pub(super) fn document(&self, number: u64) -> Option<&'s Arc<Document>> {
         let View { state, part, key, now } = self.view;
-        state.document(number).filter(|document| {
+        state.share(number).filter(|document| {
             part.keys.contains(&document.epk)
                 && key.is_none_or(|(named, definition)| covers(definition, named, &document.key))
                 && state.is_live(document, now)
         })
     }
 
-    /// Hands over one candidate without regard to the chunk; `Some` if that ended the read.
-    pub(super) fn hand(&mut self, candidate: Candidate<'_>) -> Result<Option<PartEnd>, Failure> {
-        Ok(match (self.visit)(candidate)? {
-            Flow::Next => None,
-            Flow::Full => Some(PartEnd::Full),
-            Flow::Done => Some(PartEnd::Exhausted),
-        })
-    }
-
-    /// Hands over the document of a number, if there is one; `Some` if the read ends here.
-    fn offer(&mut self, number: u64, rows: u64, key: &dyn Fn() -> Key) -> Result<Option<PartEnd>, Failure> {
-        let Some(budget) = self.budget.checked_sub(1) else {
-            return Ok(Some(PartEnd::Paused(Position { key: key(), number, rows: Some(rows) })));
+    /// Takes the document of a number, if there is one; where to go on, if the batch has no room for it.
+    fn offer(&mut self, number: u64, rows: u64, key: &dyn Fn() -> Key) -> Option<Position> {
+        let Some(room) = self.room.checked_sub(1) else {
+            return Some(Position { key: key(), number, rows: Some(rows) });
         };
-        self.budget = budget;
-        match self.document(number) {
-            Some(document) => self.hand(Candidate { document, rows, key: key() }),
-            None => Ok(None),
+        self.room = room;
+        if let Some(document) = self.document(number) {
+            self.found.push(Found::One(Candidate { document: Arc::clone(document), rows, key: key() }));
         }
+        None
     }
 
-    /// Hands over the documents that `seek` finds, by number.
+    /// Takes documents that share a term but not their value; false, and none taken, if the batch has no room for them.
+    pub(super) fn group(&mut self, postings: &Postings, from: Option<&Position>) -> bool {
+        if self.room == 0 {
+            return false;
+        }
+        let before = self.room;
+        let mut looked = 0;
+        let documents = postings.iter().inspect(|_| looked += 1).filter_map(|number| self.document(number));
+        let documents = documents.cloned().collect();
+        self.room = before.saturating_sub(looked);
+        self.found.push(Found::Group(documents, from.cloned()));
+        true
+    }
+
+    /// Takes the documents that `seek` finds, by number.
     pub(super) fn by_number(
         &mut self,
         from: Option<&Position>,
         seek: &dyn Fn(u64) -> Option<u64>,
-    ) -> Result<PartEnd, Failure> {
-        let end = self.by_seeking(seek, from, false, &|| Key::Number)?;
-        Ok(end.unwrap_or(PartEnd::Exhausted))
+    ) -> Option<Position> {
+        self.by_seeking(seek, from, false, &|| Key::Number)
     }
 
-    /// Hands over the documents of a stretch of terms, by term and number.
+    /// Takes the documents of a stretch of terms, by term and number.
     pub(super) fn by_term(
         &mut self,
         terms: &PathTerms,
         span: Span,
         from: Option<&Position>,
-    ) -> Result<PartEnd, Failure> {
+    ) -> Option<Position> {
         let first = from.and_then(|position| match &position.key {
             Key::Term(term) => Some(term),
             Key::Number | Key::Values(_) | Key::Composite(_) => None,
@@ -133,27 +145,27 @@ impl<'f, 's, 'v> Feeder<'f, 's, 'v> {
         };
         for (term, postings) in terms.range(&span) {
             let from = from.filter(|_| first == Some(term));
-            if let Some(end) = self.by_postings(postings, from, false, &|| Key::Term(term.clone()))? {
-                return Ok(end);
+            if let Some(end) = self.by_postings(postings, from, false, &|| Key::Term(term.clone())) {
+                return Some(end);
             }
         }
-        Ok(PartEnd::Exhausted)
+        None
     }
 
-    /// Hands over the documents of one entry of an index; `Some` if the read ends here.
+    /// Takes the documents of one entry of an index; where to go on, if not all have room.
     pub(super) fn by_postings(
         &mut self,
         postings: &Postings,
         from: Option<&Position>,
         descending: bool,
         key: &dyn Fn() -> Key,
-    ) -> Result<Option<PartEnd>, Failure> {
+    ) -> Option<Position> {
         let seek =
             |number| if descending { postings.at_or_before(number) } else { postings.at_or_after(number) };
         self.by_seeking(&seek, from, descending, key)
     }
 
-    /// Hands over the documents that `seek` finds, by number in a direction; `Some` if the read ends here.
+    /// Takes the documents that `seek` finds, by number in a direction; where to go on, if not all have room.
     ///
     /// `seek` finds the next number that is wanted, in that direction from the given one on.
     pub(super) fn by_seeking(
@@ -162,19 +174,17 @@ impl<'f, 's, 'v> Feeder<'f, 's, 'v> {
         from: Option<&Position>,
         descending: bool,
         key: &dyn Fn() -> Key,
-    ) -> Result<Option<PartEnd>, Failure> {
-        let Some((mut next, mut rows)) = start(from, descending) else { return Ok(None) };
+    ) -> Option<Position> {
+        let (mut next, mut rows) = start(from, descending)?;
         while let Some(number) = seek(next) {
             // Only the document that the position names has rows that were given.
             let rows = Some(std::mem::take(&mut rows)).filter(|_| number == next).unwrap_or(0);
-            if let Some(end) = self.offer(number, rows, key)? {
-                return Ok(Some(end));
+            if let Some(end) = self.offer(number, rows, key) {
+                return Some(end);
             }
-            let after = if descending { number.checked_sub(1) } else { number.checked_add(1) };
-            let Some(after) = after else { break };
-            next = after;
+            next = if descending { number.checked_sub(1) } else { number.checked_add(1) }?;
         }
-        Ok(None)
+        None
     }
 }
 

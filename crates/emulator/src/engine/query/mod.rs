@@ -60,7 +60,8 @@ fn run_within(
     world: &dyn World,
 ) -> Result<QueryPage, Failure> {
     let started = world.now();
-    let compiled = Compiled::new(&request.spec, properties, world)?;
+    let mut compiled = Compiled::new(&request.spec, properties, world)?;
+    compiled.program = compiled.program.interrupted_by(request.pace.interrupt());
     if let Some(resume) = &request.resume {
         resume.check(compiled.directions().len())?;
     }

@@ -1,21 +1,27 @@
 //! One page of one query: which way it is run, and what is kept of the run.
+//!
+//! Replicas are locked to find candidates only. What a query does with a candidate takes as long as it takes, and nobody
+//! waits for it.
+
+use std::sync::Arc;
 
 use cosmonaut_query::eval::{EvalError, Program, Rows};
 use cosmonaut_wire::model::PartitionKeyDefinition;
-use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
+use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, SessionToken};
 
 use super::compiled::Compiled;
-use super::feeder::{Candidate, Flow, PartEnd, View};
+use super::feeder::{Batch, CHUNK, Candidate, Flow, Found, View};
 use super::metrics::{self, Times};
 use super::output::Output;
 use super::parts::{Part, Parts};
 use super::request::{QueryPage, QueryRequest};
 use super::resume::Directions;
 use super::token::{Key, Position, Token};
-use super::{gather, ordered, source, stream};
+use super::{gather, ordered, source, stream, walk};
 use crate::engine::charge::{self, QueryCost};
 use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState};
 use crate::index::Used;
+use crate::pace::Next;
 use crate::storage::Commit;
 use crate::{Failure, Timestamp};
 
@@ -29,11 +35,20 @@ pub(super) struct PageRun<'q> {
     pub(super) output: Output,
     pub(super) continuation: Option<Token>,
     pub(super) tally: Tally,
+    /// How many candidates are looked for at the next look.
+    pub(super) room: usize,
     /// Where the page became full.
     mark: Option<Position>,
+    /// The last document that is done and had rows.
+    last: Option<Arc<Document>>,
+    /// What of the charge was taken from the throughput.
+    spent: f64,
     scratch: Rows,
     seen: Seen,
 }
+
+/// How many candidates are looked for at first. Many pages need no more; those that do look for twice as many each time.
+const FIRST_ROOM: usize = 128;
 
 /// What a page has read.
 #[derive(Default)]
@@ -74,7 +89,10 @@ impl<'q> PageRun<'q> {
             output: Output::new(&compiled.program, request.page_size, progress),
             continuation: None,
             tally: Tally::default(),
+            room: FIRST_ROOM.min(CHUNK),
             mark: None,
+            last: None,
+            spent: 0.0,
             scratch: Rows::new(),
             seen: Seen::default(),
         }
@@ -102,7 +120,6 @@ impl<'q> PageRun<'q> {
         if self.seen.range_id.is_none() {
             replica.admit(self.now)?;
         }
-        let before = self.charge();
         let found = replica.read(|state| {
             part.range.check_session(self.request.session.as_ref(), state)?;
             self.seen.note(&part.range, state);
@@ -115,7 +132,7 @@ impl<'q> PageRun<'q> {
             };
             look(self, View { state, part, key, now: self.now })
         });
-        replica.spend(self.charge() - before);
+        self.spend(part, region);
         found
     }
 
@@ -124,16 +141,66 @@ impl<'q> PageRun<'q> {
         self.request.ties.is_descending(self.compiled.first_key_descends())
     }
 
+    /// Takes from a partition's throughput what the page has cost since the last time.
+    fn spend(&mut self, part: &Part, region: RegionId) {
+        let charge = self.charge();
+        part.range.replica(region).spend(charge - self.spent);
+        self.spent = charge;
+    }
+
+    /// Looks for the next candidates of a part. Looking on costs nothing more than having begun.
+    fn next_batch(
+        &mut self,
+        part: &Part,
+        region: RegionId,
+        from: Option<&Position>,
+        read: impl FnOnce(&mut Self, View<'_>, Option<&Position>) -> Result<Batch, Failure>,
+    ) -> Result<Batch, Failure> {
+        let lookups = self.tally.used.lookups;
+        let goes_on = from.is_some() && from != part.position.as_ref();
+        let batch = self.look(part, region, |page, view| read(page, view, from))?;
+        if goes_on {
+            self.tally.used.lookups = lookups;
+        }
+        self.room = (self.room * 2).min(CHUNK);
+        Ok(batch)
+    }
+
+    /// Adds the rows of what was found to the page.
+    fn take_found(&mut self, found: Found) -> Result<Flow, Failure> {
+        match found {
+            Found::One(candidate) => self.take(candidate),
+            Found::Group(documents, from) => {
+                let compiled = self.compiled;
+                let descending = compiled.order.as_ref().is_some_and(|order| order[0].descending);
+                let keys = |document: &Document| order_key(&compiled.program, document);
+                let ties_descending = self.ties_descending();
+                for candidate in
+                    walk::in_order(documents, from.as_ref(), (descending, ties_descending), &keys)?
+                {
+                    match self.take(candidate)? {
+                        Flow::Next => {}
+                        end @ (Flow::Full | Flow::Done) => return Ok(end),
+                    }
+                }
+                Ok(Flow::Next)
+            }
+        }
+    }
+
     /// Adds the rows of a candidate to the page.
-    pub(super) fn take(&mut self, candidate: Candidate<'_>) -> Result<Flow, Failure> {
+    fn take(&mut self, candidate: Candidate) -> Result<Flow, Failure> {
         if self.output.is_done() {
             return Ok(Flow::Done);
         }
-        if self.output.is_full() {
+        if self.output.is_full() || self.is_over(&candidate)? {
             return Ok(Flow::Full);
         }
-        self.tally.load(candidate.document);
-        if self.is_before_resume(candidate.document)? {
+        if walk::is_elsewhere(self.compiled, &candidate) {
+            return Ok(Flow::Next);
+        }
+        self.tally.load(&candidate.document);
+        if self.is_before_resume(&candidate.document)? {
             return Ok(Flow::Next);
         }
         let mut rows = std::mem::take(&mut self.scratch);
@@ -153,17 +220,40 @@ impl<'q> PageRun<'q> {
         Ok(resume.leaves_out(&keys, document.number, &directions))
     }
 
-    fn take_rows(&mut self, rows: &Rows, candidate: Candidate<'_>) -> Result<Flow, Failure> {
+    /// Whether the page has taken its time, so that the next one begins with this candidate. A page gets on by one
+    /// document at least.
+    fn is_over(&mut self, candidate: &Candidate) -> Result<bool, Failure> {
+        match self.request.pace.next() {
+            Next::GoOn => return Ok(false),
+            Next::Stop => return Err(eval_error(EvalError::Interrupted)),
+            Next::EndPage => {}
+        }
+        self.mark = match &self.last {
+            // An order is gone on with from the values of a row, and this candidate may have none.
+            Some(last) => Some(self.position(last, Key::Number, None)?),
+            None if self.compiled.program.is_ordered() || self.tally.cost.documents == 0 => return Ok(false),
+            None => {
+                let Candidate { document, rows, key } = candidate;
+                Some(Position { key: key.clone(), number: document.number, rows: Some(*rows) })
+            }
+        };
+        Ok(true)
+    }
+
+    fn take_rows(&mut self, rows: &Rows, candidate: Candidate) -> Result<Flow, Failure> {
         let Candidate { document, rows: given, key } = candidate;
         self.tally.matched += u64::from(!rows.is_empty());
         for (nth, row) in (0u64..).zip(rows.iter()).skip(usize::try_from(given).unwrap_or(usize::MAX)) {
             if !self.output.take(row) {
-                self.mark = Some(self.position(document, key, Some(nth))?);
+                self.mark = Some(self.position(&document, key, Some(nth))?);
                 return Ok(Flow::Full);
             }
         }
         if self.output.is_full() && self.mark.is_none() {
-            self.mark = Some(self.position(document, key, None)?);
+            self.mark = Some(self.position(&document, key, None)?);
+        }
+        if self.compiled.program.is_ordered() && !rows.is_empty() {
+            self.last = Some(document);
         }
         Ok(Flow::Next)
     }
@@ -183,18 +273,23 @@ impl<'q> PageRun<'q> {
     ) -> Result<(), Failure> {
         let mut position = None;
         loop {
-            let end = self.look(part, region, |page, view| {
-                let mut used = std::mem::take(&mut page.tally.used);
-                let (tally, compiled) = (&mut page.tally, page.compiled);
-                let end = source::read(view, compiled, position.as_ref(), &mut used, &mut |candidate| {
-                    visit(tally, candidate.document)
-                });
-                page.tally.used = used;
-                end
+            let batch = self.next_batch(part, region, position.as_ref(), |page, view, from| {
+                source::read(view, page.compiled, from, &mut page.tally.used, page.room)
             })?;
-            match end {
-                PartEnd::Paused(at) => position = Some(at),
-                PartEnd::Exhausted | PartEnd::Full => return Ok(()),
+            for found in batch.found {
+                let Found::One(candidate) = found else { continue };
+                if self.request.pace.next() == Next::Stop {
+                    return Err(eval_error(EvalError::Interrupted));
+                }
+                match visit(&mut self.tally, &candidate.document)? {
+                    Flow::Next => {}
+                    Flow::Full | Flow::Done => return Ok(()),
+                }
+            }
+            self.spend(part, region);
+            match batch.next {
+                Some(at) => position = Some(at),
+                None => return Ok(()),
             }
         }
     }
@@ -204,18 +299,11 @@ impl<'q> PageRun<'q> {
         &mut self,
         mut parts: Parts,
         region: RegionId,
-        mut read: impl FnMut(&mut Self, View<'_>, Option<&Position>) -> Result<PartEnd, Failure>,
+        mut read: impl FnMut(&mut Self, View<'_>, Option<&Position>) -> Result<Batch, Failure>,
     ) -> Result<(), Failure> {
         while let Some(part) = parts.left.front() {
-            self.mark = None;
-            let mut position = part.position.clone();
-            let full = loop {
-                match self.look(part, region, |page, view| read(page, view, position.as_ref()))? {
-                    PartEnd::Paused(at) => position = Some(at),
-                    PartEnd::Exhausted => break false,
-                    PartEnd::Full => break true,
-                }
-            };
+            (self.mark, self.last) = (None, None);
+            let full = self.read_part(part, region, &mut read)?;
             // A page that is full may be the last one; the page after it then says so by being empty.
             let is_last = parts.left.len() == 1;
             let full = full || (is_last && self.output.is_full() && !self.output.is_done());
@@ -231,6 +319,32 @@ impl<'q> PageRun<'q> {
             parts.left.pop_front();
         }
         Ok(())
+    }
+
+    /// Reads one part; true if the page is full and there may be more.
+    fn read_part(
+        &mut self,
+        part: &Part,
+        region: RegionId,
+        read: &mut impl FnMut(&mut Self, View<'_>, Option<&Position>) -> Result<Batch, Failure>,
+    ) -> Result<bool, Failure> {
+        let mut position = part.position.clone();
+        loop {
+            let batch = self.next_batch(part, region, position.as_ref(), &mut *read)?;
+            let mut flow = Flow::Next;
+            for found in batch.found {
+                flow = self.take_found(found)?;
+                if flow != Flow::Next {
+                    break;
+                }
+            }
+            self.spend(part, region);
+            match (flow, batch.next) {
+                (Flow::Full, _) => return Ok(true),
+                (Flow::Done, _) | (Flow::Next, None) => return Ok(false),
+                (Flow::Next, Some(at)) => position = Some(at),
+            }
+        }
     }
 
     fn charge(&self) -> f64 {
@@ -297,5 +411,12 @@ pub(super) fn order_key(program: &Program, document: &Document) -> Result<Key, F
 }
 
 pub(super) fn eval_error(error: EvalError) -> Failure {
-    Failure::bad_request(error.to_string())
+    match error {
+        EvalError::Interrupted => Failure::new(
+            CosmosStatus::REQUEST_TIMEOUT,
+            "Request timed out: the query needs to see everything before its first row, or looks at one document, for \
+             longer than clients wait (filter more, or narrow its JOINs)",
+        ),
+        error => Failure::bad_request(error.to_string()),
+    }
 }

@@ -9,6 +9,7 @@ use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
 use super::resume::ResumeFilter;
 use super::ties::TieOrder;
 use crate::engine::FeedScope;
+use crate::pace::Pace;
 use crate::storage::Commit;
 
 /// One page of a query, as a client asks for it.
@@ -34,6 +35,8 @@ pub struct QueryRequest {
     pub ties: TieOrder,
     /// Where an ordered query goes on, beside the continuation.
     pub resume: Option<ResumeFilter>,
+    /// How long it may take.
+    pub pace: Pace,
 }
 
 impl QueryRequest {
@@ -50,6 +53,7 @@ impl QueryRequest {
             session: None,
             ties: TieOrder::default(),
             resume: None,
+            pace: Pace::default(),
         }
     }
 }

@@ -6,7 +6,7 @@
 use cosmonaut_wire::EpkRange;
 
 use super::compiled::Compiled;
-use super::feeder::{Feeder, PartEnd, View, Visit, mismatched};
+use super::feeder::{Batch, Feeder, View, mismatched};
 use super::token::{Key, Position};
 use crate::Failure;
 use crate::engine::{Document, ReplicaState};
@@ -24,22 +24,23 @@ enum Source<'s> {
     Scan,
 }
 
-/// Visits the candidates of a part from a position on.
+/// The next candidates of a part from a position on: no more than there is room for.
 pub(super) fn read(
     view: View<'_>,
     compiled: &Compiled,
     from: Option<&Position>,
     used: &mut Used,
-    visit: &mut Visit<'_>,
-) -> Result<PartEnd, Failure> {
-    let mut feeder = Feeder::new(view, visit);
-    match choose(view, compiled, from, used)? {
+    room: usize,
+) -> Result<Batch, Failure> {
+    let mut feeder = Feeder::new(view, room);
+    let next = match choose(view, compiled, from, used)? {
         Source::Numbers(numbers) => feeder.by_number(from, &|number| numbers.at_or_after(number)),
         Source::Scan => feeder
             .by_number(from, &|number| next_document(view.state, number).map(|document| document.number)),
-        Source::Walk(None, _) => Ok(PartEnd::Exhausted),
+        Source::Walk(None, _) => None,
         Source::Walk(Some(terms), span) => feeder.by_term(terms, span, from),
-    }
+    };
+    Ok(feeder.batch(next))
 }
 
 fn choose<'s>(

@@ -9,10 +9,6 @@ use crate::engine::RegionId;
 /// Fills the page from the parts, one after the other.
 pub(super) fn run(page: &mut PageRun<'_>, parts: Parts, region: RegionId) -> Result<(), Failure> {
     page.each_part(parts, region, |page, view, from| {
-        let mut used = std::mem::take(&mut page.tally.used);
-        let compiled = page.compiled;
-        let end = source::read(view, compiled, from, &mut used, &mut |candidate| page.take(candidate));
-        page.tally.used = used;
-        end
+        source::read(view, page.compiled, from, &mut page.tally.used, page.room)
     })
 }

@@ -4,53 +4,64 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use cosmonaut_query::raw::RawJson;
 use cosmonaut_query::value::Value;
 
-use super::feeder::{Candidate, Feeder, Flow, PartEnd, View, mismatched, term_of};
-use super::page::{PageRun, order_key};
+use super::compiled::Compiled;
+use super::feeder::{Batch, Candidate, Feeder, View, mismatched, term_of};
+use super::page::PageRun;
 use super::resume::turned;
 use super::source::next_document;
 use super::token::{Key, Position};
 use crate::Failure;
 use crate::engine::Document;
-use crate::index::{Composite, Filter, IndexPath, OrderPart, Postings, Span, Step, Term, span_at};
+use crate::index::{Composite, Filter, IndexPath, OrderPart, Span, Step, span_at};
 
-/// Takes documents in the order of one path, those without a value before all others or after them.
+/// The next documents in the order of one path, those without a value before all others or after them.
 pub(super) fn along_path(
     page: &mut PageRun<'_>,
     view: View<'_>,
     order: &OrderPart,
     from: Option<&Position>,
-) -> Result<PartEnd, Failure> {
+) -> Result<Batch, Failure> {
     let (defined, undefined): (Read, Read) = (along_terms, along_undefined);
     let (first, second) = if order.descending { (defined, undefined) } else { (undefined, defined) };
     let begun_undefined = from.map(|position| value_of(position).is_some_and(Value::is_undefined));
-    if begun_undefined == Some(order.descending) {
-        return second(page, view, order, from);
-    }
-    match first(page, view, order, from)? {
-        PartEnd::Exhausted => second(page, view, order, None),
-        end @ (PartEnd::Full | PartEnd::Paused(_)) => Ok(end),
-    }
+    let mut feeder = Feeder::new(view, page.room);
+    let next = match begun_undefined == Some(order.descending) {
+        true => second(page, view, &mut feeder, order, from)?,
+        false => match first(page, view, &mut feeder, order, from)? {
+            Some(next) => Some(next),
+            None => second(page, view, &mut feeder, order, None)?,
+        },
+    };
+    Ok(feeder.batch(next))
 }
 
-/// Reads a part of a path's documents from a position on.
-type Read = fn(&mut PageRun<'_>, View<'_>, &OrderPart, Option<&Position>) -> Result<PartEnd, Failure>;
+/// Reads a part of a path's documents from a position on; where to go on, if not all have room.
+type Read = for<'s> fn(
+    &mut PageRun<'_>,
+    View<'s>,
+    &mut Feeder<'s>,
+    &OrderPart,
+    Option<&Position>,
+) -> Result<Option<Position>, Failure>;
 
-/// Takes the documents that have no value at the path. No index lists them, so all documents are looked at, unless
-/// there can be none.
-fn along_undefined(
+/// The documents that have no value at the path. No index lists them, so all documents are candidates, unless there can
+/// be none; [`is_elsewhere`] tells which of them to leave out.
+fn along_undefined<'s>(
     page: &mut PageRun<'_>,
-    view: View<'_>,
+    view: View<'s>,
+    feeder: &mut Feeder<'s>,
     order: &OrderPart,
     from: Option<&Position>,
-) -> Result<PartEnd, Failure> {
+) -> Result<Option<Position>, Failure> {
     let with_value = view.state.index().at(&order.path.0).map_or(0, |terms| terms.count(&Span::ALL, 0));
     let span = page.compiled.filter.as_ref().map_or(Span::ALL, |filter| span_at(filter, &order.path));
     if span != Span::ALL || with_value >= view.state.len() {
-        return Ok(PartEnd::Exhausted);
+        return Ok(None);
     }
     let backwards = page.ties_descending();
     let seek = |number| {
@@ -60,14 +71,15 @@ fn along_undefined(
         };
         found.map(|document| document.number)
     };
-    let mut visit = |candidate: Candidate<'_>| match has_value(candidate.document, &order.path) {
-        true if page.output.is_full() => Ok(Flow::Full),
-        true => Ok(Flow::Next),
-        false => page.take(candidate),
-    };
-    let undefined = || Key::Values(vec![Value::Undefined]);
-    let end = Feeder::new(view, &mut visit).by_seeking(&seek, from, backwards, &undefined)?;
-    Ok(end.unwrap_or(PartEnd::Exhausted))
+    Ok(feeder.by_seeking(&seek, from, backwards, &|| Key::Values(vec![Value::Undefined])))
+}
+
+/// Whether a candidate that was taken for one without a value has one.
+pub(super) fn is_elsewhere(compiled: &Compiled, candidate: &Candidate) -> bool {
+    let is_undefined =
+        matches!(&candidate.key, Key::Values(values) if matches!(&values[..], [Value::Undefined]));
+    let order = compiled.order.as_deref();
+    is_undefined && order.is_some_and(|order| has_value(&candidate.document, &order[0].path))
 }
 
 fn has_value(document: &Document, path: &IndexPath) -> bool {
@@ -79,14 +91,15 @@ fn has_value(document: &Document, path: &IndexPath) -> bool {
     found.is_some()
 }
 
-/// Takes the documents that have a value at the path.
-fn along_terms(
+/// The documents that have a value at the path.
+fn along_terms<'s>(
     page: &mut PageRun<'_>,
-    view: View<'_>,
+    view: View<'s>,
+    feeder: &mut Feeder<'s>,
     order: &OrderPart,
     from: Option<&Position>,
-) -> Result<PartEnd, Failure> {
-    let Some(terms) = view.state.index().at(&order.path.0) else { return Ok(PartEnd::Exhausted) };
+) -> Result<Option<Position>, Failure> {
+    let Some(terms) = view.state.index().at(&order.path.0) else { return Ok(None) };
     let first = from.map(term_of).transpose()?;
     let filter = page.compiled.filter.as_ref();
     let mut span = filter.map_or(Span::ALL, |filter| span_at(filter, &order.path));
@@ -96,90 +109,63 @@ fn along_terms(
             if order.descending { Span { high: at, ..Span::ALL } } else { Span { low: at, ..Span::ALL } };
         span = span.and(rest);
     }
-    let program = page.compiled.program.clone();
     let ties_descending = page.ties_descending();
-    let mut visit = |candidate: Candidate<'_>| page.take(candidate);
-    let feeder = Feeder::new(view, &mut visit);
-    let mut walk = PathWalk { feeder, order, ties_descending, from, first: first.as_ref() };
     let mut entries = terms.range(&span);
-    let mut end = PartEnd::Exhausted;
+    let mut next = None;
     while let Some((term, postings)) = if order.descending { entries.next_back() } else { entries.next() } {
-        let keys = |document: &Document| order_key(&program, document);
-        if let Some(found) = walk.term(term, postings, &keys)? {
-            end = found;
+        let from = from.filter(|_| first.as_ref() == Some(term));
+        let key = || Key::Term(term.clone());
+        if term.is_exact() {
+            next = feeder.by_postings(postings, from, ties_descending, &key);
+        } else if !feeder.group(postings, from) {
+            next = Some(begin(key(), ties_descending));
+        }
+        if next.is_some() {
             break;
         }
     }
     page.tally.used.lookups += 1;
-    Ok(end)
+    Ok(next)
 }
 
-/// A walk along the index of one path.
-struct PathWalk<'w, 's, 'v> {
-    feeder: Feeder<'w, 's, 'v>,
-    order: &'w OrderPart,
-    ties_descending: bool,
-    from: Option<&'w Position>,
-    first: Option<&'w Term>,
+/// The position before all documents of a key.
+fn begin(key: Key, descending: bool) -> Position {
+    Position { key, number: if descending { u64::MAX } else { 0 }, rows: Some(0) }
 }
 
-impl PathWalk<'_, '_, '_> {
-    fn term(
-        &mut self,
-        term: &Term,
-        postings: &Postings,
-        keys: &dyn Fn(&Document) -> Result<Key, Failure>,
-    ) -> Result<Option<PartEnd>, Failure> {
-        let from = self.from.filter(|_| self.first == Some(term));
-        if term.is_exact() {
-            return self
-                .feeder
-                .by_postings(postings, from, self.ties_descending, &|| Key::Term(term.clone()));
+/// Puts documents in order that share a term but not their value, from a position on.
+pub(super) fn in_order(
+    documents: Vec<Arc<Document>>,
+    from: Option<&Position>,
+    (descending, ties_descending): (bool, bool),
+    keys: &dyn Fn(&Document) -> Result<Key, Failure>,
+) -> Result<Vec<Candidate>, Failure> {
+    let mut members = Vec::with_capacity(documents.len());
+    for document in documents {
+        // A document without rows has no values either, and nothing to give.
+        if let Key::Values(values) = keys(&document)?
+            && let [value] = &values[..]
+        {
+            members.push((value.clone(), document));
         }
-        self.group(postings, from, keys)
     }
-
-    /// Documents that share a term but not their value: they are put in order here.
-    fn group(
-        &mut self,
-        postings: &Postings,
-        from: Option<&Position>,
-        keys: &dyn Fn(&Document) -> Result<Key, Failure>,
-    ) -> Result<Option<PartEnd>, Failure> {
-        let mut members = Vec::new();
-        for document in postings.iter().filter_map(|number| self.feeder.document(number)) {
-            // A document without rows has no values either, and nothing to give.
-            if let Key::Values(values) = keys(document)?
-                && let [value] = &values[..]
-            {
-                members.push((value.clone(), document));
+    let compare = |(a, x): (&Value, u64), (b, y): (&Value, u64)| {
+        turned(a.total_cmp(b), descending).then(turned(x.cmp(&y), ties_descending))
+    };
+    members.sort_by(|(a, x), (b, y)| compare((a, x.number), (b, y.number)));
+    let reached = from.and_then(|position| Some((value_of(position)?, position)));
+    let candidate = |(value, document): (Value, Arc<Document>)| {
+        let mut rows = 0;
+        if let Some((last, position)) = reached {
+            match compare((&value, document.number), (last, position.number)) {
+                Ordering::Less => return None,
+                Ordering::Equal => rows = position.rows?,
+                Ordering::Greater => {}
             }
         }
-        let compare = |(a, x): (&Value, u64), (b, y): (&Value, u64)| {
-            let by_value = turned(a.total_cmp(b), self.order.descending);
-            by_value.then(turned(x.cmp(&y), self.ties_descending))
-        };
-        members.sort_by(|(a, x), (b, y)| compare((a, x.number), (b, y.number)));
-        let reached = from.and_then(|position| Some((value_of(position)?, position)));
-        for (value, document) in members {
-            let mut rows = 0;
-            if let Some((last, position)) = reached {
-                match compare((&value, document.number), (last, position.number)) {
-                    Ordering::Less => continue,
-                    Ordering::Equal => match position.rows {
-                        None => continue,
-                        Some(given) => rows = given,
-                    },
-                    Ordering::Greater => {}
-                }
-            }
-            let key = Key::Values(vec![value]);
-            if let Some(end) = self.feeder.hand(Candidate { document, rows, key })? {
-                return Ok(Some(end));
-            }
-        }
-        Ok(None)
-    }
+        Some(Candidate { document, rows, key: Key::Values(vec![value]) })
+    };
+    Ok(members.into_iter().filter_map(candidate).collect())
 }
 
 fn value_of(position: &Position) -> Option<&Value> {
@@ -189,14 +175,14 @@ fn value_of(position: &Position) -> Option<&Value> {
     }
 }
 
-/// Takes documents in the order of a composite index, or the opposite; equal ones in a direction of their own.
+/// The next documents in the order of a composite index, or the opposite.
 pub(super) fn along_composite(
     page: &mut PageRun<'_>,
     view: View<'_>,
     composite: &Composite,
     backwards: bool,
     from: Option<&Position>,
-) -> Result<PartEnd, Failure> {
+) -> Result<Batch, Failure> {
     let first = from.map(|position| entry_of(composite, position)).transpose()?;
     let prefix = equal_prefix(page.compiled.filter.as_ref(), composite);
     let after = after_prefix(&prefix);
@@ -210,21 +196,18 @@ pub(super) fn along_composite(
         if backwards { high = at } else { low = at }
     }
     let ties_descending = page.ties_descending();
-    let mut visit = |candidate: Candidate<'_>| page.take(candidate);
-    let mut feeder = Feeder::new(view, &mut visit);
+    let mut feeder = Feeder::new(view, page.room);
     let mut entries = composite.entries().range::<[u8], _>((low, high));
-    let mut end = PartEnd::Exhausted;
+    let mut next = None;
     while let Some((entry, postings)) = if backwards { entries.next_back() } else { entries.next() } {
         let from = from.filter(|_| first.as_deref() == Some(&entry[..]));
-        if let Some(found) =
-            feeder.by_postings(postings, from, ties_descending, &|| Key::Composite(entry.clone()))?
-        {
-            end = found;
+        next = feeder.by_postings(postings, from, ties_descending, &|| Key::Composite(entry.clone()));
+        if next.is_some() {
             break;
         }
     }
     page.tally.used.lookups += 1;
-    Ok(end)
+    Ok(feeder.batch(next))
 }
 
 /// The entry that a position is at.

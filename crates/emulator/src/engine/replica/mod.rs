@@ -9,6 +9,7 @@ mod commit;
 mod named;
 mod rank;
 mod rivals;
+mod slices;
 mod state;
 
 use std::sync::atomic::{AtomicI64, Ordering};

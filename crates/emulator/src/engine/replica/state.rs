@@ -44,6 +44,8 @@ pub struct ReplicaState {
     unique: BTreeSet<(Box<[u8]>, u64)>,
     index: Index,
     bytes: u64,
+    /// The documents that were written since somebody began to copy them.
+    pub(super) touched: Option<BTreeSet<u64>>,
 }
 
 /// Whether a replica takes writes.
@@ -102,6 +104,7 @@ impl ReplicaState {
             unique: BTreeSet::new(),
             index,
             bytes: 0,
+            touched: None,
         }
     }
 
@@ -334,9 +337,16 @@ impl ReplicaState {
         !self.unique.is_empty()
     }
 
+    fn touch(&mut self, number: u64) {
+        if let Some(touched) = &mut self.touched {
+            touched.insert(number);
+        }
+    }
+
     /// Puts a document in every place where it is looked for; says how many index terms it has.
     pub(crate) fn insert(&mut self, document: Arc<Document>) -> usize {
         let number = document.number;
+        self.touch(number);
         self.by_item.replace(Named(Arc::clone(&document)));
         self.by_epk.insert((document.epk.clone(), number), ());
         self.by_lsn.insert((document.origin, document.lsn, document.nth), number);
@@ -354,6 +364,7 @@ impl ReplicaState {
     /// Takes a document from all of these places; says how many index terms it had.
     pub(crate) fn remove(&mut self, number: u64) -> Option<(Arc<Document>, usize)> {
         let document = self.documents.remove(&number)?;
+        self.touch(number);
         self.by_item.remove(&*document as &dyn ItemName);
         self.by_epk.remove(&(document.epk.clone(), number));
         self.by_lsn.remove(&(document.origin, document.lsn, document.nth));
@@ -376,6 +387,9 @@ impl ReplicaState {
             self.truncated = self.progress.clone();
         }
         self.retention = retention;
+        if default_ttl == self.default_ttl {
+            return;
+        }
         self.default_ttl = default_ttl;
         let expiry =
             |(number, document): (&u64, &Arc<Document>)| Some((document.expires(default_ttl)?, *number));
@@ -384,37 +398,56 @@ impl ReplicaState {
         self.expiries = expiries.into_iter().map(|entry| (entry, ())).collect();
     }
 
-    /// Indexes everything anew.
-    pub(crate) fn reindex(&mut self, mut index: Index) {
-        for document in self.documents.values().filter(|document| document.indexed) {
-            index.insert(document.number, &document.body);
-        }
-        self.index = index;
+    /// The next documents after a number, to be kept; all from the first on without one.
+    pub(super) fn share_after(&self, number: Option<u64>, most: usize) -> Vec<Arc<Document>> {
+        let after = number.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        self.documents.range(after, Bound::Unbounded).take(most).map(|(_, found)| Arc::clone(found)).collect()
+    }
+
+    pub(super) fn index_mut(&mut self) -> &mut Index {
+        &mut self.index
     }
 
     /// What a child partition starts with: the documents and the log of its keys.
+    #[cfg(test)]
     pub(crate) fn child(&self, keys: &EpkRange, index: Index) -> Self {
-        let log = self.log.iter().map(|entry| Arc::new(entry.within(keys))).collect();
-        self.part(index, log, |document| keys.contains(&document.epk))
+        let mut child = self.empty_child(index);
+        for document in self.documents.values().filter(|document| keys.contains(&document.epk)) {
+            child.insert(Arc::clone(document));
+        }
+        child.inherit(self, keys);
+        child
+    }
+
+    /// A child partition without documents.
+    pub(super) fn empty_child(&self, index: Index) -> Self {
+        let mut child = Self::new(self.progress.clone(), index, self.unique_keys.clone());
+        child.follow(self.default_ttl, self.retention);
+        child
+    }
+
+    /// Takes over all but the documents from the parent.
+    pub(super) fn inherit(&mut self, parent: &Self, keys: &EpkRange) {
+        self.take_over(parent, parent.log.iter().map(|entry| Arc::new(entry.within(keys))).collect());
+    }
+
+    fn take_over(&mut self, from: &Self, log: VecDeque<Arc<LogEntry>>) {
+        self.progress = from.progress.clone();
+        self.unsafe_commits = from.unsafe_commits.clone();
+        self.truncated = from.truncated.clone();
+        self.log = log;
+        // Ranks of documents elsewhere are few and do no harm.
+        self.versions = from.versions.clone();
     }
 
     /// What a replica in another region starts with: everything.
     pub(crate) fn copy(&self, index: Index) -> Self {
-        self.part(index, self.log.clone(), |_| true)
-    }
-
-    fn part(&self, index: Index, log: VecDeque<Arc<LogEntry>>, has: impl Fn(&Document) -> bool) -> Self {
-        let mut part = Self::new(self.progress.clone(), index, self.unique_keys.clone());
-        part.follow(self.default_ttl, self.retention);
-        part.unsafe_commits = self.unsafe_commits.clone();
-        part.truncated = self.truncated.clone();
-        part.log = log;
-        // Ranks of documents elsewhere are few and do no harm.
-        part.versions = self.versions.clone();
-        for document in self.documents.values().filter(|document| has(document)) {
-            part.insert(Arc::clone(document));
+        let mut copy = self.empty_child(index);
+        for document in self.documents.values() {
+            copy.insert(Arc::clone(document));
         }
-        part
+        copy.take_over(self, self.log.clone());
+        copy
     }
 
     /// Takes over a log read from disk.

@@ -1,8 +1,11 @@
 //! Pages end anywhere and go on exactly there: between the rows of one document, over splits, among writes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::store::{Store, texts, unordered};
+use super::store::{Still, Store, texts, unordered};
+use crate::Pace;
 use crate::engine::FeedScope;
 use crate::engine::query::{PageSize, QueryRequest, TieOrder};
 
@@ -48,6 +51,36 @@ fn every_page_size_gives_the_same_rows() {
                 assert_eq!(unordered(rows), unordered(plain.clone()), "{text} in pages of {size}");
             }
         }
+    }
+}
+
+#[test]
+fn pages_that_end_early_for_want_of_time_give_the_same_rows() {
+    let store = Store::with(1, TAGGED);
+    for text in QUERIES {
+        let plain = store.plain(text).unwrap();
+        let mut request = QueryRequest::new(text, FeedScope::Container);
+        request.page_size = PageSize::Any;
+        // Every page has taken its time as soon as it begins.
+        request.pace = Pace::new(Arc::new(Still), Duration::ZERO, None);
+        let (mut rows, mut pages) = (Vec::new(), 0);
+        loop {
+            let page = store.run(&request).unwrap();
+            rows.extend(texts(&page.rows));
+            pages += 1;
+            request.continuation = page.continuation;
+            if request.continuation.is_none() {
+                break;
+            }
+        }
+        if text.contains("ORDER BY") {
+            assert_eq!(rows, plain, "{text}");
+        } else {
+            assert_eq!(unordered(rows), unordered(plain), "{text}");
+        }
+        let sees_all_at_once =
+            ["DISTINCT", "COUNT", "SUM", "VALUE 1", "_rid"].iter().any(|word| text.contains(word));
+        assert!(sees_all_at_once || pages > 1, "{text}: {pages}");
     }
 }
 

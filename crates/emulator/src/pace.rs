@@ -1,0 +1,139 @@
+//! How long a piece of work may take, and whether anybody still waits for it.
+//!
+//! Whoever works in many steps asks between them. Where the work is done is the business of
+//! [`workers`](crate::server::Workers).
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cosmonaut_query::eval::Interrupt;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::engine::locks;
+use crate::{Timestamp, World};
+
+/// How long a query works on one page, unless it is set otherwise.
+pub(crate) const PAGE_TIME: Duration = Duration::from_secs(5);
+
+/// How long clients wait for an answer. What cannot be answered in pages is given up after it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a piece of work goes on while others wait for their turn.
+const SLICE_MICROS: u64 = 2_000;
+
+/// The limits of one piece of work. The default has none.
+#[derive(Clone, Default)]
+pub struct Pace(Option<Arc<Limits>>);
+
+struct Limits {
+    world: Arc<dyn World>,
+    page_ends: Timestamp,
+    gives_up: Timestamp,
+    is_unwanted: AtomicBool,
+    /// Since when this turn is held.
+    since: AtomicU64,
+    /// None: work goes on without others.
+    turn: Option<Mutex<Turn>>,
+}
+
+/// The right to work.
+pub(crate) struct Turn {
+    pub(crate) turns: Arc<Semaphore>,
+    pub(crate) held: Option<OwnedSemaphorePermit>,
+    pub(crate) runtime: Handle,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Go on.
+    GoOn,
+    /// End the page here, if it can end here.
+    EndPage,
+    /// Stop: nobody waits for the result, or nobody can be waiting any more.
+    Stop,
+}
+
+impl Pace {
+    pub(crate) fn new(world: Arc<dyn World>, page_time: Duration, turn: Option<Turn>) -> Self {
+        let now = world.now();
+        let after = |time: Duration| {
+            let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+            Timestamp(now.0.saturating_add(micros))
+        };
+        Self(Some(Arc::new(Limits {
+            page_ends: after(page_time),
+            gives_up: after(page_time.max(PATIENCE)),
+            is_unwanted: AtomicBool::new(false),
+            since: AtomicU64::new(now.0),
+            world,
+            turn: turn.map(Mutex::new),
+        })))
+    }
+
+    /// What to do next, after others had their turn if it was time for that. No lock may be held.
+    pub(crate) fn next(&self) -> Next {
+        let Some(limits) = &self.0 else { return Next::GoOn };
+        if limits.is_unwanted.load(Ordering::Relaxed) {
+            return Next::Stop;
+        }
+        let now = limits.world.now();
+        if now.micros_since(Timestamp(limits.since.load(Ordering::Relaxed))) >= SLICE_MICROS {
+            limits.give_way();
+        }
+        if now >= limits.gives_up {
+            Next::Stop
+        } else if now >= limits.page_ends {
+            Next::EndPage
+        } else {
+            Next::GoOn
+        }
+    }
+
+    /// Stops evaluations under way when they should.
+    pub(crate) fn interrupt(&self) -> Interrupt {
+        match &self.0 {
+            None => Interrupt::never(),
+            Some(_) => {
+                let pace = self.clone();
+                Interrupt::when(move || pace.next() == Next::Stop)
+            }
+        }
+    }
+
+    /// Nobody waits for the result.
+    pub(crate) fn stop(&self) {
+        if let Some(limits) = &self.0 {
+            limits.is_unwanted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets others have their turn.
+    pub(crate) fn finish(&self) {
+        if let Some(turn) = self.0.as_ref().and_then(|limits| limits.turn.as_ref()) {
+            locks::lock(turn).held = None;
+        }
+    }
+}
+
+impl Limits {
+    fn give_way(&self) {
+        let Some(turn) = &self.turn else { return };
+        // The work is done by one thread: nobody waits for this lock.
+        let mut turn = locks::lock(turn);
+        if turn.held.take().is_some() {
+            // Turns are had in the order in which they were asked for. Nobody closes them.
+            turn.held = turn.runtime.block_on(Arc::clone(&turn.turns).acquire_owned()).ok();
+        }
+        self.since.store(self.world.now().0, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Pace" } else { "Pace::default" })
+    }
+}

@@ -1,0 +1,180 @@
+//! A line for each request that was answered: what was asked, by whom, and how it ended. Never a key, never a document.
+
+use std::fmt::{self, Write as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use cosmonaut_wire::{CosmosStatus, RegionName, headers};
+use http::Response;
+use http::request::Parts;
+use serde_json::json;
+
+use crate::{Timestamp, World};
+
+/// Hears of every request.
+pub(crate) type Listener = Arc<dyn Fn(&Answered) + Send + Sync>;
+
+/// A request and how it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// When it came.
+    pub at: Timestamp,
+    /// The region that it came to; none if it was the account's own endpoint that answered.
+    pub region: Option<RegionName>,
+    /// What was to be done.
+    pub method: String,
+    /// To what. What follows a question mark is left out.
+    pub path: String,
+    /// How it ended; none if the connection was cut off.
+    pub status: Option<CosmosStatus>,
+    /// What it cost, in request units.
+    pub charge: f64,
+    /// How long it took.
+    pub took: Duration,
+    /// Where the client is, if it came over a socket.
+    pub client: Option<SocketAddr>,
+}
+
+/// A request that is being answered.
+pub(crate) struct Asked {
+    at: Timestamp,
+    method: String,
+    path: String,
+    client: Option<SocketAddr>,
+}
+
+impl Asked {
+    pub(crate) fn new(world: &dyn World, request: &Parts, client: Option<SocketAddr>) -> Self {
+        let path = request.uri.path().to_owned();
+        Self { at: world.now(), method: request.method.to_string(), path, client }
+    }
+
+    /// None as the answer: the connection was cut off.
+    pub(crate) fn answered<B>(
+        self,
+        world: &dyn World,
+        region: Option<RegionName>,
+        answer: Option<&Response<B>>,
+    ) -> Answered {
+        let charge = answer.and_then(|answer| answer.headers().get(headers::REQUEST_CHARGE));
+        let charge = charge.and_then(|charge| charge.to_str().ok()?.parse().ok());
+        Answered {
+            region,
+            status: answer.map(|answer| CosmosStatus::from_response(answer.status(), answer.headers())),
+            charge: charge.unwrap_or_default(),
+            took: Duration::from_micros(world.now().micros_since(self.at)),
+            at: self.at,
+            method: self.method,
+            path: self.path,
+            client: self.client,
+        }
+    }
+}
+
+impl Answered {
+    /// As one line of JSON.
+    pub fn json(&self) -> String {
+        let millis = self.took.as_micros() as f64 / 1000.0;
+        json!({
+            "time": self.time(),
+            "region": self.region.as_ref().map(RegionName::as_str),
+            "method": self.method,
+            "path": self.path,
+            "status": self.status.map(|status| status.code().as_u16()),
+            "subStatus": self.status.map(CosmosStatus::sub_status),
+            "charge": self.charge,
+            "ms": millis,
+            "client": self.client.map(|client| client.to_string()),
+        })
+        .to_string()
+    }
+
+    fn time(&self) -> String {
+        let seconds = httpdate::HttpDate::from(UNIX_EPOCH + Duration::from_secs(self.at.seconds()));
+        seconds.to_string()
+    }
+}
+
+/// As one line of text.
+impl fmt::Display for Answered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let region = self.region.as_ref().map_or("-", RegionName::as_str);
+        write!(f, "{}  ", self.time())?;
+        escaped(f, region)?;
+        f.write_str("  ")?;
+        escaped(f, &self.method)?;
+        f.write_char(' ')?;
+        escaped(f, &self.path)?;
+        match self.status {
+            Some(status) if status.sub_status() != 0 => {
+                write!(f, "  {}/{}", status.code().as_u16(), status.sub_status())?;
+            }
+            Some(status) => write!(f, "  {}", status.code().as_u16())?,
+            None => f.write_str("  cut off")?,
+        }
+        write!(f, "  {} RU  {:.1} ms", self.charge, self.took.as_micros() as f64 / 1000.0)?;
+        match self.client {
+            Some(client) => write!(f, "  {client}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Text that can do nothing to a terminal.
+fn escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    text.chars()
+        .try_for_each(|c| if c.is_control() { write!(f, "{}", c.escape_default()) } else { f.write_char(c) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(status: Option<CosmosStatus>, path: &str) -> Answered {
+        Answered {
+            at: Timestamp(1_493_254_272_000_000),
+            region: Some(RegionName::from("East US")),
+            method: "GET".to_owned(),
+            path: path.to_owned(),
+            status,
+            charge: 1.05,
+            took: Duration::from_micros(1234),
+            client: Some("127.0.0.1:5000".parse().unwrap()),
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_was_asked_and_how_it_ended() {
+        for (status, path, line) in [
+            (
+                Some(CosmosStatus::OK),
+                "/dbs/a",
+                "Thu, 27 Apr 2017 00:51:12 GMT  East US  GET /dbs/a  200  1.05 RU  1.2 ms  127.0.0.1:5000",
+            ),
+            (
+                Some(CosmosStatus::WRITE_FORBIDDEN),
+                "/\u{1b}[31m",
+                "Thu, 27 Apr 2017 00:51:12 GMT  East US  GET /\\u{1b}[31m  403/3  1.05 RU  1.2 ms  127.0.0.1:5000",
+            ),
+            (
+                None,
+                "/",
+                "Thu, 27 Apr 2017 00:51:12 GMT  East US  GET /  cut off  1.05 RU  1.2 ms  127.0.0.1:5000",
+            ),
+        ] {
+            assert_eq!(answered(status, path).to_string(), line);
+        }
+    }
+
+    #[test]
+    fn json_is_one_line_whatever_the_path_is() {
+        let line = answered(Some(CosmosStatus::WRITE_FORBIDDEN), "/\n\u{1b}").json();
+        assert!(!line.contains(['\n', '\u{1b}']), "{line}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            (&read["status"], &read["subStatus"], &read["ms"]),
+            (&403.into(), &3.into(), &1.234.into())
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Threads for work that may take long, so that those that move bytes never wait for it.
+//!
+//! As many pieces of work go on at once as there are processors; the others wait for their turn, and those that take
+//! long give theirs up every few milliseconds. How they notice is in [`pace`](crate::pace).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::World;
+use crate::pace::{Pace, Turn};
+
+/// Where work that may take long is done.
+pub(crate) struct Workers {
+    world: Arc<dyn World>,
+    page_time: Duration,
+    /// None: where it is asked for.
+    turns: Option<Arc<Semaphore>>,
+    under_way: Arc<AtomicUsize>,
+}
+
+impl Workers {
+    pub(crate) fn new(world: Arc<dyn World>, page_time: Duration, use_threads: bool) -> Self {
+        let processors = available_parallelism().map_or(1, usize::from);
+        let turns = use_threads.then(|| Arc::new(Semaphore::new(processors)));
+        Self { world, page_time, turns, under_way: Arc::default() }
+    }
+
+    /// How many pieces of work are begun and not at their end.
+    pub(crate) fn under_way(&self) -> usize {
+        self.under_way.load(Ordering::Relaxed)
+    }
+
+    /// Does work for somebody who waits for its result. If this is dropped, the work is told to stop.
+    pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce(Pace) -> T + Send + 'static) -> T {
+        let begun = Begun::new(&self.under_way);
+        let Some(turns) = &self.turns else { return work(Pace::default()) };
+        let turn = Turn {
+            turns: Arc::clone(turns),
+            held: Arc::clone(turns).acquire_owned().await.ok(),
+            runtime: Handle::current(),
+        };
+        let pace = Pace::new(Arc::clone(&self.world), self.page_time, Some(turn));
+        let own = pace.clone();
+        let thread = spawn_blocking(move || {
+            let _begun = begun;
+            let result = work(own.clone());
+            own.finish();
+            result
+        });
+        Waiting { thread, pace: Some(pace) }.result().await
+    }
+
+    /// Does work to its end, whoever waits for it. It is seldom, and waits for no turn.
+    pub(crate) async fn finish<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let begun = Begun::new(&self.under_way);
+        if self.turns.is_none() {
+            return work();
+        }
+        let thread = spawn_blocking(move || {
+            let _begun = begun;
+            work()
+        });
+        Waiting { thread, pace: None }.result().await
+    }
+}
+
+/// Counts a piece of work as long as it lasts.
+struct Begun(Arc<AtomicUsize>);
+
+impl Begun {
+    fn new(under_way: &Arc<AtomicUsize>) -> Self {
+        under_way.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(under_way))
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Somebody who waits for a result; when they leave, the work may stop.
+struct Waiting<T> {
+    thread: JoinHandle<T>,
+    pace: Option<Pace>,
+}
+
+impl<T> Waiting<T> {
+    async fn result(mut self) -> T {
+        match (&mut self.thread).await {
+            Ok(result) => result,
+            Err(error) => match error.try_into_panic() {
+                // As if it had happened here.
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends, and with it whoever waits.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        if let Some(pace) = &self.pace {
+            pace.stop();
+            // Work that has not begun need not.
+            self.thread.abort();
+        }
+    }
+}

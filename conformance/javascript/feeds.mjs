@@ -57,4 +57,5 @@ check("all versions and deletes", async (account) => {
   equal(changes.map((change) => change.metadata.operationType), ["create", "replace", "delete"]);
   equal(changes.slice(0, 2).map((change) => change.current.n), [1, 2]);
   ok(changes[2].metadata.previousImageLSN > 0);
+  equal(changes[1].previous, undefined);
 });

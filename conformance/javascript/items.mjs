@@ -149,3 +149,21 @@ check("time to live is kept and checked", async (account) => {
   equal((await container.items.create({ id: "1", pk: "a", ttl: 1000 })).resource.ttl, 1000);
   await fails(400, () => container.items.create({ id: "2", pk: "a", ttl: "soon" }));
 });
+
+check("an object for a key counts as none, alone and in bulk", async (account) => {
+  const container = await account.container();
+  await container.items.create({ id: "1", pk: {} });
+  equal((await container.item("1", {}).read()).resource.pk, {});
+  const [answer] = await container.items.bulk([
+    { operationType: "Create", partitionKey: {}, resourceBody: { id: "2", pk: {} } },
+  ]).catch((error) => [error]);
+  equal(answer.statusCode ?? answer.code, 201);
+});
+
+check("a time to live of null is refused, and what is too large in the service's words", async (account) => {
+  const container = await account.container();
+  await fails(400, () => container.items.create({ id: "1", pk: "a", ttl: null }));
+  const large = { id: "1", pk: "a", text: "x".repeat(2 * 1024 * 1024) };
+  const refused = await fails(413, () => container.items.create(large));
+  ok(refused.message.includes('{"Errors":["Request size is too large"]}'), refused.message);
+});

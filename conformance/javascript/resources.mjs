@@ -101,6 +101,39 @@ check("bad definitions are refused", async (account) => {
   await fails(400, () => account.container({ defaultTtl: 0 }));
 });
 
+check("definitions are checked and completed as the service does it", async (account) => {
+  const spaced = await fails(400, () => account.container({ partitionKey: { paths: ["/id ds"], version: 2 } }));
+  ok(spaced.message.includes("Partition key paths must contain only valid characters"), spaced.message);
+  const shape = await fails(400, () => account.container({ indexingPolicy: { includedPaths: "all" } }));
+  ok(shape.message.includes("One of the specified inputs is invalid"), shape.message);
+  const container = await account.container({ indexingPolicy: { excludedPaths: [{ path: "/*" }] } });
+  equal((await container.read()).resource.indexingPolicy.includedPaths, []);
+  const manual = await account.container({ indexingPolicy: { automatic: false, indexingMode: "consistent" } });
+  equal((await manual.read()).resource.indexingPolicy.automatic, true);
+});
+
+check("a container that was made again does not wait for what was seen of the old one", async (account) => {
+  const container = await account.container();
+  for (const n of [1, 2, 3]) await container.items.create({ id: `${n}`, pk: "a" });
+  const { resource } = await container.read();
+  await container.delete();
+  await account.database.containers.create({ id: container.id, partitionKey: resource.partitionKey });
+  await container.items.create({ id: "new", pk: "a" });
+  equal((await container.item("new", "a").read()).resource.id, "new");
+});
+
+check("an offer is replaced as what it is", async (account) => {
+  const container = await account.container({ throughput: 400 });
+  const { resource: offer } = await container.readOffer();
+  const wanted = { ...offer, content: { ...offer.content, offerThroughput: 500 } };
+  equal((await account.client.offer(offer.id).replace(wanted)).resource.content.offerThroughput, 500);
+  await fails(400, () => account.client.offer(offer.id).replace({ ...wanted, _rid: "NotAllowed" }));
+  await fails(400, () => account.client.offer(offer.id).replace({ ...wanted, resource: undefined }));
+  const low = { ...offer, content: { ...offer.content, offerThroughput: -200 } };
+  const refused = await fails(400, () => account.client.offer(offer.id).replace(low));
+  ok(refused.message.includes("Requested throughput -200 is less than required minimum throughput 400"), refused.message);
+});
+
 check("server-side code and users are refused, not pretended", async (account) => {
   const container = await account.container();
   equal((await container.scripts.storedProcedures.readAll().fetchAll()).resources, []);

@@ -98,3 +98,10 @@ def batch_is_for_one_key(account):
     else:
         raise AssertionError("the batch succeeded")
     equal(list(container.read_all_items()), [])
+
+
+@check
+def batch_of_nothing_is_refused(account):
+    container = account.container()
+    with fails(400, words="Batch request has no operations."):
+        container.execute_item_batch([], partition_key="a")

@@ -74,15 +74,15 @@ def has(found, **members):
 
 
 @contextlib.contextmanager
-def fails(status, sub_status=None):
-    """The block must be answered with this status."""
+def fails(status, sub_status=None, words=""):
+    """The block must be answered with this status, in these words."""
     try:
         yield
     except AzureError as error:
         equal(error.status_code, status)
         if sub_status is not None:
             equal(error.sub_status, sub_status)
-        assert error.message, "an error without a message"
+        assert error.message and words in error.message, error.message
         return
     raise AssertionError(f"expected status {status}, but it succeeded")
 

@@ -291,3 +291,29 @@ def all_items_of_a_key_are_deleted(account):
     container.delete_all_items_by_partition_key("p3")
     equal(list(container.query_items("SELECT VALUE COUNT(1) FROM c", enable_cross_partition_query=True)), [36])
     equal(list(container.query_items("SELECT * FROM c", partition_key="p3")), [])
+
+
+@check
+def object_or_array_for_a_key_counts_as_none(account):
+    container = account.container()
+    for n, value in enumerate([{}, {"a": 1}, []]):
+        container.create_item({"id": str(n), "pk": value})
+        equal(container.read_item(str(n), NonePartitionKeyValue)["pk"], value)
+
+
+@check
+def part_of_a_hierarchical_key_reads_no_item(account):
+    container = account.container(partition_key=PartitionKey(path=["/tenant", "/user"], kind="MultiHash"))
+    container.create_item({"id": "1", "tenant": "a", "user": "x"})
+    words = "Partition key provided either doesn't correspond to definition in the collection"
+    with fails(400, 1001, words):
+        container.client_connection.ReadItem(container.container_link + "/docs/1", {"partitionKey": ["a"]})
+
+
+@check
+def text_that_readers_disagree_on_is_refused(account):
+    container = account.container()
+    for item in [{"x": "\ud800"}, {"\udfff": 1}, {"ttl": None}]:
+        with fails(400):
+            container.create_item({"id": "1", "pk": "a", **item})
+    equal(list(container.read_all_items()), [])

@@ -1,6 +1,7 @@
 """Account, databases, containers: made, found, changed, listed, queried, deleted."""
 
 from azure.cosmos import CosmosClient, PartitionKey
+from azure.cosmos.partition_key import NonePartitionKeyValue
 
 from harness import check, equal, fails, fresh, has, headers_of, same
 
@@ -112,9 +113,10 @@ def container_is_deleted_and_its_name_free_again(account):
     with fails(404):
         container.read()
     account.database.create_container(container.id, partition_key=PartitionKey(path="/pk"))
-    # Another client, because this one's session remembers the container of before.
-    again = account.connect().get_database_client(account.database.id).get_container_client(container.id)
-    equal(list(again.read_all_items()), [])
+    # This client's session remembers the container of before, and is not held up by it.
+    equal(list(container.read_all_items()), [])
+    container.create_item({"id": "2", "pk": "a"})
+    equal(container.read_item("2", "a")["id"], "2")
 
 
 @check
@@ -141,6 +143,58 @@ def bad_definitions_are_refused(account):
         account.database.create_container(
             fresh("bad"), PartitionKey(path="/pk"), indexing_policy={"includedPaths": [{"path": "no-slash"}]}
         )
+
+
+@check
+def bad_definitions_are_named_in_the_services_words(account):
+    database, key = account.database, PartitionKey(path="/pk")
+    path = "Partition key paths must contain only valid characters and not contain a trailing slash or wildcard character"
+    with fails(400, words=path):
+        database.create_container(fresh("bad"), PartitionKey(path="/id ds"))
+    with fails(400, words="Too many partition key paths"):
+        database.create_container(fresh("bad"), PartitionKey(path=["/a", "/b", "/c", "/d"], kind="MultiHash"))
+    invalid = "One of the specified inputs is invalid"
+    for properties in ["none", [{"name": "x"}], [{"query": "SELECT VALUE 1 FROM c"}]]:
+        with fails(400, words=invalid):
+            database.create_container(fresh("bad"), key, computed_properties=properties)
+    container = account.container(path='/"level 1*()"/"le/vel2"')
+    container.create_item({"id": "1", "level 1*()": {"le/vel2": "x"}})
+    equal(container.read_item("1", "x")["id"], "1")
+
+
+@check
+def indexing_policies_are_completed(account):
+    excluded = {"indexingMode": "consistent", "excludedPaths": [{"path": "/*"}]}
+    policy = account.container(indexing_policy=excluded).read()["indexingPolicy"]
+    equal((policy["includedPaths"], policy["excludedPaths"][0]), ([], {"path": "/*"}))
+    container = account.container(indexing_policy={"indexingMode": "consistent", "automatic": False})
+    equal(container.read()["indexingPolicy"]["automatic"], True)
+    container.create_item({"id": "1", "pk": "a", "n": 1})
+    equal([item["id"] for item in container.query_items("SELECT * FROM c WHERE c.n = 1", partition_key="a")], ["1"])
+
+
+@check
+def container_without_a_partition_key(account):
+    old = account.connect()
+    old.client_connection.default_headers["x-ms-version"] = "2018-06-18"
+    name = fresh("unpartitioned")
+    old.client_connection.CreateContainer(f"dbs/{account.database.id}", {"id": name})
+    container = account.database.get_container_client(name)
+    key = container.read()["partitionKey"]
+    equal((key["paths"], key["systemKey"]), (["/_partitionKey"], True))
+    container.create_item({"id": "1"})
+    equal(container.read_item("1", NonePartitionKeyValue)["id"], "1")
+    container.create_item({"id": "1", "_partitionKey": "a"})
+    equal(container.read_item("1", "a")["_partitionKey"], "a")
+
+
+@check
+def new_container_has_a_session_and_a_quota(account):
+    _, headers = headers_of(
+        lambda hook: account.database.create_container(fresh("c"), PartitionKey(path="/pk"), response_hook=hook)
+    )
+    assert headers["x-ms-session-token"].startswith("0:"), headers
+    assert "collectionSize=" in headers["x-ms-resource-quota"], headers
 
 
 @check

@@ -70,3 +70,18 @@ def throughput_that_cannot_be_is_refused(account):
         account.container(offer_throughput=100)
     with fails(400):
         account.container(offer_throughput=450)
+
+
+@check
+def too_little_is_refused_in_the_services_words(account):
+    def words(amount, least):
+        return f"Requested throughput {amount} is less than required minimum throughput {least}"
+
+    for amount in [-200, 200]:
+        autoscale = ThroughputProperties(auto_scale_max_throughput=amount)
+        with fails(400, words=words(amount, 1000)):
+            account.container(offer_throughput=autoscale)
+        with fails(400, words=words(amount, 400)):
+            account.container(offer_throughput=amount)
+        with fails(400, words=words(amount, 400)):
+            account.container().replace_throughput(amount)

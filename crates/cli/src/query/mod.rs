@@ -106,11 +106,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
                 let query = Ask::new(arguments, container, query)?;
                 // Where nothing is written before the end, Ctrl-C may end the process where it is.
                 match arguments.explain {
-                    true => query.explain(&client, arguments.format).await,
+                    true => told_of_waiting(query.explain(&client, arguments.format)).await,
                     false => query.rows(&client, arguments).await,
                 }
             }
-            _ => list(&client, arguments.format).await,
+            _ => told_of_waiting(list(&client, arguments.format)).await,
         }
     })
 }

@@ -5,8 +5,8 @@
 use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy, SessionToken, headers};
 
 use super::Gateway;
+use super::action::Action;
 use super::call::Call;
-use super::route::Action;
 use crate::Failure;
 use crate::engine::{Consistency, Container, Hold};
 

@@ -1,7 +1,7 @@
-//! Which operations may take long, and so are not done on the threads that move bytes.
+//! Which requests may take long, and so are not done on the threads that move bytes.
 
+use super::action::Action;
 use super::call::Call;
-use super::route::Action;
 
 /// How long an operation may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,44 +19,11 @@ const SHORT_QUERY: usize = 2048;
 
 impl Action {
     pub(super) fn length(self, call: &Call<'_>) -> Length {
-        match self {
-            Self::QueryItems
-            | Self::ListItems
-            | Self::ReadChanges
-            | Self::QueryDatabases
-            | Self::QueryContainers
-            | Self::QueryOffers
-            | Self::QueryConflicts
-            | Self::ListConflicts => Length::Read,
-            Self::PlanQuery if call.body.len() > SHORT_QUERY => Length::Read,
-            Self::DeleteDatabase
-            | Self::ReplaceContainer
-            | Self::DeleteContainer
-            | Self::DeleteByPartitionKey
-            | Self::ReplaceOffer => Length::Write,
-            Self::ReadAccount
-            | Self::CreateDatabase
-            | Self::ListDatabases
-            | Self::ReadDatabase
-            | Self::CreateContainer
-            | Self::ListContainers
-            | Self::ReadContainer
-            | Self::CreateItem
-            | Self::UpsertItem
-            | Self::ReadItem
-            | Self::ReplaceItem
-            | Self::PatchItem
-            | Self::DeleteItem
-            | Self::PlanQuery
-            | Self::Batch
-            | Self::ReadConflict
-            | Self::DeleteConflict
-            | Self::ListRanges
-            | Self::ListOffers
-            | Self::ReadOffer
-            | Self::ListNone(_)
-            | Self::ReadNone(_)
-            | Self::Unsupported(_) => Length::Short,
+        let is_short_plan = self == Self::PlanQuery && call.body.len() <= SHORT_QUERY;
+        match self.may_be_long() && !is_short_plan {
+            false => Length::Short,
+            true if self.writes() => Length::Write,
+            true => Length::Read,
         }
     }
 }

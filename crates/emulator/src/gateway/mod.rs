@@ -1,11 +1,12 @@
 //! HTTP requests in, HTTP responses out: who may ask, what is asked, and how the answer is written.
 //!
-//! One file per kind of resource, and [`mod@route`] is the table that leads to them. Handlers are synchronous: a request
+//! One file per kind of resource; [`action`] lists what they do, and [`mod@route`] leads to it. Handlers are synchronous: a request
 //! is done when its handler returns; only making it durable, and what other regions must have before or after it, is
 //! awaited. Handlers that may take long run on threads of their own ([`mod@length`]). What the operations do is the
 //! engine's.
 
 mod account;
+mod action;
 mod addresses;
 mod admission;
 mod auth;
@@ -51,7 +52,7 @@ use crate::{Failure, Pace, World};
 use call::{Call, OwnedCall};
 use length::Length;
 use reply::Reply;
-use route::{Action, route};
+use route::route;
 use target::Aim;
 
 /// The account as one region answers for it.
@@ -219,56 +220,15 @@ impl Gateway {
         let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default() };
         self.ready(action, &call).await?;
         match action.length(&call) {
-            Length::Short => self.run(action, &call),
+            Length::Short => action.run(self, &call),
             Length::Read => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
-                self.workers.run(move |pace| gateway.run(action, &call.paced(pace))).await
+                self.workers.run(move |pace| action.run(&gateway, &call.paced(pace))).await
             }
             Length::Write => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
-                self.workers.finish(move || gateway.run(action, &call.paced(Pace::default()))).await
+                self.workers.finish(move || action.run(&gateway, &call.paced(Pace::default()))).await
             }
-        }
-    }
-
-    fn run(&self, action: Action, call: &Call<'_>) -> Result<Reply, Failure> {
-        match action {
-            Action::ReadAccount => self.read_account(call),
-            Action::CreateDatabase => self.create_database(call),
-            Action::ListDatabases => self.list_databases(call),
-            Action::QueryDatabases => self.query_databases(call),
-            Action::ReadDatabase => self.read_database(call),
-            Action::DeleteDatabase => self.delete_database(call),
-            Action::CreateContainer => self.create_container(call),
-            Action::ListContainers => self.list_containers(call),
-            Action::QueryContainers => self.query_containers(call),
-            Action::ReadContainer => self.read_container(call),
-            Action::ReplaceContainer => self.replace_container(call),
-            Action::DeleteContainer => self.delete_container(call),
-            Action::CreateItem => self.create_item(call),
-            Action::UpsertItem => self.upsert_item(call),
-            Action::ReadItem => self.read_item(call),
-            Action::ReplaceItem => self.replace_item(call),
-            Action::PatchItem => self.patch_item(call),
-            Action::DeleteItem => self.delete_item(call),
-            Action::ListItems => self.list_items(call),
-            Action::QueryItems => self.query_items(call),
-            Action::PlanQuery => self.plan_query(call),
-            Action::Batch => self.run_batch(call),
-            Action::ReadChanges => self.read_changes(call),
-            Action::DeleteByPartitionKey => self.delete_by_partition_key(call),
-            Action::ListConflicts => self.list_conflicts(call),
-            Action::QueryConflicts => self.query_conflicts(call),
-            Action::ReadConflict => self.read_conflict(call),
-            Action::DeleteConflict => self.delete_conflict(call),
-            Action::ListRanges => self.list_ranges(call),
-            Action::ListOffers => self.list_offers(call),
-            Action::QueryOffers => self.query_offers(call),
-            Action::ReadOffer => self.read_offer(call),
-            Action::ReplaceOffer => self.replace_offer(call),
-            Action::ListNone(kind) => self.list_none(kind, call),
-            Action::ReadNone(kind) => self.read_none(kind, call),
-            Action::Unsupported(kind) => Err(unsupported::refuse(kind)),
         }
     }
 }

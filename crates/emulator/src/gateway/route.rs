@@ -5,51 +5,8 @@
 use cosmonaut_wire::{CosmosStatus, ResourcePath, ResourceType, headers};
 use http::{HeaderMap, Method};
 
+use super::action::Action;
 use crate::Failure;
-
-/// An operation of the account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    ReadAccount,
-    CreateDatabase,
-    ListDatabases,
-    QueryDatabases,
-    ReadDatabase,
-    DeleteDatabase,
-    CreateContainer,
-    ListContainers,
-    QueryContainers,
-    ReadContainer,
-    ReplaceContainer,
-    DeleteContainer,
-    CreateItem,
-    UpsertItem,
-    ReadItem,
-    ReplaceItem,
-    PatchItem,
-    DeleteItem,
-    ListItems,
-    QueryItems,
-    PlanQuery,
-    Batch,
-    ReadChanges,
-    DeleteByPartitionKey,
-    ListConflicts,
-    QueryConflicts,
-    ReadConflict,
-    DeleteConflict,
-    ListRanges,
-    ListOffers,
-    QueryOffers,
-    ReadOffer,
-    ReplaceOffer,
-    /// The feed of a kind that this emulator never has any of.
-    ListNone(ResourceType),
-    /// One of a kind that this emulator never has any of.
-    ReadNone(ResourceType),
-    /// Making or running one of those.
-    Unsupported(ResourceType),
-}
 
 /// Finds the operation; a method that the resource does not have is 405.
 pub(super) fn route(method: &Method, path: &ResourcePath, headers: &HeaderMap) -> Result<Action, Failure> {

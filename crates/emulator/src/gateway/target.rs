@@ -8,9 +8,10 @@ use cosmonaut_wire::{EpkRange, ResourcePath};
 use http::request::Parts;
 
 use super::Gateway;
+use super::action::{Action, Reach};
 use super::call::Call;
 use super::origin::{Origin, Scheme};
-use super::route::{Action, route};
+use super::route::route;
 use crate::Failure;
 use crate::engine::{Container, FeedScope};
 use crate::faults::{Keys, Operations, Target};
@@ -43,7 +44,7 @@ impl<'a> Aim<'a> {
             origin,
             pace,
         };
-        let scope = match reach(*action) {
+        let scope = match action.reach() {
             Reach::Metadata => return Ok(false),
             Reach::Item => match call.partition_key()? {
                 Some(key) => FeedScope::Key(key),
@@ -60,8 +61,8 @@ impl Target for Aim<'_> {
     fn is_among(&self, operations: Operations) -> bool {
         match operations {
             Operations::All => true,
-            Operations::Read => self.asked.as_ref().is_some_and(|(action, _)| !writes(*action)),
-            Operations::Write => self.asked.as_ref().is_some_and(|(action, _)| writes(*action)),
+            Operations::Read => self.asked.as_ref().is_some_and(|(action, _)| !action.writes()),
+            Operations::Write => self.asked.as_ref().is_some_and(|(action, _)| action.writes()),
         }
     }
 
@@ -73,97 +74,5 @@ impl Target for Aim<'_> {
         };
         meant.rid() == container.rid()
             && keys.part.as_ref().is_none_or(|part| self.reaches(&container, part).unwrap_or(false))
-    }
-}
-
-/// Which partitions an operation goes to.
-enum Reach {
-    /// None: it is about the account, a database or a container.
-    Metadata,
-    /// The one that holds the item.
-    Item,
-    /// Those that the headers name, all if they name none.
-    Scope,
-}
-
-fn reach(action: Action) -> Reach {
-    match action {
-        Action::CreateItem
-        | Action::UpsertItem
-        | Action::ReadItem
-        | Action::ReplaceItem
-        | Action::PatchItem
-        | Action::DeleteItem => Reach::Item,
-        Action::ListItems
-        | Action::QueryItems
-        | Action::Batch
-        | Action::ReadChanges
-        | Action::DeleteByPartitionKey
-        | Action::ListConflicts
-        | Action::QueryConflicts
-        | Action::ReadConflict
-        | Action::DeleteConflict => Reach::Scope,
-        Action::ReadAccount
-        | Action::CreateDatabase
-        | Action::ListDatabases
-        | Action::QueryDatabases
-        | Action::ReadDatabase
-        | Action::DeleteDatabase
-        | Action::CreateContainer
-        | Action::ListContainers
-        | Action::QueryContainers
-        | Action::ReadContainer
-        | Action::ReplaceContainer
-        | Action::DeleteContainer
-        | Action::PlanQuery
-        | Action::ListRanges
-        | Action::ListOffers
-        | Action::QueryOffers
-        | Action::ReadOffer
-        | Action::ReplaceOffer
-        | Action::ListNone(_)
-        | Action::ReadNone(_)
-        | Action::Unsupported(_) => Reach::Metadata,
-    }
-}
-
-fn writes(action: Action) -> bool {
-    match action {
-        Action::CreateDatabase
-        | Action::DeleteDatabase
-        | Action::CreateContainer
-        | Action::ReplaceContainer
-        | Action::DeleteContainer
-        | Action::CreateItem
-        | Action::UpsertItem
-        | Action::ReplaceItem
-        | Action::PatchItem
-        | Action::DeleteItem
-        | Action::Batch
-        | Action::DeleteByPartitionKey
-        | Action::DeleteConflict
-        | Action::ReplaceOffer
-        | Action::Unsupported(_) => true,
-        Action::ReadAccount
-        | Action::ListDatabases
-        | Action::QueryDatabases
-        | Action::ReadDatabase
-        | Action::ListContainers
-        | Action::QueryContainers
-        | Action::ReadContainer
-        | Action::ReadItem
-        | Action::ListItems
-        | Action::QueryItems
-        | Action::PlanQuery
-        | Action::ReadChanges
-        | Action::ListConflicts
-        | Action::QueryConflicts
-        | Action::ReadConflict
-        | Action::ListRanges
-        | Action::ListOffers
-        | Action::QueryOffers
-        | Action::ReadOffer
-        | Action::ListNone(_)
-        | Action::ReadNone(_) => false,
     }
 }

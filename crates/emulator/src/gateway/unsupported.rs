@@ -33,6 +33,11 @@ impl Gateway {
         self.owner(call)?;
         Err(Failure::not_found(format!("{} does not exist: there are no {}", call.path, plural(kind))))
     }
+
+    /// Making, changing or running one.
+    pub(super) fn refuse_kind(&self, kind: ResourceType, _: &Call<'_>) -> Result<Reply, Failure> {
+        Err(refuse(kind))
+    }
 }
 
 /// 501 for making, changing or running one.

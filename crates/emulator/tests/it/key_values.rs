@@ -29,6 +29,11 @@ async fn an_object_or_array_at_the_keys_path_counts_as_undefined() {
         assert_eq!(made.code(), 201, "{value}: {}", made.body);
         let read = connection.send(&format!("GET {DOCS}/{id}"), &[undefined], &Value::Null).await.unwrap();
         assert_eq!((read.code(), &read.body["pk"]), (200, &value));
+        // Some clients send the value itself.
+        let as_it_is = json!([value]).to_string();
+        let read =
+            connection.send(&format!("GET {DOCS}/{id}"), &[(KEY, &as_it_is)], &Value::Null).await.unwrap();
+        assert_eq!(read.code(), 200, "{}", read.body);
     }
     // Without the header the key is found in the item.
     let made = connection.send(&format!("POST {DOCS}"), &[], &json!({"id": "5", "pk": {}})).await.unwrap();

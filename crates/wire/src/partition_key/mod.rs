@@ -172,14 +172,18 @@ impl fmt::Display for PartitionKey {
     }
 }
 
-/// Reads the header form.
+/// Reads the header form. What cannot be a key counts as undefined there, as the service has it.
 impl FromStr for PartitionKey {
     type Err = PartitionKeyError;
 
     fn from_str(text: &str) -> Result<Self, PartitionKeyError> {
         let values: Vec<Value> = serde_json::from_str(text)
             .map_err(|_| PartitionKeyError { input: text.to_owned(), problem: "is not a JSON array" })?;
-        values.iter().map(PartitionKeyValue::from_json).collect::<Result<Vec<_>, _>>().map(Self::from)
+        let component = |value: &Value| match value {
+            Value::Array(_) | Value::Object(_) => Ok(PartitionKeyValue::Undefined),
+            value => PartitionKeyValue::from_json(value),
+        };
+        values.iter().map(component).collect::<Result<Vec<_>, _>>().map(Self::from)
     }
 }
 

@@ -143,13 +143,16 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     let text = if arguments.json { ready_line(&emulator) } else { greeting(arguments, &emulator) };
     announce(&text)?;
-    stop.heard().await;
+    let ended = tokio::select! {
+        () = stop.heard() => Ok(()),
+        failure = emulator.engine().failed() => Err(Failure::Work(failure.message)),
+    };
     tokio::select! {
         () = emulator.shutdown() => {}
         // Asked twice: whoever is still waiting for an answer is cut off.
         () = stop.heard() => {}
     }
-    Ok(())
+    ended
 }
 
 fn builder(arguments: &Arguments) -> EmulatorBuilder {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 
@@ -271,6 +272,38 @@ impl Account {
         }
         std::fs::remove_dir_all(&self.directory).unwrap();
     }
+}
+
+/// A disk that takes no more than 16 MiB of the data file.
+#[test]
+fn a_full_disk_is_said_and_ends_the_process() {
+    let account = Account::new("full", &[]);
+    account.create();
+    let limited = "trap '' XFSZ; ulimit -f 32768; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, "sh", env!("CARGO_BIN_EXE_cosmonaut"), "up"]).args(&account.arguments);
+    let mut up = Running::of(&mut command);
+    let mut connection = Connection::open(&up.url()).unwrap();
+    let (mut stored, text) = (Vec::new(), "x".repeat(500_000));
+    let refused = loop {
+        let id = stored.len().to_string();
+        let item = json!({"id": id, "pk": "a", "n": 0, "writer": 0, "text": text});
+        let headers = [("x-ms-documentdb-partitionkey", "[\"a\"]")];
+        match connection.send(&format!("POST {DOCS}"), &headers, &item) {
+            Some((201, _)) => stored.push(id),
+            other => break other,
+        }
+        assert!(stored.len() < 100, "the disk never gets full");
+    };
+    assert!(refused.is_none_or(|(status, _)| status == 500));
+    let (status, error) = up.end();
+    assert_eq!(status.code(), Some(1), "{error}");
+    assert!(error.contains("could not be stored") && error.contains("free the disk"), "{error}");
+
+    let (_up, urls) = account.start();
+    let found: Vec<_> = items(&urls[0], "a").into_iter().map(|(id, ..)| id).collect();
+    assert!(stored.iter().all(|id| found.contains(id)), "{stored:?} {found:?}");
+    std::fs::remove_dir_all(&account.directory).unwrap();
 }
 
 #[test]

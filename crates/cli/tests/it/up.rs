@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 use serde_json::Value;
 
@@ -16,11 +16,11 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = cosmonaut(&[&["up"], arguments].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::of(&mut cosmonaut(&[&["up"], arguments].concat()))
+    }
+
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, output }
     }
@@ -37,6 +37,14 @@ impl Running {
 
     pub(crate) fn url(&mut self) -> String {
         self.ready()["endpoints"][0]["url"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until it ends by itself; says how, and what it has said.
+    #[cfg(unix)]
+    pub(crate) fn end(&mut self) -> (ExitStatus, String) {
+        let mut error = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+        (self.child.wait().unwrap(), error)
     }
 
     #[cfg(unix)]

@@ -6,6 +6,7 @@
 mod checksum;
 mod codec;
 mod commit;
+mod compact;
 mod conflict;
 mod disk;
 mod error;

@@ -5,8 +5,6 @@
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::mpsc;
@@ -14,7 +12,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::up::{Running, authority};
+use crate::connection::Connection;
+use crate::up::Running;
 
 const WRITERS: usize = 4;
 const DOCS: &str = "/dbs/d/colls/c/docs";
@@ -29,38 +28,6 @@ const SHARED: &str = "shared";
 fn kills(test: usize) -> usize {
     let all: usize = std::env::var("CRASH_KILLS").map_or(10, |text| text.parse().unwrap());
     (all + test) / 3
-}
-
-/// A connection that is kept; `None` once the server is gone.
-struct Connection(BufReader<TcpStream>);
-
-impl Connection {
-    fn open(url: &str) -> Option<Self> {
-        TcpStream::connect(authority(url)).ok().map(|stream| Self(BufReader::new(stream)))
-    }
-
-    fn send(&mut self, line: &str, headers: &[(&str, &str)], body: &Value) -> Option<(u16, Value)> {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut request = format!("{line} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n", body.len());
-        headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
-        self.0.get_mut().write_all(format!("{request}\r\n{body}").as_bytes()).ok()?;
-        let (mut status, mut length) = (None, 0);
-        loop {
-            let mut header = String::new();
-            self.0.read_line(&mut header).ok().filter(|read| *read > 0)?;
-            let header = header.trim().to_ascii_lowercase();
-            if header.is_empty() {
-                break;
-            }
-            status = status.or_else(|| header.split(' ').nth(1)?.parse().ok());
-            if let Some(value) = header.strip_prefix("content-length:") {
-                length = value.trim().parse().ok()?;
-            }
-        }
-        let mut body = vec![0; length];
-        self.0.read_exact(&mut body).ok()?;
-        Some((status?, serde_json::from_slice(&body).unwrap_or(Value::Null)))
-    }
 }
 
 /// One request of a writer: what its items are afterwards.

@@ -39,6 +39,11 @@ impl Running {
         self.ready()["endpoints"][0]["url"].as_str().unwrap().to_owned()
     }
 
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it ends by itself; says how, and what it has said.
     #[cfg(unix)]
     pub(crate) fn end(&mut self) -> (ExitStatus, String) {

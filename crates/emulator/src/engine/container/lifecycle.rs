@@ -165,6 +165,7 @@ impl Container {
             last = self.purge(range).unwrap_or(last);
             last = self.forget_log(range).unwrap_or(last);
             self.forget_deletes(range);
+            range.group().tidy(range);
         }
         last
     }

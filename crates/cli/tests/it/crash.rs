@@ -48,7 +48,7 @@ impl Act {
             0 | 1 => Self::Put(id, n),
             2 | 4 => Self::Batch(n),
             3 => Self::Share(n),
-            _ if n / 18 % 2 == 0 => Self::Delete(id),
+            _ if (n / 18).is_multiple_of(2) => Self::Delete(id),
             _ => Self::Put(id, n),
         }
     }

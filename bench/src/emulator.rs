@@ -1,4 +1,4 @@
-//! This emulator beside its peers: start-up, point reads, writes, and a query of fixed result size.
+//! This emulator beside its peers: start-up, point reads, writes, a query of fixed result size, and what it stores.
 
 use std::time::Duration;
 
@@ -53,7 +53,14 @@ pub async fn run(settings: Settings) -> Result<()> {
     point_reads(&settings, &constant, &ours, peer.as_ref()).await?;
     writes(&settings, &ours, peer.as_ref()).await?;
     drop((constant, ours, peer));
-    queries(&settings).await
+    queries(&settings).await?;
+    store(&settings).await
+}
+
+/// What is measured of the engine alone.
+pub async fn store(settings: &Settings) -> Result<()> {
+    let most = settings.sizes.iter().copied().max().unwrap_or(0);
+    crate::store::run(settings.time, most, document).await
 }
 
 async fn start_up(settings: &Settings) -> Result<()> {

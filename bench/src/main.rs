@@ -11,6 +11,7 @@ mod point_read;
 mod query;
 mod regions;
 mod server;
+mod store;
 mod table;
 mod usage;
 mod weight;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents N,N,…] [--no-peer]
+       cosmonaut-bench store [--seconds N] [--documents N,N,…]
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
        cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
        cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
@@ -28,6 +30,8 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench all [--no-peer]
   emulator     start-up, point reads, writes and indexed queries of this emulator, of @vercel/cosmosdb-server
                (needs node and npm) and, for point reads, of a hyper server that answers from constants
+  store        the last part of emulator alone: memory by document, writes on disk beside SQLite's (needs python3), and
+               the time to open what was written
   point-read   rate, client CPU and allocations of a point read through bare hyper, this driver, the client on it and
                azure_data_cosmos_driver (feature `peers`), against one gateway that answers from constants; and of a
                write through this driver by the number of partitions and writers
@@ -66,6 +70,7 @@ async fn main() -> ExitCode {
 async fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     match arguments.next().as_deref() {
         Some("emulator") => emulator::run(emulator::Settings::parse(arguments)?).await,
+        Some("store") => emulator::store(&emulator::Settings::parse(arguments)?).await,
         Some("point-read") => point_read::run(point_read::Settings::parse(arguments)?).await,
         Some("query") => query::run(query::Settings::parse(arguments)?).await,
         Some("regions") => regions::run(regions::Settings::parse(arguments)?).await,

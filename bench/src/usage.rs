@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ops::Sub;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::Result;
@@ -20,47 +20,69 @@ static ALLOCATOR: Counting = Counting;
 const SLOTS: usize = 64;
 
 #[repr(align(128))]
-struct Slot(AtomicU64);
+struct Slot {
+    allocations: AtomicU64,
+    /// What was allocated less what was given back; another thread's may be among it.
+    bytes: AtomicI64,
+}
 
-static ALLOCATIONS: [Slot; SLOTS] = [const { Slot(AtomicU64::new(0)) }; SLOTS];
+static ALLOCATIONS: [Slot; SLOTS] =
+    [const { Slot { allocations: AtomicU64::new(0), bytes: AtomicI64::new(0) } }; SLOTS];
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static SLOT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-fn count() {
-    // A thread that is ending has no slot any more; what it still allocates goes to the first.
+/// The slot of this thread. One that is ending has none any more; what it still does goes to the first.
+fn slot() -> &'static Slot {
     let slot = SLOT.try_with(|slot| {
         if slot.get() == usize::MAX {
             slot.set(THREADS.fetch_add(1, Ordering::Relaxed) % SLOTS);
         }
         slot.get()
     });
-    ALLOCATIONS[slot.unwrap_or(0)].0.fetch_add(1, Ordering::Relaxed);
+    &ALLOCATIONS[slot.unwrap_or(0)]
+}
+
+fn count(bytes: usize) {
+    let slot = slot();
+    slot.allocations.fetch_add(1, Ordering::Relaxed);
+    slot.bytes.fetch_add(bytes as i64, Ordering::Relaxed);
+}
+
+fn give_back(bytes: usize) {
+    slot().bytes.fetch_sub(bytes as i64, Ordering::Relaxed);
+}
+
+/// How many bytes of the heap are in use, as they were asked for.
+pub fn live_bytes() -> u64 {
+    ALLOCATIONS.iter().map(|slot| slot.bytes.load(Ordering::Relaxed)).sum::<i64>() as u64
 }
 
 // SAFETY: every call is passed on unchanged to the system's allocator; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count();
+        count(layout.size());
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
+        give_back(layout.size());
+        count(size);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        give_back(layout.size());
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -77,7 +99,7 @@ pub struct Usage {
 
 impl Usage {
     pub fn now() -> Result<Self> {
-        let allocations = ALLOCATIONS.iter().map(|slot| slot.0.load(Ordering::Relaxed)).sum();
+        let allocations = ALLOCATIONS.iter().map(|slot| slot.allocations.load(Ordering::Relaxed)).sum();
         let stat = std::fs::read_to_string("/proc/self/stat")?;
         // The second field is the name in parentheses, which may contain anything.
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();

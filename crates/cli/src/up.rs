@@ -168,7 +168,10 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     let text = if arguments.json { ready_line(&emulator) } else { greeting(arguments, &emulator) };
     announce(&text)?;
-    stop.heard().await;
+    let ended = tokio::select! {
+        () = stop.heard() => Ok(()),
+        failure = emulator.engine().failed() => Err(Failure::Work(failure.message)),
+    };
     tokio::select! {
         () = emulator.shutdown() => {}
         // Asked twice: whoever is still waiting for an answer is cut off.
@@ -177,7 +180,7 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(log) = log {
         log.finish();
     }
-    Ok(())
+    ended
 }
 
 /// The variable that has the key, if no argument has it.

@@ -5,15 +5,15 @@
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::up::{Running, authority};
+use crate::connection::Connection;
+use crate::up::Running;
 
 const WRITERS: usize = 4;
 const DOCS: &str = "/dbs/d/colls/c/docs";
@@ -28,38 +28,6 @@ const SHARED: &str = "shared";
 fn kills(test: usize) -> usize {
     let all: usize = std::env::var("CRASH_KILLS").map_or(10, |text| text.parse().unwrap());
     (all + test) / 3
-}
-
-/// A connection that is kept; `None` once the server is gone.
-struct Connection(BufReader<TcpStream>);
-
-impl Connection {
-    fn open(url: &str) -> Option<Self> {
-        TcpStream::connect(authority(url)).ok().map(|stream| Self(BufReader::new(stream)))
-    }
-
-    fn send(&mut self, line: &str, headers: &[(&str, &str)], body: &Value) -> Option<(u16, Value)> {
-        let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut request = format!("{line} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());
-        headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
-        self.0.get_mut().write_all(format!("{request}\r\n{body}").as_bytes()).ok()?;
-        let (mut status, mut length) = (None, 0);
-        loop {
-            let mut header = String::new();
-            self.0.read_line(&mut header).ok().filter(|read| *read > 0)?;
-            let header = header.trim().to_ascii_lowercase();
-            if header.is_empty() {
-                break;
-            }
-            status = status.or_else(|| header.split(' ').nth(1)?.parse().ok());
-            if let Some(value) = header.strip_prefix("content-length:") {
-                length = value.trim().parse().ok()?;
-            }
-        }
-        let mut body = vec![0; length];
-        self.0.read_exact(&mut body).ok()?;
-        Some((status?, serde_json::from_slice(&body).unwrap_or(Value::Null)))
-    }
 }
 
 /// One request of a writer: what its items are afterwards.
@@ -80,7 +48,7 @@ impl Act {
             0 | 1 => Self::Put(id, n),
             2 | 4 => Self::Batch(n),
             3 => Self::Share(n),
-            _ if n / 18 % 2 == 0 => Self::Delete(id),
+            _ if (n / 18).is_multiple_of(2) => Self::Delete(id),
             _ => Self::Put(id, n),
         }
     }
@@ -271,6 +239,38 @@ impl Account {
         }
         std::fs::remove_dir_all(&self.directory).unwrap();
     }
+}
+
+/// A disk that takes no more than 16 MiB of the data file.
+#[test]
+fn a_full_disk_is_said_and_ends_the_process() {
+    let account = Account::new("full", &[]);
+    account.create();
+    let limited = "trap '' XFSZ; ulimit -f 32768; exec \"$@\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, "sh", env!("CARGO_BIN_EXE_cosmonaut"), "up"]).args(&account.arguments);
+    let mut up = Running::of(&mut command);
+    let mut connection = Connection::open(&up.url()).unwrap();
+    let (mut stored, text) = (Vec::new(), "x".repeat(500_000));
+    let refused = loop {
+        let id = stored.len().to_string();
+        let item = json!({"id": id, "pk": "a", "n": 0, "writer": 0, "text": text});
+        let headers = [("x-ms-documentdb-partitionkey", "[\"a\"]")];
+        match connection.send(&format!("POST {DOCS}"), &headers, &item) {
+            Some((201, _)) => stored.push(id),
+            other => break other,
+        }
+        assert!(stored.len() < 100, "the disk never gets full");
+    };
+    assert!(refused.is_none_or(|(status, _)| status == 500));
+    let (status, error) = up.end();
+    assert_eq!(status.code(), Some(1), "{error}");
+    assert!(error.contains("could not be stored") && error.contains("free the disk"), "{error}");
+
+    let (_up, urls) = account.start();
+    let found: Vec<_> = items(&urls[0], "a").into_iter().map(|(id, ..)| id).collect();
+    assert!(stored.iter().all(|id| found.contains(id)), "{stored:?} {found:?}");
+    std::fs::remove_dir_all(&account.directory).unwrap();
 }
 
 #[test]

@@ -3,12 +3,16 @@
 
 mod account;
 mod bench;
+#[cfg(unix)]
+mod connection;
 mod crash;
 mod demo;
 mod durable;
 mod options;
 mod query;
 mod region;
+#[cfg(target_os = "linux")]
+mod stress;
 #[cfg(unix)]
 mod terminal;
 mod up;

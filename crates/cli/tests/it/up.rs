@@ -16,10 +16,10 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        Self::run(&mut cosmonaut(&[&["up"], arguments].concat()))
+        Self::of(&mut cosmonaut(&[&["up"], arguments].concat()))
     }
 
-    fn run(command: &mut Command) -> Self {
+    pub(crate) fn of(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, output }
@@ -37,6 +37,19 @@ impl Running {
 
     pub(crate) fn url(&mut self) -> String {
         self.ready()["endpoints"][0]["url"].as_str().unwrap().to_owned()
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it ends by itself; says how, and what it has said.
+    #[cfg(unix)]
+    pub(crate) fn end(&mut self) -> (ExitStatus, String) {
+        let mut error = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+        (self.child.wait().unwrap(), error)
     }
 
     #[cfg(unix)]
@@ -132,7 +145,7 @@ fn a_key_need_not_be_an_argument() {
     let mut by_file = Running::start(&["--port", "0", "--json", "--key-file", file.to_str().unwrap()]);
     assert_eq!(by_file.ready()["key"], own);
     std::fs::remove_file(&file).unwrap();
-    let mut by_variable = Running::run(cosmonaut(&["up", "--port", "0", "--json"]).env("COSMONAUT_KEY", own));
+    let mut by_variable = Running::of(cosmonaut(&["up", "--port", "0", "--json"]).env("COSMONAUT_KEY", own));
     assert_eq!(by_variable.ready()["key"], own);
 }
 
@@ -157,7 +170,7 @@ fn connections_that_do_nothing_make_room_for_others() {
     let program = cosmonaut(&[]).get_program().to_owned();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -n 64; exec \"$0\" up --port 0 --json --management-port 0"]).arg(program);
-    let mut up = Running::run(&mut limited);
+    let mut up = Running::of(&mut limited);
     let url = up.url();
     let idle: Vec<_> = (0..200).map(|_| TcpStream::connect(authority(&url)).unwrap()).collect();
     assert!(get(&url, "/").starts_with("HTTP/1.1 401"));
@@ -170,7 +183,7 @@ fn the_limit_of_connections_is_raised_as_far_as_it_goes() {
     let program = cosmonaut(&[]).get_program().to_owned();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -S -n 64; exec \"$0\" up --port 0 --json --management-port 0"]).arg(program);
-    let mut up = Running::run(&mut limited);
+    let mut up = Running::of(&mut limited);
     up.ready();
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", up.child.id()));
     // Only Linux shows them.

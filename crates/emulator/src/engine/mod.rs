@@ -116,6 +116,11 @@ impl Engine {
         Err(topology::write_forbidden("the account", &topology.called(region), writer))
     }
 
+    /// Resolves once nothing can be written to disk any more, and says why. Never if everything is in memory.
+    pub async fn failed(&self) -> Failure {
+        self.journal.failed().await
+    }
+
     /// Deletes items whose time has ended and forgets what need not be kept. To be called every few seconds;
     /// expired items are invisible before.
     pub fn sweep(&self) {

@@ -66,6 +66,19 @@ impl Index {
         self.root.insert(body, number, &self.rules) + self.composites.insert(body, number)
     }
 
+    /// Adds many documents to an empty index, faster than one after the other.
+    pub(crate) fn fill<'d>(&mut self, documents: impl Iterator<Item = (u64, &'d [u8])>) {
+        if !self.rules.is_on() {
+            return;
+        }
+        for (number, body) in documents {
+            let body = RawJson::new(body);
+            self.root.gather(body, number, &self.rules);
+            self.composites.insert(body, number);
+        }
+        self.root.settle();
+    }
+
     /// Takes out a document that was inserted with this body, and returns how many values of it were indexed.
     pub(crate) fn remove(&mut self, number: u64, body: &[u8]) -> usize {
         if !self.rules.is_on() {

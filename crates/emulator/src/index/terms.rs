@@ -20,6 +20,8 @@ use crate::packed::PackedMap;
 pub(crate) struct PathTerms {
     rule: Cursor,
     terms: PackedMap<Term, Postings>,
+    /// What has been gathered of many documents, in no order, until [`PathTerms::settle`].
+    gathered: Vec<(Term, u64)>,
     /// How many pairs of term and document there are.
     entries: usize,
     members: BTreeMap<Box<str>, PathTerms>,
@@ -36,16 +38,49 @@ pub(crate) struct Span {
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     Insert(u64),
+    Gather(u64),
     Remove(u64),
 }
 
 impl PathTerms {
     pub(super) fn new(rule: Cursor) -> PathTerms {
-        PathTerms { rule, terms: PackedMap::default(), entries: 0, members: BTreeMap::new(), elements: None }
+        PathTerms {
+            rule,
+            terms: PackedMap::default(),
+            gathered: Vec::new(),
+            entries: 0,
+            members: BTreeMap::new(),
+            elements: None,
+        }
     }
 
     pub(super) fn insert(&mut self, body: RawJson<'_>, number: u64, rules: &Rules) -> usize {
         self.apply_below(body, Change::Insert(number), rules, MAX_DEPTH)
+    }
+
+    /// The same for one of many documents, none of which is found before [`PathTerms::settle`].
+    pub(super) fn gather(&mut self, body: RawJson<'_>, number: u64, rules: &Rules) {
+        self.apply_below(body, Change::Gather(number), rules, MAX_DEPTH);
+    }
+
+    /// Sorts in what was gathered while there was nothing else.
+    pub(super) fn settle(&mut self) {
+        let mut gathered = std::mem::take(&mut self.gathered);
+        gathered.sort_unstable();
+        // An array can have a value several times.
+        gathered.dedup();
+        self.entries += gathered.len();
+        let mut gathered = gathered.into_iter().peekable();
+        let next = || {
+            let (term, number) = gathered.next()?;
+            let mut postings = Postings::One(number);
+            while let Some((_, number)) = gathered.next_if(|(other, _)| *other == term) {
+                postings.insert(number);
+            }
+            Some((term, postings))
+        };
+        self.terms = std::iter::from_fn(next).collect();
+        self.members.values_mut().chain(self.elements.as_deref_mut()).for_each(PathTerms::settle);
     }
 
     pub(super) fn remove(&mut self, body: RawJson<'_>, number: u64, rules: &Rules) -> usize {
@@ -156,6 +191,7 @@ impl PathTerms {
                     self.entries += 1;
                 }
             },
+            Change::Gather(number) => self.gathered.push((term, number)),
             Change::Remove(number) => {
                 let Some(postings) = self.terms.get_mut(&term) else { return };
                 let Some(emptied) = postings.remove(number) else { return };
@@ -168,7 +204,10 @@ impl PathTerms {
     }
 
     fn is_empty(&self) -> bool {
-        self.terms.is_empty() && self.members.is_empty() && self.elements.is_none()
+        self.terms.is_empty()
+            && self.gathered.is_empty()
+            && self.members.is_empty()
+            && self.elements.is_none()
     }
 }
 

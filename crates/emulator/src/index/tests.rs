@@ -73,6 +73,20 @@ fn sorted(numbers: &Numbers<'_>) -> Vec<u64> {
 
 proptest! {
     #[test]
+    fn an_index_that_was_filled_at_once_is_the_same(
+        all in prop::collection::vec(prop::collection::vec(any_value(), 2..4), 0..12),
+    ) {
+        let (mut filled, mut followed) = (Index::new(&policy()).unwrap(), Index::new(&policy()).unwrap());
+        let bodies: Vec<_> = all.iter().map(|values| document(values)).collect();
+        let numbered = || bodies.iter().enumerate().map(|(number, body)| (number as u64, &body[..]));
+        numbered().for_each(|(number, body)| { followed.insert(number, body); });
+        filled.fill(numbered());
+        prop_assert!(filled == followed);
+        numbered().for_each(|(number, body)| { filled.remove(number, body); });
+        prop_assert!(filled == Index::new(&policy()).unwrap());
+    }
+
+    #[test]
     fn what_is_removed_leaves_nothing_behind(
         kept in prop::collection::vec(prop::collection::vec(any_value(), 2..4), 0..6),
         removed in prop::collection::vec(prop::collection::vec(any_value(), 2..4), 0..6),

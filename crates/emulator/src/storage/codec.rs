@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use cosmonaut_wire::model::TimeToLive;
-use cosmonaut_wire::{EffectivePartitionKey, Etag};
+use cosmonaut_wire::{EffectivePartitionKey, Etag, PartitionKey};
 
 use super::StorageError;
 use crate::Timestamp;
@@ -122,7 +122,7 @@ impl<'b> Reader<'b> {
     }
 
     fn document(&mut self) -> Option<Document> {
-        let (number, id, key) = (self.u64()?, self.text()?.into(), self.text()?.parse().ok()?);
+        let (number, id, key) = (self.u64()?, self.text()?.into(), read_key(self.text()?)?);
         let (epk, etag) = (EffectivePartitionKey::from_bytes(self.bytes()?), Etag::from(self.text()?));
         let (ts, lsn, place) = (self.u64()?, self.u64()? as i64, self.u64()?);
         Some(Document {
@@ -167,9 +167,17 @@ impl<'b> Reader<'b> {
     }
 }
 
+/// A partition key from its header form; the usual one, a single text without escapes, without a parser.
+fn read_key(text: &str) -> Option<PartitionKey> {
+    let plain = text.strip_prefix("[\"").and_then(|text| text.strip_suffix("\"]"));
+    match plain.filter(|text| !text.contains(['"', '\\'])) {
+        Some(text) => Some(PartitionKey::from(text)),
+        None => text.parse().ok(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use cosmonaut_wire::PartitionKey;
     use proptest::prelude::*;
 
     use super::*;

@@ -18,7 +18,7 @@ use super::guard::guarded;
 use super::ledger::Ledger;
 use super::mark::{self, Mark, private};
 use super::sealed::{Definition, Sealed};
-use super::{Record, StorageError, migrate};
+use super::{Record, StorageError, compact, migrate};
 use crate::engine::locks::lock;
 use crate::engine::{LogEntry, RegionId};
 
@@ -105,6 +105,10 @@ impl Disk {
         disk.path = Some(path.to_owned());
         disk.mark = Some(mark);
         disk.check_mark(marked)?;
+        if let Some(database) = &mut disk.database {
+            let len = fs::metadata(path).map_err(StorageError::other)?.len();
+            in_engine(|| compact::shrink(database, len))?;
+        }
         Ok(disk)
     }
 

@@ -6,6 +6,7 @@
 mod checksum;
 mod codec;
 mod commit;
+mod compact;
 mod conflict;
 mod disk;
 mod error;
@@ -32,6 +33,7 @@ pub(crate) use load::{Saved, SavedContainer};
 pub(crate) use migrate::tests::back_to_format_2;
 pub(crate) use record::{ContainerRecord, RangeRecord, Record};
 
+use crate::Failure;
 use writer::Writer;
 
 /// The journal of an account. Clones write to the same one.
@@ -58,6 +60,18 @@ impl Journal {
         match &self.writer {
             None => Commit::done(),
             Some(writer) => writer.append(records.into_iter().collect()),
+        }
+    }
+
+    /// Resolves once writing has failed: nothing is acknowledged any more. Never in memory.
+    pub(crate) async fn failed(&self) -> Failure {
+        let end = match &self.writer {
+            None => std::future::pending().await,
+            Some(writer) => writer.end(),
+        };
+        match end.await {
+            Err(failure) => failure,
+            Ok(()) => std::future::pending().await,
         }
     }
 

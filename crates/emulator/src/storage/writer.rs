@@ -59,6 +59,11 @@ impl Writer {
         Commit::at(&self.shared.progress, position)
     }
 
+    /// Resolves only when nothing will be written any more.
+    pub(super) fn end(&self) -> Commit {
+        Commit::at(&self.shared.progress, u64::MAX)
+    }
+
     pub(super) fn disk(&self) -> &Disk {
         &self.shared.disk
     }

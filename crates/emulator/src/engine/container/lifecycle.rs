@@ -170,6 +170,7 @@ impl Container {
             last = self.purge(range).unwrap_or(last);
             last = self.forget_log(range).unwrap_or(last);
             self.forget_deletes(range);
+            range.group().tidy(range);
         }
         last
     }
@@ -307,9 +308,7 @@ fn restore_range(
     let replica = |region: RegionId| {
         let mut state = ReplicaState::new(progress.clone(), Index::new(&policy)?, unique_keys.clone());
         state.follow(properties.default_ttl, retention(properties));
-        for document in documents.clone() {
-            state.insert(Arc::clone(document));
-        }
+        state.fill(documents.clone().cloned().collect());
         if retention(properties) != Retention::Tail {
             state.restore_log(saved.log_of(range, &lineage));
         }

@@ -361,6 +361,28 @@ impl ReplicaState {
         terms
     }
 
+    /// Puts documents into an empty replica, all at once: the index is built beside everything else.
+    pub(crate) fn fill(&mut self, mut documents: Vec<Arc<Document>>) {
+        documents.sort_unstable_by_key(|document| document.number);
+        let Self { index, by_item, by_epk, by_lsn, .. } = self;
+        std::thread::scope(|scope| {
+            scope.spawn(|| index.fill(indexed(&documents)));
+            by_item.reserve(documents.len());
+            by_item.extend(documents.iter().map(|document| Named(Arc::clone(document))));
+            *by_epk = sorted(&documents, |document| ((document.epk.clone(), document.number), ()));
+            *by_lsn = sorted(&documents, |document| {
+                ((document.origin, document.lsn, document.nth), document.number)
+            });
+        });
+        for document in &documents {
+            let names = self.unique_keys.names(&document.key, &document.body);
+            self.unique.extend(names.into_iter().map(|name| (name, document.number)));
+            self.bytes += document.body.len() as u64;
+        }
+        self.documents = documents.into_iter().map(|document| (document.number, document)).collect();
+        self.follow(self.default_ttl, self.retention);
+    }
+
     /// Takes a document from all of these places; says how many index terms it had.
     pub(crate) fn remove(&mut self, number: u64) -> Option<(Arc<Document>, usize)> {
         let document = self.documents.remove(&number)?;
@@ -443,9 +465,7 @@ impl ReplicaState {
     /// What a replica in another region starts with: everything.
     pub(crate) fn copy(&self, index: Index) -> Self {
         let mut copy = self.empty_child(index);
-        for document in self.documents.values() {
-            copy.insert(Arc::clone(document));
-        }
+        copy.fill(self.documents.values().cloned().collect());
         copy.take_over(self, self.log.clone());
         copy
     }
@@ -478,4 +498,22 @@ impl ReplicaState {
         }
         any
     }
+}
+
+/// What of these documents goes into an index.
+fn indexed<'d>(
+    documents: impl IntoIterator<Item = &'d Arc<Document>>,
+) -> impl Iterator<Item = (u64, &'d [u8])> {
+    let indexed = documents.into_iter().filter(|document| document.indexed);
+    indexed.map(|document| (document.number, &document.body[..]))
+}
+
+/// A map with an entry for each document.
+fn sorted<K: Ord + Clone, V>(
+    documents: &[Arc<Document>],
+    entry: impl Fn(&Document) -> (K, V),
+) -> PackedMap<K, V> {
+    let mut entries: Vec<_> = documents.iter().map(|document| entry(document)).collect();
+    entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    entries.into_iter().collect()
 }

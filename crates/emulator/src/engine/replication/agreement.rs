@@ -87,6 +87,10 @@ impl Agreement {
         settlement
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
     /// Whether it is worth to forget what is settled.
     pub(crate) fn has_grown(&self) -> bool {
         self.items.len() >= FEW.max(self.kept.saturating_mul(2))

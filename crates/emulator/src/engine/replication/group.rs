@@ -129,12 +129,25 @@ impl Group {
 
     /// Forgets what every region has, once there is enough of it. To be called when it is one's turn.
     pub(crate) fn forget_agreed(&self, range: &PartitionRange) {
-        // A replica that was just added may be behind and not known to the caller.
-        let knows_all = range.replicas().len() == self.lineage().regions.len();
         let mut agreement = locks::lock(&self.agreement);
-        if knows_all && agreement.has_grown() {
+        if agreement.has_grown() && self.is_known_to(range) {
             agreement.forget(&range.everywhere());
         }
+    }
+
+    /// Forgets what every region has, however little it is.
+    pub(crate) fn tidy(&self, range: &PartitionRange) {
+        let _turn = self.turn();
+        let mut agreement = locks::lock(&self.agreement);
+        if !agreement.is_empty() && self.is_known_to(range) {
+            agreement.forget(&range.everywhere());
+        }
+    }
+
+    /// Whether a partition's replicas are all there are: one that was just added may be behind, and not in the layout
+    /// that the caller has.
+    fn is_known_to(&self, range: &PartitionRange) -> bool {
+        self.lineage().regions.iter().all(|region| range.find_replica(*region).is_some())
     }
 
     /// When the next commit on an open link is due.

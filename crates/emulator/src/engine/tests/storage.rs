@@ -226,3 +226,34 @@ fn reads_of_what_is_not_yet_safe_wait_for_it() {
     let missing = container.read_item(HERE, at("a", "2")).unwrap_err();
     assert_eq!(missing.status, CosmosStatus::NOT_FOUND);
 }
+
+#[test]
+fn a_file_shrinks_after_most_items_have_expired() {
+    let directory = Directory::new("shrinks");
+    let (world, engine) = engine_with(EngineConfig::default(), Journal::open(directory.path()).unwrap());
+    let properties = ContainerProperties::new("c", "/pk").with_default_ttl(TimeToLive::seconds(5).unwrap());
+    let container = add_container(&engine, properties, 400);
+    let text = "x".repeat(10_000);
+    for n in 0..1_000 {
+        let item = json!({"id": n.to_string(), "pk": "k", "text": text});
+        container.create_item(HERE, with("k", "", &item)).unwrap();
+    }
+    let kept = json!({"id": "kept", "pk": "k", "ttl": -1});
+    container.create_item(HERE, with("k", "", &kept)).unwrap().commit.wait().unwrap();
+    world.pass_seconds(6);
+    engine.sweep();
+    engine.journal.append([]).wait().unwrap();
+    drop((container, engine));
+    let len = || fs::metadata(directory.path().join("account.redb")).unwrap().len();
+    let before = len();
+    let engine = open(&directory);
+    assert!(len() < before / 4, "{before} bytes became {}", len());
+    let container = engine.container(&path("/dbs/d/colls/c")).unwrap();
+    assert!(container.read_item(HERE, at("k", "kept")).is_ok());
+    let item = with("k", "", &json!({"id": "new", "pk": "k"}));
+    container.create_item(HERE, item).unwrap().commit.wait().unwrap();
+    drop((container, engine));
+    assert!(
+        open(&directory).container(&path("/dbs/d/colls/c")).unwrap().read_item(HERE, at("k", "new")).is_ok()
+    );
+}

@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cosmonaut_wire::model::{BatchOperation, ConflictResolutionPolicy};
+use cosmonaut_wire::model::{BatchOperation, ChangeFeedPolicy, ConflictResolutionPolicy};
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 
 use super::super::storage::Directory;
 use super::*;
+use crate::engine::{ChangeRequest, FeedMode, FeedScope, FeedStart};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -183,10 +184,11 @@ impl Run {
         *killed += 1;
         let next = directory.copied(&self.account.engine);
         self.account.heal();
-        let agreed = self.account.agreed();
+        let (agreed, all) = (self.account.agreed(), versions(&self.account));
         self.account = restart::open_at(Arc::clone(&self.account.world), &next, everywhere());
         assert_eq!(self.account.agreed(), agreed, "after {killed} kills");
         *directory = next;
+        assert_eq!(versions(&self.account), all, "the feed of all versions");
         self.check_batches();
     }
 
@@ -213,12 +215,30 @@ impl Run {
     }
 }
 
+/// All that the feed of all versions has, in any order: regions have heard of it in orders of their own.
+fn versions(account: &Account) -> Vec<String> {
+    let region = account.engine.topology().regions[0].id;
+    let request = ChangeRequest {
+        scope: FeedScope::Container,
+        mode: FeedMode::FullFidelity,
+        start: FeedStart::After("\"0\"".parse().unwrap()),
+        max_items: Some(10_000),
+        session: None,
+    };
+    let page = account.container.change_feed(region, &request).unwrap();
+    let mut versions: Vec<_> =
+        page.items.iter().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect();
+    versions.sort();
+    versions
+}
+
 fn key(item: u8) -> String {
     format!("k{item}")
 }
 
 fn run(steps: &[Step], by_path: bool, directory: Option<Directory>) -> Result<(), TestCaseError> {
     let mut properties = ContainerProperties::new("c", "/pk");
+    properties.change_feed_policy = Some(ChangeFeedPolicy::retain_minutes(5));
     properties.conflict_resolution_policy = by_path.then(|| ConflictResolutionPolicy::last_writer_wins("/n"));
     let journal =
         directory.as_ref().map_or(Journal::memory(), |directory| Journal::open(directory.path()).unwrap());

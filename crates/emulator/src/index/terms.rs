@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Mutex;
 
 use cosmonaut_query::raw::{MAX_DEPTH, RawJson};
 use cosmonaut_query::value::Kind;
@@ -13,6 +14,7 @@ use super::path::Step;
 use super::policy::{Cursor, Rules};
 use super::postings::Postings;
 use super::term::Term;
+use crate::engine::locks::lock;
 use crate::packed::PackedMap;
 
 /// What is indexed at one path and below it.
@@ -63,8 +65,38 @@ impl PathTerms {
         self.apply_below(body, Change::Gather(number), rules, MAX_DEPTH);
     }
 
-    /// Sorts in what was gathered while there was nothing else.
+    /// Adds what another tree of the same rules has gathered.
+    pub(super) fn absorb(&mut self, other: PathTerms) {
+        self.gathered.extend(other.gathered);
+        for (name, terms) in other.members {
+            match self.members.get_mut(&name) {
+                Some(known) => known.absorb(terms),
+                None => drop(self.members.insert(name, terms)),
+            }
+        }
+        match (&mut self.elements, other.elements) {
+            (Some(known), Some(terms)) => known.absorb(*terms),
+            (known @ None, terms) => *known = terms,
+            (Some(_), None) => {}
+        }
+    }
+
+    /// Sorts in what was gathered while there was nothing else, by two threads.
     pub(super) fn settle(&mut self) {
+        let members = Mutex::new(self.members.values_mut());
+        let next = || lock(&members).next();
+        let settle = || {
+            while let Some(member) = next() {
+                member.settle_all();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(settle);
+            settle();
+        });
+    }
+
+    fn settle_all(&mut self) {
         let mut gathered = std::mem::take(&mut self.gathered);
         gathered.sort_unstable();
         // An array can have a value several times.
@@ -80,7 +112,7 @@ impl PathTerms {
             Some((term, postings))
         };
         self.terms = std::iter::from_fn(next).collect();
-        self.members.values_mut().chain(self.elements.as_deref_mut()).for_each(PathTerms::settle);
+        self.members.values_mut().chain(self.elements.as_deref_mut()).for_each(PathTerms::settle_all);
     }
 
     pub(super) fn remove(&mut self, body: RawJson<'_>, number: u64, rules: &Rules) -> usize {

@@ -6,10 +6,12 @@ use std::ops::Bound;
 use cosmonaut_query::raw::RawJson;
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::model::{CompositeOrder, IndexingMode, IndexingPolicy};
+use cosmonaut_wire::{EffectivePartitionKey, Etag, PartitionKey};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::engine::RegionId;
 
 /// Values with few distinct scalars, so that they meet, and strings of every sort.
 pub(crate) fn any_value() -> impl Strategy<Value = Value> {
@@ -54,6 +56,23 @@ pub(crate) fn document(values: &[Value]) -> Vec<u8> {
     text
 }
 
+fn stored(number: u64, body: Vec<u8>) -> Arc<Document> {
+    Arc::new(Document {
+        number,
+        id: number.to_string().into(),
+        key: PartitionKey::NONE,
+        epk: EffectivePartitionKey::MIN,
+        body: body.into(),
+        etag: Etag::from("\"e\""),
+        ts: 1,
+        lsn: 1,
+        origin: RegionId(0),
+        nth: 0,
+        ttl: None,
+        indexed: true,
+    })
+}
+
 fn policy() -> IndexingPolicy {
     IndexingPolicy::default()
         .with_composite_index([("/a", CompositeOrder::Ascending), ("/b", CompositeOrder::Descending)])
@@ -77,12 +96,16 @@ proptest! {
         all in prop::collection::vec(prop::collection::vec(any_value(), 2..4), 0..12),
     ) {
         let (mut filled, mut followed) = (Index::new(&policy()).unwrap(), Index::new(&policy()).unwrap());
-        let bodies: Vec<_> = all.iter().map(|values| document(values)).collect();
-        let numbered = || bodies.iter().enumerate().map(|(number, body)| (number as u64, &body[..]));
-        numbered().for_each(|(number, body)| { followed.insert(number, body); });
-        filled.fill(numbered());
-        prop_assert!(filled == followed);
-        numbered().for_each(|(number, body)| { filled.remove(number, body); });
+        let numbered: Vec<_> = all.iter().zip(1..).map(|(values, number)| stored(number, document(values))).collect();
+        for document in &numbered {
+            followed.insert(document.number, &document.body);
+        }
+        let mut was_first = false;
+        filled.fill(&numbered, || was_first = true);
+        prop_assert!(was_first && filled == followed);
+        for document in &numbered {
+            filled.remove(document.number, &document.body);
+        }
         prop_assert!(filled == Index::new(&policy()).unwrap());
     }
 

@@ -68,7 +68,7 @@ impl Patch<'_> {
             return Err(Failure::bad_request("a patch cannot change the id of an item"));
         }
         let (document, terms) = write(site, tx, Some(number), &incoming, indexed)?;
-        Ok(outcome(CosmosStatus::OK, document, terms))
+        Ok(outcome(CosmosStatus::OK, &document, terms))
     }
 
     fn check_condition(&self, current: &Document) -> Result<(), Failure> {

@@ -2,6 +2,8 @@
 //!
 //! Whether the item itself is acceptable was decided before, in `incoming`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cosmonaut_wire::{CosmosStatus, IndexingDirective};
 
@@ -107,14 +109,14 @@ impl Put<'_> {
         let number = current.map(|current| current.number);
         let status = if number.is_some() { CosmosStatus::OK } else { CosmosStatus::CREATED };
         let (document, terms) = write(site, tx, number, &self.incoming, self.indexed)?;
-        Ok(outcome(status, document, terms))
+        Ok(outcome(status, &document, terms))
     }
 }
 
 /// What a write that left this document came to.
-pub(super) fn outcome(status: CosmosStatus, document: Document, terms: usize) -> Outcome {
-    let charge = charge::write(document.body.len(), terms);
-    Outcome { status, body: document.body, etag: Some(document.etag), item_lsn: document.lsn, charge }
+pub(super) fn outcome(status: CosmosStatus, document: &Document, terms: usize) -> Outcome {
+    let (body, etag) = (document.body.clone(), Some(document.etag.clone()));
+    Outcome { status, body, etag, item_lsn: document.lsn, charge: charge::write(document.body.len(), terms) }
 }
 
 /// Writes a version of an item; `number` is the item's, if there is one.
@@ -124,7 +126,7 @@ pub(super) fn write(
     number: Option<u64>,
     incoming: &Incoming,
     indexed: bool,
-) -> Result<(Document, usize), Failure> {
+) -> Result<(Arc<Document>, usize), Failure> {
     if number.is_none() {
         purge_expired(tx, tx.state().find(&incoming.key, &incoming.id).map(|document| document.number));
     }
@@ -133,7 +135,7 @@ pub(super) fn write(
     let stamp = site.stamp(tx, number);
     let etag = stamp.etag();
     let body: Bytes = stamp.complete(&incoming.open, &etag);
-    let document = Document {
+    let document = Arc::new(Document {
         number,
         id: incoming.id.clone(),
         key: incoming.key.clone(),
@@ -146,8 +148,8 @@ pub(super) fn write(
         nth: tx.nth(),
         ttl: incoming.ttl,
         indexed,
-    };
-    let terms = tx.put(document.clone());
+    });
+    let terms = tx.put(Arc::clone(&document));
     Ok((document, terms))
 }
 

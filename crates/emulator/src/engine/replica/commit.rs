@@ -164,8 +164,7 @@ impl<'s> Transaction<'s> {
     }
 
     /// Puts a version in the place of the one that the item has, if any; says how many index terms changed.
-    pub(crate) fn put(&mut self, document: Document) -> usize {
-        let current = Arc::new(document);
+    pub(crate) fn put(&mut self, current: Arc<Document>) -> usize {
         let replaced = self.state.remove(current.number);
         let terms = self.state.insert(Arc::clone(&current));
         let (change, removed) = match replaced {

@@ -48,6 +48,11 @@ pub struct ReplicaState {
     pub(super) touched: Option<BTreeSet<u64>>,
 }
 
+/// Below this many documents, no thread is started to put them into a replica.
+///
+/// Few in tests, so that their small containers come to it.
+const FEW: usize = if cfg!(test) { 4 } else { 1000 };
+
 /// Whether a replica takes writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -363,10 +368,15 @@ impl ReplicaState {
 
     /// Puts documents into an empty replica, all at once: the index is built beside everything else.
     pub(crate) fn fill(&mut self, mut documents: Vec<Arc<Document>>) {
+        if documents.len() < FEW {
+            for document in documents {
+                self.insert(document);
+            }
+            return;
+        }
         documents.sort_unstable_by_key(|document| document.number);
         let Self { index, by_item, by_epk, by_lsn, .. } = self;
-        std::thread::scope(|scope| {
-            scope.spawn(|| index.fill(indexed(&documents)));
+        index.fill(&documents, || {
             by_item.reserve(documents.len());
             by_item.extend(documents.iter().map(|document| Named(Arc::clone(document))));
             *by_epk = sorted(&documents, |document| ((document.epk.clone(), document.number), ()));
@@ -498,14 +508,6 @@ impl ReplicaState {
         }
         any
     }
-}
-
-/// What of these documents goes into an index.
-fn indexed<'d>(
-    documents: impl IntoIterator<Item = &'d Arc<Document>>,
-) -> impl Iterator<Item = (u64, &'d [u8])> {
-    let indexed = documents.into_iter().filter(|document| document.indexed);
-    indexed.map(|document| (document.number, &document.body[..]))
 }
 
 /// A map with an entry for each document.

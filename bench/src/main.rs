@@ -26,7 +26,7 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--only STORE] [--load NAME] [--no-peer]
        cosmonaut-bench weight [--peer]
        cosmonaut-bench all [--no-peer]
-  emulator     start-up, point reads, writes and indexed queries of this emulator, of @vercel/cosmosdb-server
+  emulator     start-up, point reads (also beside scans), writes and indexed queries of this emulator, of @vercel/cosmosdb-server
                (needs node and npm) and, for point reads, of a hyper server that answers from constants
   point-read   rate, client CPU and allocations of a point read through bare hyper, this driver, the client on it and
                azure_data_cosmos_driver (feature `peers`), against one gateway that answers from constants; and of a

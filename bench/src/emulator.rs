@@ -53,6 +53,7 @@ pub async fn run(settings: Settings) -> Result<()> {
     point_reads(&settings, &constant, &ours, peer.as_ref()).await?;
     writes(&settings, &ours, peer.as_ref()).await?;
     drop((constant, ours, peer));
+    beside_scans(&settings).await?;
     queries(&settings).await?;
     store(&settings).await
 }
@@ -165,6 +166,46 @@ async fn writes(settings: &Settings, ours: &Server, peer: Option<&Server>) -> Re
     }
     table::print("Creates of 1 KB over HTTP/1.1, 64 in flight", &rows);
     Ok(())
+}
+
+/// Point reads alone, and while queries look at every document of the same container.
+async fn beside_scans(settings: &Settings) -> Result<()> {
+    const DOCUMENTS: u64 = 100_000;
+    const READS: usize = 16;
+    let server = Server::cosmonaut().await?;
+    prepare(&server).await?;
+    fill(&server, IN_FLIGHT as u64, DOCUMENTS).await?;
+    let alone = load(&server.address, Protocol::Http2, READS, settings.time, read).await?;
+    let name = |what: &str| format!("{}, {what}", server.name);
+    let columns = ["server", "rate", "P50", "P99", "P99 of alone"];
+    let mut rows = vec![columns.map(String::from).to_vec(), row(&name("alone"), &alone, None)];
+    for scans in [1, 4] {
+        let mut beside = Vec::new();
+        for _ in 0..scans {
+            let mut connection = Connection::open(&server.address, Protocol::Http1).await?;
+            beside.push(tokio::spawn(async move { while connection.expect(&scan()).await.is_ok() {} }));
+        }
+        let measured = load(&server.address, Protocol::Http2, READS, settings.time, read).await?;
+        if beside.iter().any(|scan| scan.is_finished()) {
+            return Err("a scan failed".into());
+        }
+        beside.iter().for_each(|scan| scan.abort());
+        let mut columns = row(&name(&format!("{scans} scans of {DOCUMENTS} beside")), &measured, None);
+        columns[4] = format!("{:.2} ×", measured.p99.as_secs_f64() / alone.p99.as_secs_f64());
+        rows.push(columns);
+    }
+    table::print(&format!("Point reads of 1 KB over HTTP/2, {READS} in flight, beside queries"), &rows);
+    Ok(())
+}
+
+/// A query that no index serves.
+fn scan() -> Call {
+    Call::new(Method::POST, format!("{CONTAINER}/docs"))
+        .header("content-type", "application/query+json")
+        .header("x-ms-documentdb-isquery", "true")
+        .header("x-ms-documentdb-query-enablecrosspartition", "true")
+        .header("x-ms-documentdb-partitionkeyrangeid", "0")
+        .body(r#"{"query":"SELECT VALUE COUNT(1) FROM c WHERE CONTAINS(c.pad, 'y')"}"#)
 }
 
 async fn queries(settings: &Settings) -> Result<()> {

@@ -28,7 +28,7 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--only STORE] [--load NAME] [--no-peer]
        cosmonaut-bench weight [--peer]
        cosmonaut-bench all [--no-peer]
-  emulator     start-up, point reads, writes and indexed queries of this emulator, of @vercel/cosmosdb-server
+  emulator     start-up, point reads (also beside scans), writes and indexed queries of this emulator, of @vercel/cosmosdb-server
                (needs node and npm) and, for point reads, of a hyper server that answers from constants
   store        the last part of emulator alone: memory by document, writes on disk beside SQLite's (needs python3), and
                the time to open what was written

@@ -1,11 +1,12 @@
 //! A value that is fetched when first needed, by one at a time; the others wait and take what it brought.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::error::{Error, ErrorKind};
 use crate::tasks::BackgroundTaskManager;
@@ -22,6 +23,22 @@ struct Inner<T> {
     landed: AtomicU64,
     /// Held while fetching. The last failure, with its number.
     gate: Arc<Mutex<LastFailure>>,
+    /// Told whenever the gate is free again. Nobody queues for the gate itself: it would be handed to the first in the
+    /// queue, who may be a page that was asked for ahead and that nobody looks at.
+    free: Arc<Notify>,
+}
+
+/// The right to fetch.
+struct Gate {
+    held: Option<OwnedMutexGuard<LastFailure>>,
+    free: Arc<Notify>,
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.held = None;
+        self.free.notify_waiters();
+    }
 }
 
 /// A caller whose fetch ends without a result begins it again, but not for ever.
@@ -35,6 +52,7 @@ impl<T> Default for SingleFlight<T> {
             value: ArcSwapOption::empty(),
             landed: AtomicU64::new(0),
             gate: Arc::default(),
+            free: Arc::default(),
         }))
     }
 }
@@ -80,12 +98,12 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
         let landed_before = inner.landed.load(Ordering::Acquire);
         let mut starts = 0;
         loop {
-            let gate = Arc::clone(&inner.gate).lock_owned().await;
+            let gate = inner.gate().await;
             let is_stale = |value: &Arc<T>| stale.is_some_and(|stale| Arc::ptr_eq(stale, value));
             if let Some(value) = self.current().filter(|value| !is_stale(value)) {
                 return Ok(value);
             }
-            match &*gate {
+            match gate.held.as_deref().and_then(Option::as_ref) {
                 // It failed while this one waited: trying at once again would only be slow.
                 Some((number, error)) if *number > landed_before => return Err(error.clone()),
                 Some(_) | None => {}
@@ -118,14 +136,29 @@ impl<T> SingleFlight<T> {
 }
 
 impl<T> Inner<T> {
-    fn land(&self, mut gate: OwnedMutexGuard<LastFailure>, result: Result<T, Error>) {
+    async fn gate(&self) -> Gate {
+        loop {
+            let mut is_free = pin!(self.free.notified());
+            // From here on nobody lets the gate go unnoticed.
+            is_free.as_mut().enable();
+            if let Ok(held) = Arc::clone(&self.gate).try_lock_owned() {
+                return Gate { held: Some(held), free: Arc::clone(&self.free) };
+            }
+            is_free.await;
+        }
+    }
+
+    fn land(&self, mut gate: Gate, result: Result<T, Error>) {
         let number = self.landed.fetch_add(1, Ordering::AcqRel) + 1;
-        match result {
+        let failure = match result {
             Ok(value) => {
                 self.value.store(Some(Arc::new(value)));
-                *gate = None;
+                None
             }
-            Err(error) => *gate = Some((number, error)),
+            Err(error) => Some((number, error)),
+        };
+        if let Some(last) = &mut gate.held {
+            **last = failure;
         }
     }
 }
@@ -214,6 +247,28 @@ mod tests {
         drop(first);
         bring.send(1).unwrap();
         assert_eq!(*flight.get(Some(&tasks), || async { panic!("it is on its way") }).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_who_waits_but_is_not_looked_at_keeps_nobody_waiting() {
+        let (flight, tasks) = (SingleFlight::<u8>::default(), tasks());
+        let (bring, brought) = oneshot::channel();
+        let mut brought = Some(brought);
+        let fetch = || {
+            let brought = brought.take().unwrap();
+            async { Ok(brought.await.unwrap()) }
+        };
+        let mut first = Box::pin(flight.get(Some(&tasks), fetch));
+        assert!(futures_poll_once(first.as_mut()).await.is_none());
+        // As a page that was asked for ahead, while its query waits for another one.
+        let mut asleep = Box::pin(flight.get(Some(&tasks), || async { panic!("it is on its way") }));
+        assert!(futures_poll_once(asleep.as_mut()).await.is_none());
+        bring.send(1).unwrap();
+        let stale = first.await.unwrap();
+        let next = flight.refresh(Some(&tasks), Some(&stale), || async { Ok(2) });
+        let next = tokio::time::timeout(std::time::Duration::from_secs(30), next).await;
+        assert_eq!(*next.expect("nobody holds what is free").unwrap(), 2);
+        drop(asleep);
     }
 
     #[tokio::test]

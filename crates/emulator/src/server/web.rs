@@ -3,7 +3,7 @@
 //! Which pages may ask is decided in [`visitors`](super::visitors); here they have been let in.
 
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderValue, Method, header};
 
 const ANY: HeaderValue = HeaderValue::from_static("*");
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
@@ -14,7 +14,7 @@ pub(super) fn answer(request: &Parts, headers: &mut HeaderMap) {
     let Some(page) = request.headers.get(header::ORIGIN) else { return };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, page.clone());
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, ANY);
-    headers.insert(header::VARY, HeaderValue::from(HeaderName::from(header::ORIGIN)));
+    headers.insert(header::VARY, HeaderValue::from(header::ORIGIN));
     if request.method == Method::OPTIONS {
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);

@@ -24,6 +24,9 @@ use crate::engine::{Conditions, Progress, RegionId, locks};
 use crate::index::Index;
 use crate::storage::{Commit, ContainerRecord, Journal, RangeRecord, Record, SavedContainer};
 
+/// How many items are deleted at once when their time has ended: others wait for that long.
+const PURGED_AT_ONCE: usize = 256;
+
 /// What a container is made with besides its properties.
 pub(crate) struct Surroundings {
     pub(crate) account: Arc<Account>,
@@ -167,7 +170,9 @@ impl Container {
             return last;
         }
         for range in self.layout().ranges() {
-            last = self.purge(range).unwrap_or(last);
+            while let Some(commit) = self.purge(range) {
+                last = commit;
+            }
             last = self.forget_log(range).unwrap_or(last);
             self.forget_deletes(range);
             range.group().tidy(range);
@@ -175,13 +180,14 @@ impl Container {
         last
     }
 
-    /// One commit that deletes all that has expired: a write, which one region makes and the others follow.
+    /// One commit that deletes some of what has expired: a write, which one region makes and the others follow. None if
+    /// nothing has.
     fn purge(&self, range: &PartitionRange) -> Option<Commit> {
         let region = self.sweeping_region(range);
         let commit = range.find_replica(region)?.write(|state| {
             let lineage = range.group().lineage();
             let now = self.now();
-            let expired: Vec<u64> = state.expired(now).collect();
+            let expired: Vec<u64> = state.expired(now).take(PURGED_AT_ONCE).collect();
             let mut tx = Transaction::new(state, now, self.author(&lineage, region));
             for number in expired {
                 tx.delete(number, true);

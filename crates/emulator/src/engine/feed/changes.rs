@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cosmonaut_wire::{EpkRange, PartitionKey, SessionToken};
 
+use super::incremental::{self, Reached};
 use super::versions::{self, PreviousImages};
-use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, incremental};
+use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES};
 use crate::engine::container::Container;
 use crate::engine::key::KeyReader;
 use crate::engine::{Document, FeedScope, PartitionRange, Progress, RegionId, ReplicaState, charge};
@@ -162,29 +163,37 @@ impl Container {
         let replica = range.replica(region);
         let now = self.now();
         replica.admit(now)?;
-        let reached = replica.read(|state| {
-            self.check_alive(state)?;
-            range.check_session(request.session, state)?;
-            if state.lsn() >= page.lsn {
-                (page.lsn, page.committed) = (state.lsn(), range.committed().min(state.lsn()));
-            }
-            page.commits.push(state.commit());
-            let seen = range.session(state);
-            page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
-            let after = begin(&request.start, range, state);
-            if room.is_full() {
-                return Ok(after);
-            }
-            let key = if let FeedScope::Key(key) = &request.scope { Some(key) } else { None };
-            let part = Part { keys, key, reader: self.keys(), after, now };
-            match request.mode {
-                FeedMode::Incremental => Ok(incremental::read(state, &part, room, &mut page.items)),
-                FeedMode::FullFidelity => {
-                    let images = PreviousImages::kept_by(&self.properties());
-                    versions::read(state, &part, images, room, &mut page.items)
+        let mut from = None;
+        let reached = loop {
+            let reached = replica.read(|state| {
+                self.check_alive(state)?;
+                range.check_session(request.session, state)?;
+                if state.lsn() >= page.lsn {
+                    (page.lsn, page.committed) = (state.lsn(), range.committed().min(state.lsn()));
                 }
+                page.commits.push(state.commit());
+                let seen = range.session(state);
+                page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
+                let after = from.take().unwrap_or_else(|| begin(&request.start, range, state));
+                if room.is_full() {
+                    return Ok(Reached::End(after));
+                }
+                let key = if let FeedScope::Key(key) = &request.scope { Some(key) } else { None };
+                let part = Part { keys, key, reader: self.keys(), after, now };
+                match request.mode {
+                    FeedMode::Incremental => Ok(incremental::read(state, &part, room, &mut page.items)),
+                    FeedMode::FullFidelity => {
+                        let images = PreviousImages::kept_by(&self.properties());
+                        versions::read(state, &part, images, room, &mut page.items).map(Reached::End)
+                    }
+                }
+            });
+            match reached {
+                Ok(Reached::Slice(point)) => from = Some(point),
+                Ok(Reached::End(point)) => break Ok(point),
+                Err(failure) => break Err(failure),
             }
-        });
+        };
         replica.spend(charge::feed(0));
         reached
     }

@@ -4,39 +4,53 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::SLICE;
 use super::changes::{Part, Room};
 use crate::engine::{Document, Progress, RegionId, ReplicaState};
 
-/// Adds what changed after a point; returns the point up to which everything is in the page.
+/// How far a reader has come.
+pub(super) enum Reached {
+    /// To the end, or to the end of the page.
+    End(Progress),
+    /// To the end of a slice: it should go on here after others had their turn.
+    Slice(Progress),
+}
+
+/// Adds what changed after a point, as far as a slice goes; returns the point up to which everything is in the page.
 pub(super) fn read(
     state: &ReplicaState,
     part: &Part<'_>,
     room: &mut Room,
     items: &mut Vec<Bytes>,
-) -> Progress {
+) -> Reached {
     let mut reached = part.after.clone();
     let mut commit: Vec<Bytes> = Vec::new();
     let mut written = (RegionId::default(), 0);
-    let shown = |document: &&Document| part.shows(document) && state.is_live(document, part.now);
-    for document in state.changed_after(&part.after).filter(shown) {
-        if (document.origin, document.lsn) != written && !commit.is_empty() {
-            if !room.take(&commit, items.is_empty()) {
-                return reached;
+    for (looked, document) in state.changed_after(&part.after).enumerate() {
+        let is_next = looked > 0 && (document.origin, document.lsn) != written;
+        if is_next {
+            if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
+                return Reached::End(reached);
             }
             items.append(&mut commit);
             reached.set(written.0, written.1);
+            if looked >= SLICE {
+                return Reached::Slice(reached);
+            }
         }
         written = (document.origin, document.lsn);
-        commit.push(with_lsn(document));
+        if part.shows(document) && state.is_live(document, part.now) {
+            commit.push(with_lsn(document));
+        }
     }
     if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
-        return reached;
+        return Reached::End(reached);
     }
     items.append(&mut commit);
     // Everything up to the latest commit was looked at, and need not be again. A reader that comes from a region
     // which is ahead of this one stays where it was.
     reached.join(state.progress());
-    reached
+    Reached::End(reached)
 }
 
 /// The item with the commit that wrote it, as `_lsn`.

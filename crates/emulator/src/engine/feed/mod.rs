@@ -16,3 +16,7 @@ pub use read_feed::FeedPage;
 const DEFAULT_PAGE: usize = 100;
 /// How many bytes of items a page has at most, one item at least.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
+/// How many documents are looked at while a replica is held.
+///
+/// Few in tests, so that their small containers are read in several slices.
+const SLICE: usize = if cfg!(test) { 3 } else { 1024 };

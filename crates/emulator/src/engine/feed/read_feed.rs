@@ -10,11 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, SessionToken};
 
-use super::{DEFAULT_PAGE, PAGE_BYTES};
-use crate::Failure;
+use super::{DEFAULT_PAGE, PAGE_BYTES, SLICE};
 use crate::engine::container::Container;
 use crate::engine::{Document, FeedScope, PartitionRange, RegionId, charge};
 use crate::storage::Commit;
+use crate::{Failure, Timestamp};
 
 /// A page of items.
 #[derive(Clone, Debug, Default)]
@@ -113,34 +113,56 @@ impl Reader<'_> {
         let now = self.container.now();
         let most = self.most + 1;
         let mut found = Vec::new();
-        for (range, keys) in &self.parts {
+        for (range, keys) in self.parts.clone() {
             let Some(keys) = keys.intersection(&stretch.keys) else { continue };
             let replica = range.replica(self.region);
             replica.admit(now)?;
-            let page = &mut self.page;
-            replica.read(|state| {
-                self.container.check_alive(state)?;
-                range.check_session(self.session, state)?;
-                if state.lsn() >= page.lsn {
-                    (page.lsn, page.committed) = (state.lsn(), range.committed().min(state.lsn()));
-                }
-                page.commits.push(state.commit());
-                let seen = range.session(state);
-                page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
-                let shown = |document: &&Document| {
-                    keys.contains(&document.epk)
-                        && is_named(self.container, self.scope, document)
-                        && state.is_live(document, now)
-                };
-                let documents = state.documents_after(stretch.after).filter(shown).take(most);
-                found.extend(documents.map(|document| (document.number, document.body.clone())));
-                Ok::<(), Failure>(())
-            })?;
+            let part = (&range, &keys);
+            let mut from = Some(stretch.after);
+            let enough = found.len() + most;
+            while let Some(after) = from {
+                let next = self.find_some(part, after, now, &mut found)?;
+                from = next.filter(|_| found.len() < enough);
+            }
             replica.spend(charge::feed(0));
         }
         found.sort_unstable_by_key(|(number, _)| *number);
         found.truncate(most);
         Ok(found)
+    }
+}
+
+impl Reader<'_> {
+    /// Looks at some documents of a partition; returns the last of them if there may be more.
+    fn find_some(
+        &mut self,
+        (range, keys): (&Arc<PartitionRange>, &EpkRange),
+        after: u64,
+        now: Timestamp,
+        found: &mut Vec<(u64, Bytes)>,
+    ) -> Result<Option<u64>, Failure> {
+        let Self { container, scope, session, page, .. } = self;
+        range.replica(self.region).read(|state| {
+            container.check_alive(state)?;
+            range.check_session(*session, state)?;
+            if state.lsn() >= page.lsn {
+                (page.lsn, page.committed) = (state.lsn(), range.committed().min(state.lsn()));
+            }
+            page.commits.push(state.commit());
+            let seen = range.session(state);
+            page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
+            let (mut looked, mut last) = (0, after);
+            for document in state.documents_after(after).take(SLICE) {
+                (looked, last) = (looked + 1, document.number);
+                if keys.contains(&document.epk)
+                    && is_named(container, scope, document)
+                    && state.is_live(document, now)
+                {
+                    found.push((document.number, document.body.clone()));
+                }
+            }
+            Ok((looked == SLICE).then_some(last))
+        })
     }
 }
 

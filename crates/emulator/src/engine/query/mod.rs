@@ -28,7 +28,7 @@ mod walk;
 
 pub use feed::{FeedQuery, FeedQueryPage, run_over};
 pub use plan::{QueryFeatures, plan};
-pub use request::{PageSize, QueryPage, QueryRequest};
+pub use request::{IndexMetrics, PageSize, QueryPage, QueryRequest};
 pub use resume::ResumeFilter;
 pub use ties::TieOrder;
 

@@ -251,7 +251,7 @@ impl<'q> PageRun<'q> {
         let metrics =
             self.request.populate_metrics.then(|| metrics::header(&self.tally, &self.output.rows, times));
         let index_utilization =
-            self.request.populate_index_metrics.then(|| metrics::index_utilization(&self.tally));
+            self.request.index_metrics.map(|shape| metrics::index_utilization(&self.tally, shape));
         QueryPage {
             execution_info: self.request.ties.execution_info(self.compiled.first_key_descends()),
             charge: self.charge(),

@@ -10,6 +10,7 @@ mod items;
 mod malformed;
 mod management;
 mod outages;
+mod queries;
 mod regions;
 mod replication;
 mod socket;

@@ -228,7 +228,14 @@ impl<'q> PageRun<'q> {
             if self.output.is_done() {
                 return Ok(());
             }
+            let ended = part.range.id.clone();
             parts.left.pop_front();
+            // A page is of one partition, as it is at the service: the next partition has a page of its own.
+            if let Some(next) = parts.left.front().filter(|next| next.range.id != ended) {
+                let segments = parts.segments(next.position.clone());
+                self.continuation = Some(Token { segments, progress: self.output.progress, given: 0 });
+                return Ok(());
+            }
         }
         Ok(())
     }

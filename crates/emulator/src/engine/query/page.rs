@@ -7,12 +7,12 @@ use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
 use super::compiled::Compiled;
 use super::feeder::{Candidate, Flow, PartEnd, View};
 use super::metrics::{self, Times};
-use super::output::Output;
+use super::page_rows::Output;
 use super::parts::{Part, Parts};
 use super::request::{QueryPage, QueryRequest};
 use super::resume::Directions;
 use super::token::{Key, Position, Token};
-use super::{gather, ordered, source, stream};
+use super::{order_choice, source, stream, whole_result};
 use crate::engine::charge::{self, QueryCost};
 use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState};
 use crate::index::Used;
@@ -83,10 +83,10 @@ impl<'q> PageRun<'q> {
     /// Fills the page.
     pub(super) fn run(&mut self, parts: Parts, region: RegionId) -> Result<(), Failure> {
         if self.compiled.computes_whole() {
-            return gather::run(self, &parts, region);
+            return whole_result::run(self, &parts, region);
         }
         if self.compiled.program.is_ordered() {
-            return ordered::run(self, parts, region);
+            return order_choice::run(self, parts, region);
         }
         stream::run(self, parts, region)
     }

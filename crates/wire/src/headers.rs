@@ -76,6 +76,8 @@ headers! {
     POPULATE_QUERY_METRICS = "x-ms-documentdb-populatequerymetrics";
     /// Whether the answer carries index utilisation.
     POPULATE_INDEX_METRICS = "x-ms-cosmos-populateindexmetrics";
+    /// The same, in the shape that newer clients read.
+    POPULATE_INDEX_METRICS_V2 = "x-ms-cosmos-populateindexmetrics-v2";
     /// Whether the answer carries quota and usage.
     POPULATE_QUOTA_INFO = "x-ms-documentdb-populatequotainfo";
     /// Whether the request asks for a query plan.

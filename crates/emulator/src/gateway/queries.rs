@@ -13,7 +13,7 @@ use super::metadata::json_body;
 use super::reply::Reply;
 use crate::Failure;
 use crate::engine::charge;
-use crate::engine::query::{self, QueryFeatures, QueryPage, QueryRequest, ResumeFilter};
+use crate::engine::query::{self, IndexMetrics, QueryFeatures, QueryPage, QueryRequest, ResumeFilter};
 
 impl Gateway {
     /// A page of what a query finds.
@@ -25,7 +25,7 @@ impl Gateway {
             continuation: call.continuation()?.map(str::to_owned),
             cross_partition: call.flag(&headers::ENABLE_CROSS_PARTITION_QUERY),
             populate_metrics: call.flag(&headers::POPULATE_QUERY_METRICS),
-            populate_index_metrics: call.flag(&headers::POPULATE_INDEX_METRICS),
+            index_metrics: index_metrics(call),
             session: reading.session.clone(),
             ties: self.engine.ties(),
             resume: resume_filter(call)?,
@@ -72,6 +72,11 @@ impl Gateway {
         reply.of_container(&container);
         Ok(reply)
     }
+}
+
+fn index_metrics(call: &Call<'_>) -> Option<IndexMetrics> {
+    let newer = call.flag(&headers::POPULATE_INDEX_METRICS_V2).then_some(IndexMetrics::UriEncoded);
+    newer.or(call.flag(&headers::POPULATE_INDEX_METRICS).then_some(IndexMetrics::Base64))
 }
 
 /// The place that the body names beside the query.

@@ -17,6 +17,7 @@ mod malformed;
 mod management;
 mod offers;
 mod outages;
+mod queries;
 mod recreated;
 mod regions;
 mod replication;

@@ -217,6 +217,7 @@ mod tests {
                 "rewrittenQuery": "SELECT 1", "hasSelectValue": false, "hasNonStreamingOrderBy": false,
                 "dCountInfo": null,
             },
+            "hybridSearchQueryInfo": null,
             "queryRanges": [{"min": "", "max": "FF", "isMinInclusive": true, "isMaxInclusive": false}],
         });
         assert_eq!(serde_json::to_value(&plan).unwrap(), expected);

@@ -9,7 +9,7 @@ use cosmonaut_wire::model::{
     ContainerProperties, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QuerySpec,
 };
 
-use super::filter;
+use super::index_filter;
 use super::token::{Key, Token};
 use crate::index::{Filter, OrderPart};
 use crate::{Failure, World};
@@ -54,8 +54,8 @@ impl Compiled {
         let access = access::access(&query, &parameters);
         Ok(Compiled {
             program,
-            filter: access.filter.as_ref().and_then(|found| filter::from_access(found, &names)),
-            order: access.order.as_deref().and_then(|found| filter::order_from_access(found, &names)),
+            filter: access.filter.as_ref().and_then(|found| index_filter::from_access(found, &names)),
+            order: access.order.as_deref().and_then(|found| index_filter::order_from_access(found, &names)),
             query,
             parameters,
         })

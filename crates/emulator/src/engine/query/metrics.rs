@@ -6,6 +6,7 @@ use cosmonaut_query::eval::Rows;
 use serde_json::{Value, json};
 
 use super::page::Tally;
+use super::request::IndexMetrics;
 use crate::index::IndexPath;
 
 /// How long a page took, in microseconds.
@@ -37,8 +38,40 @@ pub(super) fn header(tally: &Tally, rows: &Rows, times: Times) -> String {
     )
 }
 
-/// The value of `x-ms-cosmos-index-utilization`: JSON in Base64.
-pub(super) fn index_utilization(tally: &Tally) -> String {
+/// The value of `x-ms-cosmos-index-utilization`.
+pub(super) fn index_utilization(tally: &Tally, shape: IndexMetrics) -> String {
+    match shape {
+        IndexMetrics::Base64 => in_base64(tally),
+        IndexMetrics::UriEncoded => uri_encoded(&short_report(tally)),
+    }
+}
+
+/// What newer clients read.
+fn short_report(tally: &Tally) -> String {
+    let single = |paths: &[IndexPath]| {
+        paths.iter().map(|path| json!({"IndexSpec": format!("{path}/?")})).collect::<Vec<_>>()
+    };
+    let composite: Vec<_> = tally.composite.iter().map(|specs| json!({"IndexSpecs": specs})).collect();
+    let used = json!({"SingleIndexes": single(&tally.used.paths), "CompositeIndexes": composite});
+    let missed = json!({"SingleIndexes": single(&tally.used.missed), "CompositeIndexes": []});
+    // Members have an order, as the service writes them.
+    format!(r#"{{"Utilized":{used},"Potential":{missed}}}"#)
+}
+
+fn uri_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            byte => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+fn in_base64(tally: &Tally) -> String {
     let single = |paths: &[IndexPath]| paths.iter().map(single_index).collect::<Vec<_>>();
     let composite = tally
         .composite

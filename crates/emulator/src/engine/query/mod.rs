@@ -5,19 +5,18 @@
 //! partitions put together are left to the client, with a plan.
 
 mod compiled;
-mod feed;
 mod feeder;
-mod filter;
-mod gather;
+mod index_filter;
 mod metrics;
-mod ordered;
-mod output;
+mod order_choice;
+mod over_list;
 mod page;
+mod page_rows;
 mod parts;
 mod plan;
 mod request;
 mod resume;
-mod sorted;
+mod sort_candidates;
 mod source;
 mod stream;
 #[cfg(test)]
@@ -25,10 +24,11 @@ mod tests;
 mod ties;
 mod token;
 mod walk;
+mod whole_result;
 
-pub use feed::{FeedQuery, FeedQueryPage, run_over};
+pub use over_list::{FeedQuery, FeedQueryPage, run_over};
 pub use plan::{QueryFeatures, plan};
-pub use request::{PageSize, QueryPage, QueryRequest};
+pub use request::{IndexMetrics, PageSize, QueryPage, QueryRequest};
 pub use resume::ResumeFilter;
 pub use ties::TieOrder;
 

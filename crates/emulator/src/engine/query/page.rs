@@ -12,12 +12,12 @@ use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, SessionToken};
 use super::compiled::Compiled;
 use super::feeder::{Batch, CHUNK, Candidate, Flow, Found, View};
 use super::metrics::{self, Times};
-use super::output::Output;
+use super::page_rows::Output;
 use super::parts::{Part, Parts};
 use super::request::{QueryPage, QueryRequest};
 use super::resume::Directions;
 use super::token::{Key, Position, Token};
-use super::{gather, ordered, source, stream, walk};
+use super::{order_choice, source, stream, walk, whole_result};
 use crate::engine::charge::{self, QueryCost};
 use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState};
 use crate::index::Used;
@@ -101,10 +101,10 @@ impl<'q> PageRun<'q> {
     /// Fills the page.
     pub(super) fn run(&mut self, parts: Parts, region: RegionId) -> Result<(), Failure> {
         if self.compiled.computes_whole() {
-            return gather::run(self, &parts, region);
+            return whole_result::run(self, &parts, region);
         }
         if self.compiled.program.is_ordered() {
-            return ordered::run(self, parts, region);
+            return order_choice::run(self, parts, region);
         }
         stream::run(self, parts, region)
     }
@@ -316,7 +316,14 @@ impl<'q> PageRun<'q> {
             if self.output.is_done() {
                 return Ok(());
             }
+            let ended = part.range.id.clone();
             parts.left.pop_front();
+            // A page is of one partition, as it is at the service: the next partition has a page of its own.
+            if let Some(next) = parts.left.front().filter(|next| next.range.id != ended) {
+                let segments = parts.segments(next.position.clone());
+                self.continuation = Some(Token { segments, progress: self.output.progress, given: 0 });
+                return Ok(());
+            }
         }
         Ok(())
     }
@@ -365,7 +372,7 @@ impl<'q> PageRun<'q> {
         let metrics =
             self.request.populate_metrics.then(|| metrics::header(&self.tally, &self.output.rows, times));
         let index_utilization =
-            self.request.populate_index_metrics.then(|| metrics::index_utilization(&self.tally));
+            self.request.index_metrics.map(|shape| metrics::index_utilization(&self.tally, shape));
         QueryPage {
             execution_info: self.request.ties.execution_info(self.compiled.first_key_descends()),
             charge: self.charge(),

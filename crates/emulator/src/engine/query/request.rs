@@ -27,8 +27,8 @@ pub struct QueryRequest {
     pub cross_partition: bool,
     /// Whether to say how the query was run.
     pub populate_metrics: bool,
-    /// Whether to say which indexes were used, and which would have been.
-    pub populate_index_metrics: bool,
+    /// In which shape to say which indexes were used, and which would have been; not at all if `None`.
+    pub index_metrics: Option<IndexMetrics>,
     /// What the client has seen.
     pub session: Option<SessionToken>,
     /// In which order documents come that sort alike.
@@ -49,13 +49,22 @@ impl QueryRequest {
             continuation: None,
             cross_partition: true,
             populate_metrics: false,
-            populate_index_metrics: false,
+            index_metrics: None,
             session: None,
             ties: TieOrder::default(),
             resume: None,
             pace: Pace::default(),
         }
     }
+}
+
+/// The shapes in which a page says what indexes it used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexMetrics {
+    /// JSON in Base64, for `x-ms-cosmos-populateindexmetrics`.
+    Base64,
+    /// Shorter JSON with percent signs as in an address, for `x-ms-cosmos-populateindexmetrics-V2`.
+    UriEncoded,
 }
 
 /// How many rows a page may have.

@@ -1,6 +1,6 @@
 //! Reading documents in the order of an index, from a position on.
 //!
-//! Whether that is the best way to an order is decided in [`ordered`](super::ordered).
+//! Whether that is the best way to an order is decided in [`order_choice`](super::order_choice).
 
 use std::cmp::Ordering;
 use std::ops::Bound;

@@ -6,7 +6,7 @@ use cosmonaut_wire::PartitionKey;
 
 use super::store::Store;
 use crate::engine::FeedScope;
-use crate::engine::query::{PageSize, QueryRequest};
+use crate::engine::query::{IndexMetrics, PageSize, QueryRequest};
 
 /// How many documents a first page of ten looked at.
 fn looked_at(store: &Store, text: &str) -> u64 {
@@ -106,7 +106,7 @@ fn the_headers_say_what_was_used() {
     let store = Store::with(1, [r#"{"a":1,"b":2,"plain":3}"#, r#"{"a":1,"b":3}"#]);
     let mut request =
         QueryRequest::new("SELECT * FROM c WHERE c.a = 1 AND c.plain = 3", FeedScope::Container);
-    (request.populate_metrics, request.populate_index_metrics) = (true, true);
+    (request.populate_metrics, request.index_metrics) = (true, Some(IndexMetrics::Base64));
     let page = store.run(&request).unwrap();
     let metrics = page.metrics.unwrap();
     for part in [
@@ -128,4 +128,55 @@ fn the_headers_say_what_was_used() {
         serde_json::from_slice(&STANDARD.decode(page.index_utilization.unwrap()).unwrap()).unwrap();
     assert_eq!(report["UtilizedCompositeIndexes"][0]["IndexSpecs"], serde_json::json!(["/a DESC", "/b ASC"]));
     assert_eq!(page.range_id.unwrap().as_str(), "0");
+}
+
+/// The shape is the one that the JavaScript and .NET SDKs read.
+#[test]
+fn newer_clients_are_told_of_indexes_in_fewer_words() {
+    let store = Store::with(1, [r#"{"a":1,"b":2,"plain":{"x":1}}"#]);
+    for (text, expected) in [
+        (
+            "SELECT * FROM c WHERE c.a = 1",
+            r#"{"Utilized":{"SingleIndexes":[{"IndexSpec":"/a/?"}],"CompositeIndexes":[]},"Potential":{"SingleIndexes":[],"CompositeIndexes":[]}}"#,
+        ),
+        (
+            "SELECT * FROM c WHERE c.plain.x = 1",
+            r#"{"Utilized":{"SingleIndexes":[],"CompositeIndexes":[]},"Potential":{"SingleIndexes":[{"IndexSpec":"/plain/x/?"}],"CompositeIndexes":[]}}"#,
+        ),
+    ] {
+        let mut request = QueryRequest::new(text, FeedScope::Container);
+        request.index_metrics = Some(IndexMetrics::UriEncoded);
+        let encoded = store.run(&request).unwrap().index_utilization.unwrap();
+        assert!(encoded.starts_with("%7B%22Utilized%22%3A"), "{encoded}");
+        let decoded: serde_json::Value = serde_json::from_str(&decode(&encoded)).unwrap();
+        assert_eq!(decoded, serde_json::from_str::<serde_json::Value>(expected).unwrap(), "{text}");
+    }
+}
+
+fn decode(encoded: &str) -> String {
+    let mut parts = encoded.split('%');
+    let mut bytes = parts.next().unwrap().as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        bytes.extend(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_count_that_the_index_knows_loads_no_document() {
+    let store =
+        Store::with(1, (0..20).map(|n| if n % 2 == 0 { r#"{"a":1}"# } else { r#"{"a":2,"plain":1}"# }));
+    for (text, documents) in [
+        ("SELECT VALUE COUNT(1) FROM c", 0),
+        ("SELECT VALUE [{\"item\": COUNT(1)}] FROM c", 0),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.a = 1", 0),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.a = 1 AND c.id > '3'", 0),
+        ("SELECT VALUE COUNT(1) FROM c WHERE LENGTH(c.id) = 1", 20),
+        ("SELECT VALUE COUNT(1) FROM c WHERE c.plain = 1", 20),
+        ("SELECT VALUE COUNT(c.a) FROM c", 20),
+        ("SELECT VALUE SUM(1) FROM c", 20),
+    ] {
+        assert_eq!(looked_at(&store, text), documents, "{text}");
+    }
 }

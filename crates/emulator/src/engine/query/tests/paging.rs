@@ -123,11 +123,10 @@ fn the_default_page_has_a_hundred_rows() {
 
 #[test]
 fn a_last_page_that_is_full_is_followed_by_an_empty_one() {
-    let store = Store::with(2, [r#"{"a":1,"b":1}"#; 4]);
     let one = Store::with(1, [r#"{"a":1,"b":1}"#; 4]);
     for (store, text, pages) in [
-        (&store, "SELECT * FROM c", vec![2, 2, 0]),
-        (&store, "SELECT * FROM c WHERE c.a = 1", vec![2, 2, 0]),
+        (&one, "SELECT * FROM c", vec![2, 2, 0]),
+        (&one, "SELECT * FROM c WHERE c.a = 1", vec![2, 2, 0]),
         (&one, "SELECT * FROM c ORDER BY c.a", vec![2, 2, 0]),
         (&one, "SELECT * FROM c ORDER BY c._ts DESC", vec![2, 2, 0]),
         (&one, "SELECT * FROM c ORDER BY c.x", vec![2, 2, 0]),
@@ -150,6 +149,26 @@ fn a_last_page_that_is_full_is_followed_by_an_empty_one() {
             assert!(serde_json::from_str::<serde_json::Value>(token).is_ok(), "{token}");
         }
         assert_eq!(sizes, pages, "{text}");
+    }
+}
+
+#[test]
+fn each_partition_has_pages_of_its_own() {
+    for partitions in 1..5 {
+        let store = Store::with(partitions, [r#"{"a":1}"#; 6]);
+        for text in ["SELECT * FROM c", "SELECT * FROM c WHERE c.a = 1", "SELECT * FROM c WHERE c.a = 2"] {
+            let mut request = QueryRequest::new(text, FeedScope::Container);
+            let mut pages = 0;
+            loop {
+                let page = store.run(&request).unwrap();
+                pages += 1;
+                request.continuation = page.continuation;
+                if request.continuation.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(pages, usize::from(partitions), "{text}");
+        }
     }
 }
 

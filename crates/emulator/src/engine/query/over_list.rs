@@ -7,8 +7,8 @@ use cosmonaut_query::eval::Rows;
 use cosmonaut_wire::model::QuerySpec;
 
 use super::compiled::Compiled;
-use super::output::Output;
 use super::page::eval_error;
+use super::page_rows::Output;
 use super::request::PageSize;
 use super::token::Token;
 use crate::engine::charge::{self, QueryCost};

@@ -10,15 +10,17 @@ mod calendar;
 mod conversions;
 mod dates;
 mod integers;
+#[cfg(not(feature = "regex"))]
+mod no_regexes;
 mod numbers;
 #[cfg(feature = "regex")]
-mod regexes;
-#[cfg(not(feature = "regex"))]
-#[path = "functions/no_regexes.rs"]
 mod regexes;
 mod sets;
 mod strings;
 mod types;
+
+#[cfg(not(feature = "regex"))]
+use no_regexes as regexes;
 
 pub(crate) use aggregates::Accumulator;
 pub use aggregates::AggregateKind;

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use super::feeder::View;
 use super::page::PageRun;
 use super::parts::Parts;
-use super::sorted;
+use super::sort_candidates;
 use super::source;
 use super::walk::{after_prefix, along_composite, along_path, equal_prefix};
 use crate::Failure;
@@ -40,7 +40,7 @@ pub(super) fn run(page: &mut PageRun<'_>, mut parts: Parts, region: RegionId) ->
     let Some(part) = parts.left.front() else { return Ok(()) };
     let way = page.look(part, region, |page, view| choose(page, view))?;
     match way {
-        Way::Sort => sorted::run(page, &parts, region),
+        Way::Sort => sort_candidates::run(page, &parts, region),
         Way::Path(order) => {
             page.each_part(parts, region, |page, view, from| along_path(page, view, &order, from))
         }

@@ -1,9 +1,10 @@
 //! The door to the world: threads, tasks and clocks come from here, so that nothing else reaches for them.
 
 use std::future::Future;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::task::JoinHandle;
+use tokio::time::Interval;
 
 use crate::failure::Failure;
 
@@ -29,6 +30,24 @@ pub(crate) fn now() -> Instant {
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) fn time_of_day() -> SystemTime {
     SystemTime::now()
+}
+
+/// Ends after some time.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) async fn sleep(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Ends at some time.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) async fn sleep_until(time: Instant) {
+    tokio::time::sleep_until(time.into()).await;
+}
+
+/// Comes again and again, at once for the first time.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) fn interval(period: Duration) -> Interval {
+    tokio::time::interval(period)
 }
 
 /// Starts a task beside the others.

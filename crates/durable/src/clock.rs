@@ -22,6 +22,18 @@ pub(crate) fn instant() -> Instant {
     Instant::now()
 }
 
+/// Ends after some time.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) async fn sleep(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Waits for something until some point; `None` if it has not come by then.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) async fn until<T>(end: Instant, future: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout_at(end, future).await.ok()
+}
+
 /// Whole milliseconds, at most `u64::MAX`.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -184,7 +184,7 @@ async fn retry<T, F: Future<Output = Result<T, Error>>>(
             return Err(error);
         }
         tracing::warn!(%error, "connecting is tried again");
-        tokio::time::sleep(wait).await;
+        clock::sleep(wait).await;
         pause = (pause * 2).min(Duration::from_secs(5));
     }
 }

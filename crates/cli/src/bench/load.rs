@@ -83,7 +83,7 @@ impl Load {
             tokio::select! {
                 biased;
                 _ = stopped.wait_for(|stopped| *stopped) => return,
-                () = tokio::time::sleep_until(due.into()) => {}
+                () = runtime::sleep_until(due) => {}
             }
             self.started.fetch_add(1, Ordering::Relaxed);
             let (kind, choice) = self.mix.choose(number);

@@ -31,7 +31,7 @@ impl Bar {
     /// Draws for as long as it is polled.
     pub(super) async fn draw(&self, load: &Load) -> Infallible {
         loop {
-            tokio::time::sleep(DRAWN).await;
+            runtime::sleep(DRAWN).await;
             self.show(load, runtime::now());
         }
     }

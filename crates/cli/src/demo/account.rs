@@ -14,6 +14,7 @@ use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig};
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::runtime;
 
 /// The account's regions by priority: the first takes the writes.
 pub(crate) const REGIONS: [&str; 3] = ["East US", "West US", "North Europe"];
@@ -86,7 +87,7 @@ impl Account {
             if partitions.iter().all(|partition| same(&partition.lsns)) {
                 return Ok(());
             }
-            tokio::time::sleep(LAG.0).await;
+            runtime::sleep(LAG.0).await;
         }
     }
 

@@ -116,7 +116,7 @@ impl Shared {
 
 /// Starts one at a time; returns those who wait for their ends.
 async fn start_steadily(shared: Arc<Shared>) -> Vec<JoinHandle<()>> {
-    let mut due = tokio::time::interval(PACE);
+    let mut due = runtime::interval(PACE);
     let mut watchers: Vec<JoinHandle<()>> = Vec::new();
     loop {
         due.tick().await;
@@ -143,7 +143,7 @@ async fn watch(shared: Arc<Shared>, number: usize) {
             // It ended, and not as it should.
             Ok(_) => return,
             // The store could not say; it may later.
-            Err(_) => tokio::time::sleep(PACE).await,
+            Err(_) => runtime::sleep(PACE).await,
         }
     }
 }

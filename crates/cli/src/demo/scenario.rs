@@ -8,6 +8,7 @@ use cosmonaut_emulator::{Delay, Effect, Failover, Failure as Refused, Fault, Fau
 use super::account::{Account, NEAREST, ORCHESTRATIONS_LINK, REGIONS, SHOP_LINK, WRITES, failed};
 use super::meter::Kind;
 use crate::failure::Failure;
+use crate::runtime;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
@@ -159,17 +160,17 @@ impl Scenario {
     pub(crate) async fn last(self, account: &Account, time: Duration) -> Result<(), Failure> {
         match self {
             Self::RegionDown | Self::RegionSlow | Self::PartitionDown | Self::Throttling => {
-                tokio::time::sleep(time).await;
+                runtime::sleep(time).await;
             }
             Self::WriteFailover => {
-                tokio::time::sleep(time / 4).await;
+                runtime::sleep(time / 4).await;
                 account.control().take_down(REGIONS[WRITES], Outage::Refuse).await.map_err(failed)?;
-                tokio::time::sleep(time - time / 4).await;
+                runtime::sleep(time - time / 4).await;
             }
             Self::Split => {
                 for number in 0..SPLITS {
                     split(account, number).await.map_err(failed)?;
-                    tokio::time::sleep(time / SPLITS).await;
+                    runtime::sleep(time / SPLITS).await;
                 }
             }
         }

@@ -17,6 +17,7 @@ use super::screen::{Event, Screen, Status};
 use super::summary::Run;
 use super::workload::Workload;
 use crate::failure::Failure;
+use crate::runtime;
 use crate::signal::StopSignal;
 
 /// Plays the scenario from beginning to end, or until it is told to stop.
@@ -91,13 +92,13 @@ impl Show {
 
     /// The phases, one after the other.
     async fn course(&self, account: &Account, meter: &Meter) -> Result<(), Failure> {
-        tokio::time::sleep(self.plan.healthy.saturating_sub(meter.elapsed())).await;
+        runtime::sleep(self.plan.healthy.saturating_sub(meter.elapsed())).await;
         self.lock().0 = Some(meter.elapsed());
         self.screen.event(meter.elapsed(), Event::Broken, self.scenario.begins());
         self.scenario.begin(account).await?;
         self.scenario.last(account, self.plan.fault).await?;
         self.mend(account, meter).await?;
-        tokio::time::sleep(self.plan.whole().saturating_sub(meter.elapsed())).await;
+        runtime::sleep(self.plan.whole().saturating_sub(meter.elapsed())).await;
         Ok(())
     }
 
@@ -135,7 +136,7 @@ impl Show {
     }
 
     async fn watch(&self, meter: &Meter, orchestrations: &Orchestrations) -> Infallible {
-        let mut due = tokio::time::interval(self.screen.period());
+        let mut due = runtime::interval(self.screen.period());
         loop {
             due.tick().await;
             self.screen.update(&Status {

@@ -90,7 +90,7 @@ impl Workload {
             let early = due.saturating_sub(self.meter.elapsed());
             // A sleep of no time would still last until the timer's next tick, and nothing late could be caught up.
             if !early.is_zero() {
-                tokio::time::sleep(early).await;
+                runtime::sleep(early).await;
             }
             if self.meter.is_over_at(due) {
                 break;

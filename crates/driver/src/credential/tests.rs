@@ -83,7 +83,7 @@ impl TokenProvider for Provider {
                 Some(Turn::Panic) => panic!("a provider that breaks"),
                 None => (Duration::ZERO, HOUR),
             };
-            tokio::time::sleep(after).await;
+            self.platform.sleep(after).await;
             let expires_on = self.platform.time_of_day() + life;
             Ok(AccessToken { secret: format!("secret-{number}"), expires_on })
         })
@@ -154,6 +154,7 @@ fn ok(number: usize) -> Result<String, CredentialErrorKind> {
     Ok(format!("secret-{number}"))
 }
 
+#[expect(clippy::disallowed_methods, reason = "the clock is virtual")]
 async fn pass(seconds: u64) {
     tokio::time::sleep(s(seconds)).await;
 }

@@ -60,7 +60,7 @@ async fn the_account_is_still_refreshed_after_its_refresh_has_panicked() {
     driver.initialize().await.unwrap();
     assert_eq!(driver.background_panics().count, 0);
     // The clock is virtual: an hour of refreshes passes at once.
-    tokio::time::sleep(Duration::from_secs(3600)).await;
+    crate::waiting::sleep(Duration::from_secs(3600)).await;
     let panics = driver.background_panics();
     assert_eq!(panics.count, 2, "{panics:?}");
     for (number, panic) in panics.latest.iter().enumerate() {

@@ -90,7 +90,7 @@ async fn an_account_that_names_a_public_endpoint_in_clear_text_is_refused_and_no
     lists(json!([here]));
     run(&driver, &read("1", "a")).await.unwrap();
     lists(json!([there, here]));
-    tokio::time::sleep(Duration::from_secs(600)).await;
+    crate::waiting::sleep(Duration::from_secs(600)).await;
     run(&driver, &read("1", "a")).await.unwrap();
     assert_eq!(network.take_calls(), ["GET east", "GET east"]);
 }

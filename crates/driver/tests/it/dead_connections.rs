@@ -255,18 +255,19 @@ async fn a_lone_silent_shard_is_replaced_by_one_that_is_connected_first() {
 async fn a_caller_that_goes_away_counts_against_a_shard_that_was_silent() {
     let (factory, driver) = numbered(ShardingOptions::default());
     read_within(&driver, OperationOptions::default()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(1)).await;
+    crate::waiting::sleep(Duration::from_millis(1)).await;
     factory.silent_up_to.send_replace(shards(&driver)[0].id);
     for dropped in 1..=3 {
         let gone =
-            tokio::time::timeout(Duration::from_millis(10), read_within(&driver, Default::default())).await;
+            crate::waiting::timeout(Duration::from_millis(10), read_within(&driver, Default::default()))
+                .await;
         assert!(gone.is_err());
         assert_eq!(shards(&driver)[0].consecutive_failures, dropped);
         assert_eq!(shards(&driver)[0].inflight, 0);
     }
     // One that answers others meanwhile is only slow.
     let mut slow = Box::pin(read_within(&driver, OperationOptions::default()));
-    assert!(tokio::time::timeout(Duration::from_millis(10), &mut slow).await.is_err());
+    assert!(crate::waiting::timeout(Duration::from_millis(10), &mut slow).await.is_err());
     factory.silent_up_to.send_replace(0);
     read_within(&driver, OperationOptions::default()).await.unwrap();
     drop(slow);

@@ -74,7 +74,7 @@ async fn a_deadline_holds_while_the_account_is_looked_up() {
     // The second waits for the first one's lookup, and must not inherit its deadline.
     let read = read("1", "a");
     let (first, second) = tokio::join!(run(&driver, &read), async {
-        tokio::time::sleep(Duration::from_millis(60)).await;
+        crate::waiting::sleep(Duration::from_millis(60)).await;
         run(&driver, &read).await
     });
     for error in [first.unwrap_err(), second.unwrap_err()] {
@@ -83,6 +83,6 @@ async fn a_deadline_holds_while_the_account_is_looked_up() {
     assert_eq!(began.elapsed(), Duration::from_millis(160));
     network.account_hangs.store(false, Ordering::Relaxed);
     // The look-up goes on without them, and asks again once its own time is up.
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    crate::waiting::sleep(Duration::from_secs(6)).await;
     run(&driver, &read).await.unwrap();
 }

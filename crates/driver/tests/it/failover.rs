@@ -169,7 +169,7 @@ async fn a_probe_that_is_dropped_is_left_to_the_next_request() {
     driver.sweep_partitions();
     network.now(|region, _| if region == "west" { Answer::Hang } else { Answer::Status(200, 0) });
     network.take_calls();
-    let dropped = tokio::time::timeout(Duration::from_secs(1), run(&driver, &read("1", "a"))).await;
+    let dropped = crate::waiting::timeout(Duration::from_secs(1), run(&driver, &read("1", "a"))).await;
     assert!(dropped.is_err());
     assert_eq!(network.take_calls(), ["GET west"]);
     network.now(|_, _| Answer::Status(200, 0));
@@ -185,7 +185,7 @@ async fn an_endpoint_leaves_rotation_when_it_cannot_be_reached_and_rejoins_when_
     network.down.lock().unwrap().push("west".to_owned());
     run(&driver, &read("1", "a")).await.unwrap();
     // The check runs in the background; it takes no time.
-    tokio::time::sleep(Duration::from_millis(1)).await;
+    crate::waiting::sleep(Duration::from_millis(1)).await;
     run(&driver, &read("1", "a")).await.unwrap();
     assert_eq!(network.take_calls(), ["GET east", "GET east"]);
     let direct = run(&driver, &read("1", "a")).await.unwrap();
@@ -196,7 +196,7 @@ async fn an_endpoint_leaves_rotation_when_it_cannot_be_reached_and_rejoins_when_
         direct.diagnostics()
     );
     network.down.lock().unwrap().clear();
-    tokio::time::sleep(Duration::from_secs(11)).await;
+    crate::waiting::sleep(Duration::from_secs(11)).await;
     network.take_calls();
     run(&driver, &read("1", "a")).await.unwrap();
     assert_eq!(network.take_calls(), ["GET west"], "a probe brought it back before its term was over");

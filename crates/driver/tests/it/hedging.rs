@@ -121,7 +121,7 @@ async fn a_write_waits_for_the_leg_that_its_predecessor_has_left_behind() {
         let delay = if region == "east" { ms(400) } else { ms(5) };
         let (log, line) = (Arc::clone(&log), format!("{region} {}", String::from_utf8_lossy(request.body())));
         tokio::spawn(async move {
-            tokio::time::sleep(delay).await;
+            crate::waiting::sleep(delay).await;
             log.lock().unwrap().push(line);
         });
         Answer::After(delay, 200)
@@ -202,7 +202,7 @@ async fn a_refusal_that_comes_late_has_the_account_read() {
     driver.initialize().await.unwrap();
     let before = network.account_reads.load(Ordering::Relaxed);
     run(&driver, &upsert("1")).await.unwrap();
-    tokio::time::sleep(ms(10)).await;
+    crate::waiting::sleep(ms(10)).await;
     assert_eq!(network.account_reads.load(Ordering::Relaxed), before + 1);
 }
 
@@ -252,10 +252,10 @@ async fn a_callers_pause_is_no_latency() {
     let read = read("1", "a");
     for _ in 0..300 {
         let mut reading = Box::pin(run(&driver, &read));
-        let begun = tokio::time::timeout(ms(1), reading.as_mut()).await;
+        let begun = crate::waiting::timeout(ms(1), reading.as_mut()).await;
         assert!(begun.is_err());
         // Nobody polls it, while others go on.
-        tokio::time::sleep(Duration::from_secs(30)).await;
+        crate::waiting::sleep(Duration::from_secs(30)).await;
         reading.await.unwrap();
     }
     network.take_calls();

@@ -41,3 +41,4 @@ mod telemetry;
 mod throttling;
 mod trouble;
 mod unusable_region;
+mod waiting;

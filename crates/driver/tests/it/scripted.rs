@@ -47,7 +47,7 @@ impl Platform for VirtualPlatform {
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(time))
+        Box::pin(crate::waiting::sleep(time))
     }
 
     fn spawn(&self, task: BoxFuture<'static, ()>) -> Task {
@@ -204,12 +204,12 @@ impl Network {
             Answer::WithAll(code, headers) => Ok(reply_with(code, headers)),
             Answer::After(delay, code) => {
                 progress.hand_over();
-                tokio::time::sleep(delay).await;
+                crate::waiting::sleep(delay).await;
                 Ok(reply(code, 0, "{\"id\":\"1\"}"))
             }
             Answer::AfterWith(delay, code, sub_status) => {
                 progress.hand_over();
-                tokio::time::sleep(delay).await;
+                crate::waiting::sleep(delay).await;
                 Ok(reply(code, sub_status, "{}"))
             }
             Answer::Hang => {

@@ -114,7 +114,7 @@ impl<'a> Look<'a> {
             }
         }
         let next = pending.next.map(|at| clock::instant() + Duration::from_millis(at - now));
-        let _ = tokio::time::timeout_at(next.map_or(end, |next| next.min(end)), changed).await;
+        clock::until(next.map_or(end, |next| next.min(end)), changed).await;
         Ok(true)
     }
 }

@@ -120,7 +120,7 @@ async fn keep_reading(shared: Weak<Shared>) {
         let next = clock::instant() + pause;
         let next = renewed.or_else(renew_at).map_or(next, |at| next.min(at));
         drop(shared);
-        tokio::time::sleep_until(next).await;
+        clock::until(next, std::future::pending::<()>()).await;
     }
 }
 

@@ -48,7 +48,8 @@ impl Shared {
             };
             match due {
                 Some(at) => {
-                    let _ = tokio::time::timeout(std::time::Duration::from_millis(at - now), changed).await;
+                    let end = clock::instant() + std::time::Duration::from_millis(at - now);
+                    clock::until(end, changed).await;
                 }
                 None => changed.await,
             }

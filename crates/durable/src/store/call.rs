@@ -67,7 +67,7 @@ impl Call {
             // A throttled request was certainly not applied; of the others one cannot know.
             maybe_applied |= error.kind() != cosmonaut::ErrorKind::Throttled;
             tracing::debug!(operation = self.operation, attempt, %error, "the request is repeated");
-            tokio::time::sleep(pause).await;
+            clock::sleep(pause).await;
             attempt += 1;
         }
     }

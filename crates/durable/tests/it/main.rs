@@ -17,4 +17,5 @@ mod sharing;
 mod steps;
 mod turns;
 mod validation;
+mod waiting;
 mod world;

@@ -47,7 +47,7 @@ async fn one_dispatcher_drains_every_slot_whatever_became_of_the_others() {
     }
     // Two that are stopped while they look for work, and one that goes on.
     for _ in 0..2 {
-        let _ = tokio::time::timeout(std::time::Duration::ZERO, fetch_now(&provider)).await;
+        let _ = crate::waiting::timeout(std::time::Duration::ZERO, fetch_now(&provider)).await;
     }
     let mut seen = std::collections::BTreeSet::new();
     while let Some((item, token)) = fetch_now(&provider).await {

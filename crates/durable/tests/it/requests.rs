@@ -121,9 +121,9 @@ async fn idle_requests(home: &Home, seconds: u32) -> u64 {
     )
     .await;
     // The reader slows down within two seconds; how often it asks from then on is what is tested.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    crate::waiting::sleep(Duration::from_secs(2)).await;
     let before = all();
-    tokio::time::sleep(Duration::from_secs(1) * seconds).await;
+    crate::waiting::sleep(Duration::from_secs(1) * seconds).await;
     let used = all() - before;
     runtime.shutdown(None).await;
     used

@@ -94,7 +94,7 @@ async fn a_process_that_was_paused_past_its_lease_owns_nothing_until_it_renews()
     let leases = CosmosLeaseProvider::new(home.documents(), "a", Duration::from_millis(200));
     leases.renew().await.unwrap();
     // The pause itself is what is tested.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    crate::waiting::sleep(Duration::from_millis(200)).await;
     assert!(leases.owned().is_empty());
     leases.renew().await.unwrap();
     assert_eq!(leases.owned().len(), SLOT_COUNT);

@@ -195,10 +195,10 @@ pub(crate) async fn until(what: impl Display, mut holds: impl AsyncFnMut() -> bo
     const PACE: Duration = Duration::from_millis(10);
     let held = async {
         while !holds().await {
-            tokio::time::sleep(PACE).await;
+            crate::waiting::sleep(PACE).await;
         }
     };
-    let waited = tokio::time::timeout(LONG, held).await;
+    let waited = crate::waiting::timeout(LONG, held).await;
     assert!(waited.is_ok(), "this never came: {what}");
 }
 
@@ -245,7 +245,7 @@ impl Gate {
 
     /// Waits until one more has come.
     pub(crate) async fn reached(&self) {
-        let reached = tokio::time::timeout(LONG, self.arrived.acquire()).await;
+        let reached = crate::waiting::timeout(LONG, self.arrived.acquire()).await;
         reached.expect("an activity comes to the gate").unwrap().forget();
     }
 

@@ -54,10 +54,10 @@ impl Platform for Clock {
                     return;
                 }
                 tokio::select! {
-                    () = tokio::time::sleep(left) => return,
+                    () = crate::waiting::sleep(left) => return,
                     moved = ahead.changed() => if moved.is_err() {
                         // A clock that is gone is not moved any more.
-                        return tokio::time::sleep(left).await;
+                        return crate::waiting::sleep(left).await;
                     },
                 }
             }
@@ -77,7 +77,7 @@ impl Platform for Clock {
 pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let look = async {
         while !holds().await {
-            tokio::time::sleep(GLANCE).await;
+            crate::waiting::sleep(GLANCE).await;
         }
     };
     within_patience(what, look).await;
@@ -85,7 +85,7 @@ pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
 
 /// Waits for something that must end.
 pub(crate) async fn within_patience<T>(what: &str, work: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(PATIENCE, work).await {
+    match crate::waiting::timeout(PATIENCE, work).await {
         Ok(value) => value,
         Err(_) => panic!("waited in vain: {what}"),
     }

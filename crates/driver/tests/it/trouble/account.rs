@@ -93,7 +93,7 @@ async fn a_partition_leaves_a_region_that_leaves_the_account() {
     });
     for _ in 0..20 {
         run(&driver, &read("1", "a")).await.unwrap();
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        crate::waiting::sleep(Duration::from_secs(5)).await;
     }
     let gone = net.calls().iter().filter(|call| *call == "GET west").count();
     assert!(gone <= 2, "{gone} of 20 reads over 100 s asked a region that is not the account's");
@@ -130,7 +130,7 @@ async fn a_check_that_fails_on_this_side_marks_no_endpoint() {
     });
     let driver = net.driver(not_hedging());
     run(&driver, &read("1", "a")).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    crate::waiting::sleep(Duration::from_secs(1)).await;
     let location = driver.location().unwrap();
     let east = location.account.preferred_read_endpoints()[0].clone();
     let mark = location.account.unavailability(&east, Access::Read, VirtualNow::now());
@@ -167,7 +167,7 @@ async fn an_operation_that_is_under_way_survives_a_shutdown() {
     let driver = net.driver(not_hedging());
     let other = driver.clone();
     let running = tokio::spawn(async move { run(&other, &read("1", "a")).await });
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    crate::waiting::sleep(Duration::from_millis(100)).await;
     net.now(|_, _, _| None);
     driver.shutdown().await;
     let result = running.await.unwrap();

@@ -120,7 +120,7 @@ async fn writes_of_a_moved_partition_find_it() {
         for _ in 0..50 {
             let result = driver.execute_operation(&write(OperationType::Create), &within(5_000)).await;
             successes += usize::from(result.is_ok());
-            tokio::time::sleep(Duration::from_secs(10)).await;
+            crate::waiting::sleep(Duration::from_secs(10)).await;
         }
         let calls = net.calls();
         let west = calls.iter().filter(|call| *call == "POST west").count();
@@ -160,7 +160,7 @@ async fn a_write_outlasts_the_failover_of_a_dead_region() {
     });
     let moving = Arc::clone(&net);
     tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_secs(30)).await;
+        crate::waiting::sleep(Duration::from_secs(30)).await;
         *moving.account.lock().unwrap() = account(&["west", "east"], false);
     });
     let (result, took) = timed(run(&driver, &write(OperationType::Create))).await;
@@ -180,7 +180,7 @@ async fn a_probe_does_not_cost_a_user_an_unguarded_write() {
     });
     let mut lost = 0;
     for _ in 0..200 {
-        tokio::time::sleep(Duration::from_secs(10)).await;
+        crate::waiting::sleep(Duration::from_secs(10)).await;
         let result = driver.execute_operation(&write(OperationType::Create), &within(5_000)).await;
         lost += usize::from(result.is_err());
     }

@@ -107,7 +107,7 @@ async fn what_a_left_write_is_answered_is_learned() {
     driver.initialize().await.unwrap();
     let before = net.account_reads.load(Ordering::Relaxed);
     run(&driver, &write(OperationType::Upsert)).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    crate::waiting::sleep(Duration::from_secs(3)).await;
     let reads = net.account_reads.load(Ordering::Relaxed) - before;
     assert_eq!(reads, 1, "a late 403/3 refreshes");
 }
@@ -121,7 +121,7 @@ async fn a_write_that_has_succeeded_is_not_sent_again() {
     run(&driver, &write(OperationType::Upsert)).await.unwrap();
     net.calls();
     net.now(|_, _, request| is_doc(request).then_some(Do::Say(1, 200, 0)));
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    crate::waiting::sleep(Duration::from_secs(10)).await;
     assert_eq!(net.calls(), [""; 0], "after the operation had succeeded");
 }
 

@@ -126,7 +126,7 @@ impl HttpClient for Client {
             let script = Arc::clone(&net.script.lock().unwrap());
             let wait = |millis| async move {
                 if millis > 0 {
-                    tokio::time::sleep(Duration::from_millis(millis)).await;
+                    crate::waiting::sleep(Duration::from_millis(millis)).await;
                 }
             };
             match script(net, region, &request) {

@@ -39,7 +39,7 @@ pub(super) async fn settled(home: &Home, roots: &[String]) -> Vec<Value> {
             pause().await;
         }
     };
-    let settled = tokio::time::timeout(PATIENCE, quiet).await;
+    let settled = crate::waiting::timeout(PATIENCE, quiet).await;
     let left: Vec<_> = documents.iter().filter(|document| !is_quiet(document)).collect();
     assert!(settled.is_ok(), "never done; left are {left:#?}");
     documents
@@ -47,7 +47,7 @@ pub(super) async fn settled(home: &Home, roots: &[String]) -> Vec<Value> {
 
 /// Between two looks at what others do.
 async fn pause() {
-    tokio::time::sleep(Duration::from_millis(20)).await;
+    crate::waiting::sleep(Duration::from_millis(20)).await;
 }
 
 async fn has_ended(home: &Home, instance: &str) -> bool {

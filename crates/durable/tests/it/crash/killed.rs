@@ -37,7 +37,7 @@ impl Choices {
     pub(super) async fn moment(&mut self, ledger: &Ledger) {
         ledger.grows_by(1 + self.below(20)).await;
         // Not for anything, but to be anywhere between two requests.
-        tokio::time::sleep(Duration::from_micros(self.below(10_000))).await;
+        crate::waiting::sleep(Duration::from_micros(self.below(10_000))).await;
     }
 }
 

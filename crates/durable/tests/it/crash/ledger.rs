@@ -37,7 +37,7 @@ impl Ledger {
     pub(super) async fn grows_by(&self, runs: u64) {
         let target = *self.count.borrow() + runs;
         let mut count = self.count.subscribe();
-        let grown = tokio::time::timeout(PATIENCE, count.wait_for(|count| *count >= target)).await;
+        let grown = crate::waiting::timeout(PATIENCE, count.wait_for(|count| *count >= target)).await;
         assert!(grown.is_ok(), "nothing runs any more");
     }
 

@@ -95,7 +95,7 @@ impl Wire {
         let mut life = self.life.subscribe();
         // The sender lives as long as this.
         let _ = life.wait_for(|life| *life != Life::Alive).await;
-        let _ = tokio::time::timeout(LAST_WORDS, life.wait_for(|life| *life == Life::Over)).await;
+        let _ = crate::waiting::timeout(LAST_WORDS, life.wait_for(|life| *life == Life::Over)).await;
         self.end();
     }
 

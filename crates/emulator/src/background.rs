@@ -28,7 +28,7 @@ impl Background {
 
 async fn sweep(engine: Weak<Engine>, workers: Arc<Workers>) {
     loop {
-        tokio::time::sleep(SWEEP_EVERY).await;
+        crate::world::sleep(SWEEP_EVERY).await;
         let Some(engine) = engine.upgrade() else { return };
         workers.finish(move || engine.sweep()).await;
     }
@@ -44,7 +44,7 @@ async fn replicate(engine: Weak<Engine>) {
         let Some(next) = engine.upgrade().map(|engine| engine.pump()) else { return };
         let due = async {
             match next {
-                Some(wait) => tokio::time::sleep(wait).await,
+                Some(wait) => crate::world::sleep(wait).await,
                 None => pending().await,
             }
         };

@@ -4,7 +4,9 @@
 //! decide both.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::error::Elapsed;
 
 /// A point in time: microseconds since the start of 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -65,6 +67,21 @@ impl World for SystemWorld {
         z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ z >> 31
     }
+}
+
+/// Ends after some time of the runtime's clock, which a simulator can hold still.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) async fn sleep(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Waits for something for some time of that clock.
+///
+/// # Errors
+/// If it has not come by then.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) async fn timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+    tokio::time::timeout(limit, work).await
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the door")]

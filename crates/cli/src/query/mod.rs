@@ -201,7 +201,7 @@ async fn told_of_waiting<T>(answer: impl Future<Output = T>) -> T {
     loop {
         tokio::select! {
             answer = &mut answer => return answer,
-            () = tokio::time::sleep(PATIENCE) => waited += PATIENCE,
+            () = runtime::sleep(PATIENCE) => waited += PATIENCE,
         }
         // If nobody reads it, nobody wonders either.
         let _ =

@@ -174,7 +174,7 @@ impl Gateway {
                 Strike::Hang(id) => self.faults.lifted(&[id]).await,
                 Strike::Slow(delay, ids, verdict) => {
                     tokio::select! {
-                        () = tokio::time::sleep(delay) => {}
+                        () = crate::world::sleep(delay) => {}
                         () = self.faults.lifted(&ids) => {}
                     }
                     return verdict;

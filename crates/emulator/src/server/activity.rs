@@ -52,7 +52,7 @@ impl Activity {
         let (mut seen, mut quiet) = (self.requests.load(Ordering::Relaxed), 0);
         loop {
             tokio::select! {
-                () = tokio::time::sleep(TICK) => {}
+                () = crate::world::sleep(TICK) => {}
                 () = self.wanted.notified() => quiet = IDLE,
             }
             let requests = self.requests.load(Ordering::Relaxed);

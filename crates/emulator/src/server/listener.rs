@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use crate::world::timeout;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::activity::Activity;
@@ -121,7 +121,7 @@ async fn accept_until_stopped<H: Handler>(
                 Err(_) => {
                     // The machine has no descriptor left: those who do nothing with theirs give them back.
                     unused.iter().filter_map(Weak::upgrade).for_each(|activity| activity.make_room());
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    crate::world::sleep(ACCEPT_PAUSE).await;
                 }
             },
             Some(_) = connections.join_next() => {}
@@ -134,7 +134,7 @@ async fn accept_until_stopped<H: Handler>(
         Phase::Serving | Phase::Finishing => {
             let finished = async { while connections.join_next().await.is_some() {} };
             // Whoever is not finished by now is cut off by dropping the set.
-            let _ = tokio::time::timeout(GRACE, finished).await;
+            let _ = timeout(GRACE, finished).await;
         }
     }
 }

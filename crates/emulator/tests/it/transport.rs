@@ -171,7 +171,7 @@ async fn a_stop_lets_requests_under_way_finish() {
     let mut rest = String::new();
     stream.read_to_string(&mut rest).await.unwrap();
     assert!(rest.contains("HTTP/1.1 400"), "{rest}");
-    tokio::time::timeout(Duration::from_secs(30), stopping.join_all()).await.expect("it stops");
+    within(stopping.join_all()).await;
     assert!(TcpStream::connect(address).await.is_err());
 }
 

@@ -1,7 +1,8 @@
 //! Threads for work that may take long, so that those that move bytes never wait for it.
 //!
-//! As many pieces of work go on at once as there are processors; the others wait for their turn, and those that take
-//! long give theirs up every few milliseconds. How they notice is in [`pace`](crate::pace).
+//! As many pieces of work go on at once as there are processors, but for one that is left to others; the rest wait for
+//! their turn, and those that take long give theirs up every few milliseconds. How they notice is in
+//! [`pace`](crate::pace).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +28,8 @@ pub(crate) struct Workers {
 impl Workers {
     pub(crate) fn new(world: Arc<dyn World>, page_time: Duration, use_threads: bool) -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
-        let turns = use_threads.then(|| Arc::new(Semaphore::new(processors)));
+        let at_once = processors.saturating_sub(1).max(1);
+        let turns = use_threads.then(|| Arc::new(Semaphore::new(at_once)));
         Self { world, page_time, turns, under_way: Arc::default() }
     }
 

@@ -74,7 +74,9 @@ struct Retry {
     reason: NextStep,
     /// What is to be fetched anew first.
     stale: Option<StaleCache>,
-    /// The read of the account that alone can help, if one does.
+    /// Whether only another account can help.
+    awaits_account: bool,
+    /// The read of the account that was begun for it. There is none if the account has been read meanwhile.
     account_read: Option<AccountRead>,
 }
 
@@ -191,15 +193,15 @@ impl<'a> OperationPipeline<'a> {
             delay,
             reason,
             stale: None,
+            awaits_account: false,
             account_read: None,
         };
         let retry = match action {
             OperationAction::Complete => return self.complete(result),
             OperationAction::Abort(abort) => return Err(Failure::Aborted(abort, Box::new(result))),
             OperationAction::FailoverRetry { new_state, delay, awaits_account } => {
-                let account_read = account_read.filter(|_| awaits_account);
                 let retry = again(new_state, delay, NextStep::Failover(delay.unwrap_or_default()));
-                Retry { account_read, ..retry }
+                Retry { awaits_account, account_read, ..retry }
             }
             OperationAction::SessionRetry { new_state, delay } => {
                 again(new_state, delay, NextStep::RetryForSession(delay.unwrap_or_default()))
@@ -230,10 +232,15 @@ impl<'a> OperationPipeline<'a> {
             | NextStep::HedgeTaken
             | NextStep::HedgeDropped => ExecutionContext::Retry,
         };
-        match (retry.account_read, retry.delay) {
-            (Some(read), delay) => self.wait_for_account(state, read, delay).await,
-            (None, Some(delay)) => self.core.platform.sleep(delay).await,
-            (None, None) => {}
+        match (retry.awaits_account, retry.account_read, retry.delay) {
+            (true, _, Some(delay)) => {
+                self.wait_for_account(self.core.account_changed(&state.location), delay).await;
+            }
+            (true, Some(read), None) => {
+                self.wait_for_account(self.core.account_read(read), LONGEST_ACCOUNT_WAIT).await;
+            }
+            (false, _, Some(delay)) => self.core.platform.sleep(delay).await,
+            (true, None, None) | (false, _, None) => {}
         }
         state.retry_state = retry.state;
         if let Some(stale) = retry.stale {
@@ -247,21 +254,11 @@ impl<'a> OperationPipeline<'a> {
         Ok(())
     }
 
-    /// Waits until the account names other regions: for the delay at most, or without one until it has been read.
-    async fn wait_for_account(&self, state: &OperationState, read: AccountRead, delay: Option<Duration>) {
-        let core = self.core;
-        let most = match self.deadline {
-            Some(deadline) => deadline.remaining(core.platform.now()).min(LONGEST_ACCOUNT_WAIT),
-            None => LONGEST_ACCOUNT_WAIT,
-        };
-        let mut limit = core.platform.sleep(delay.unwrap_or(most));
-        let mut news = Box::pin(async {
-            match delay {
-                Some(_) => core.account_changed(&state.location).await,
-                None => core.account_read(read).await,
-            }
-        });
-        race(news.as_mut(), limit.as_mut()).await;
+    /// Waits for news of the account, for some time at most.
+    async fn wait_for_account(&self, news: impl Future<Output = ()>, most: Duration) {
+        let now = self.core.platform.now();
+        let most = self.deadline.map_or(most, |deadline| deadline.remaining(now).min(most));
+        race(Box::pin(news).as_mut(), self.core.platform.sleep(most).as_mut()).await;
     }
 
     fn refreshed_target<'b>(

@@ -101,6 +101,34 @@ async fn writes_follow_the_write_region_when_it_moves() {
 }
 
 #[tokio::test(start_paused = true)]
+#[expect(clippy::disallowed_methods, reason = "the clock is virtual")]
+async fn a_write_that_could_not_be_sent_follows_the_write_region_that_has_moved_meanwhile() {
+    let network = Network::new(&["east", "west"], false, |_, _| Answer::Status(201, 0));
+    let driver = network.driver(options());
+    run(&driver, &create()).await.unwrap();
+    tokio::time::advance(Duration::from_secs(10)).await;
+    network.take_calls();
+    // The first has the account read; the second began before that, and learns of its failure after it.
+    let late = Duration::from_millis(30);
+    let is_first = std::sync::atomic::AtomicBool::new(true);
+    network.now(move |region, _| match region {
+        "west" => Answer::Status(201, 0),
+        _ if is_first.swap(false, Ordering::Relaxed) => Answer::Refuse,
+        _ => Answer::RefuseAfter(late),
+    });
+    *network.account.lock().unwrap() = account(&["west", "east"], false);
+    let began = tokio::time::Instant::now();
+    let operation = create();
+    let (first, second) = tokio::join!(run(&driver, &operation), run(&driver, &operation));
+    first.unwrap();
+    second.unwrap();
+    // Each is tried twice in the east, over two connections.
+    assert_eq!(began.elapsed(), 2 * late, "nothing else was waited for");
+    let west = network.take_calls().iter().filter(|call| *call == "POST west").count();
+    assert_eq!(west, 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn many_writes_that_find_the_region_moved_ask_once() {
     let network = Network::new(&["east", "west"], false, |_, _| Answer::Status(403, 3));
     let driver = network.driver(options());

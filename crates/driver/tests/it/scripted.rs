@@ -73,6 +73,7 @@ pub(crate) enum Answer {
     AfterWith(Duration, u16, u32),
     Hang,
     Refuse,
+    RefuseAfter(Duration),
     ResetAfterSend,
 }
 
@@ -217,6 +218,10 @@ impl Network {
                 std::future::pending().await
             }
             Answer::Refuse => fail(TransportErrorKind::Unreachable, RequestSentStatus::NotSent),
+            Answer::RefuseAfter(delay) => {
+                crate::waiting::sleep(delay).await;
+                fail(TransportErrorKind::Unreachable, RequestSentStatus::NotSent)
+            }
             Answer::ResetAfterSend => fail(TransportErrorKind::Disconnected, RequestSentStatus::Unknown),
         }
     }

@@ -1,7 +1,6 @@
 //! The server's sockets: both versions of HTTP on one port, TLS, limits, and how it stops.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_emulator::{Emulator, Tls};
@@ -19,6 +18,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::client::{Answer, request};
+use crate::socket::within;
 
 fn authority(emulator: &Emulator) -> &str {
     emulator.url().split('/').nth(2).unwrap()

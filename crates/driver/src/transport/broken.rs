@@ -47,11 +47,13 @@ pub(super) fn not_answered(server: &Authority, mut error: TrySendError<Request<W
 }
 
 /// A stream that was given to the connection and ended without an answer. The server says that it has not looked at the
-/// request (RFC 9113, section 8.7) if it refuses the stream, or says goodbye and names an earlier one as its last.
-pub(super) fn stream_failed(server: &Authority, error: h2::Error) -> TransportError {
+/// request (RFC 9113, section 8.7) if it refuses the stream, or says goodbye and names an earlier one as its last. It
+/// cannot have looked at one of which nothing has gone out.
+pub(super) fn stream_failed(server: &Authority, error: h2::Error, has_gone_out: bool) -> TransportError {
     let is_refused =
         error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM));
-    let sent = if is_refused { RequestSentStatus::NotSent } else { RequestSentStatus::Unknown };
+    let is_unseen = is_refused || !has_gone_out;
+    let sent = if is_unseen { RequestSentStatus::NotSent } else { RequestSentStatus::Unknown };
     failed(server, sent, error)
 }
 

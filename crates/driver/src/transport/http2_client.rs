@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use cosmonaut_policy::Moment;
-use h2::client::SendRequest;
 use http::{Request, Response};
 
 use super::body::StreamBody;
@@ -15,7 +14,7 @@ use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::flight::{Flight, Maker};
 use super::http_client::{BoxFuture, HttpClient, SendProgress};
-use super::http2_connection::{Http2Connection, give};
+use super::http2_connection::{Http2Connection, Pump, Requests};
 use super::hyper_client::{Shared, whole_response};
 use super::negotiate::Tapped;
 use super::timeline::ConnectMarks;
@@ -31,7 +30,7 @@ pub(super) struct Http2Client {
     live: ArcSwapOption<Http2Connection>,
     /// Connections that the server has said goodbye on: they take no request, and those under way are still
     /// answered.
-    leaving: Mutex<Vec<Arc<Http2Connection>>>,
+    leaving: Mutex<Vec<Arc<Pump>>>,
     connecting: Flight<Arc<Http2Connection>, TransportError>,
 }
 
@@ -41,11 +40,11 @@ impl Http2Client {
         Self { server, shared, live, leaving, connecting: Flight::default() }
     }
 
-    fn open_connection(&self) -> Option<SendRequest<Bytes>> {
+    fn open_connection(&self) -> Option<Requests> {
         self.live.load().as_ref()?.requests()
     }
 
-    async fn connect(&self, progress: Option<&SendProgress>) -> Result<SendRequest<Bytes>, TransportError> {
+    async fn connect(&self, progress: Option<&SendProgress>) -> Result<Requests, TransportError> {
         let connection = self.connecting.join(self, &*self.shared.platform, progress).await?;
         connection.requests().ok_or_else(|| not_sent(&self.server, TransportErrorKind::Disconnected))
     }
@@ -64,8 +63,8 @@ impl Maker for Http2Client {
         let before = before.filter(|before| !Arc::ptr_eq(before, connection));
         // It leaves by itself when its last stream is over, at the latest when each of these is out of time.
         let mut leaving = self.leaving.lock().unwrap_or_else(PoisonError::into_inner);
-        leaving.extend(before);
-        leaving.retain(|connection| !connection.is_over());
+        leaving.extend(before.map(|before| Arc::clone(before.pump())));
+        leaving.retain(|pump| !pump.is_over());
     }
 
     fn is_good(&self, connection: &Arc<Http2Connection>) -> bool {
@@ -103,11 +102,13 @@ impl HttpClient for Http2Client {
                 Some(requests) => requests,
                 None => Box::pin(self.connect(Some(progress))).await?,
             };
-            let mut given = give(requests, request)
+            let given = requests
+                .give(request)
                 .map_err(|error| failed(&self.server, RequestSentStatus::NotSent, error))?;
-            given.has_stream().await;
             progress.hand_over_at(self.shared.platform.now());
-            let response = given.response.await.map_err(|error| stream_failed(&self.server, error))?;
+            let answer = given.answer().await;
+            let response =
+                answer.map_err(|(error, has_gone_out)| stream_failed(&self.server, error, has_gone_out))?;
             let (head, stream) = response.into_parts();
             let body = StreamBody::new(stream, &head.headers);
             let response = Response::from_parts(head, body);

@@ -10,41 +10,54 @@ use std::time::Duration;
 use bytes::Bytes;
 use cosmonaut_policy::Moment;
 use h2::client::{Builder, ResponseFuture, SendRequest};
-use h2::{Ping, PingPong};
-use http::{HeaderMap, HeaderValue, Method, Request, header};
+use h2::{Ping, PingPong, RecvStream};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 
 use super::broken::failed;
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError};
 use super::hyper_client::Shared;
 use super::negotiate::Tapped;
+use super::passed::Passed;
 use super::timeline::Mark;
 use crate::platform::{Platform, Task};
 use crate::race::{Either, race};
 
 /// Streams that are opened before the server has said how many it allows. The service allows 20.
 const STREAMS_BEFORE_SETTINGS: usize = 20;
-/// What the server may send of one answer, and of all on a connection, before any of it is taken.
+/// What the server may send of one answer before any of it is taken.
 const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
+/// More than all streams together may send, so that callers that pause hold up nobody else.
+const CONNECTION_WINDOW: u32 = 1 << 30;
+/// Requests that were given up within the last second, whose answers are passed over in silence.
+const GIVEN_UP_KNOWN: usize = 1024;
+/// Other answers that nobody waits for, over the life of a connection. One with more is closed.
+const UNWANTED_ANSWERS: usize = 64 * 1024;
 
 /// A connection that takes requests until it is closed. Dropping it closes it.
 pub(super) struct Http2Connection {
     requests: SendRequest<Bytes>,
-    /// Moves the bytes. Stopping it fails what is under way.
-    _pump: Task,
-    /// Held by the pump, until it has moved the last.
+    pump: Arc<Pump>,
+    passed: Arc<Passed>,
+}
+
+/// Moves the bytes of a connection, until nothing is under way and none can come. Dropping it fails what is under way.
+pub(super) struct Pump {
+    _task: Task,
+    /// Held by the task, until it has moved the last.
     pumping: Weak<()>,
-    /// When anything last came over it.
-    heard: Arc<Mark>,
+}
+
+/// What takes the requests of a connection.
+pub(super) struct Requests {
+    streams: SendRequest<Bytes>,
+    passed: Arc<Passed>,
 }
 
 /// A request that was given to a connection.
 pub(super) struct Given {
-    /// Its answer, in time.
-    pub(super) response: ResponseFuture,
-    /// Knows whether the request still waits for a stream.
-    requests: SendRequest<Bytes>,
+    response: ResponseFuture,
+    passed: Arc<Passed>,
 }
 
 impl Http2Connection {
@@ -55,27 +68,29 @@ impl Http2Connection {
         stream: Tapped,
     ) -> Result<Arc<Self>, TransportError> {
         let (config, platform) = (&shared.config, &shared.platform);
-        let heard = Arc::<Mark>::default();
-        heard.set(platform.now());
+        let passed = Arc::<Passed>::default();
+        passed.heard.set(platform.now());
         let (requests, mut connection) = Builder::new()
             .initial_max_send_streams(STREAMS_BEFORE_SETTINGS)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_concurrent_reset_streams(GIVEN_UP_KNOWN)
+            .max_local_error_reset_streams(Some(UNWANTED_ANSWERS))
             .max_header_list_size(u32::try_from(config.max_response_head).unwrap_or(u32::MAX))
             .enable_push(false)
-            .handshake(stream.noting(&heard, platform))
+            .handshake(stream.noting(&passed, platform))
             .await
             .map_err(|error| failed(server, RequestSentStatus::NotSent, error))?;
         let watch = connection.ping_pong().map(|pings| SilenceWatch {
             pings,
-            heard: Arc::clone(&heard),
+            passed: Arc::clone(&passed),
             platform: Arc::clone(platform),
             interval: config.http2_keepalive_interval,
             timeout: config.http2_keepalive_timeout,
         });
         let alive = Arc::new(());
         let pumping = Arc::downgrade(&alive);
-        let pump = platform.spawn(Box::pin(together(async move {
+        let task = platform.spawn(Box::pin(together(async move {
             let _alive = alive;
             // How a connection ended is told to each request that was on it.
             let _ = match watch {
@@ -83,7 +98,7 @@ impl Http2Connection {
                 None => Either::First(connection.await),
             };
         })));
-        Ok(Arc::new(Self { requests, _pump: pump, pumping, heard }))
+        Ok(Arc::new(Self { requests, pump: Arc::new(Pump { _task: task, pumping }), passed }))
     }
 
     /// Whether it takes requests.
@@ -92,43 +107,53 @@ impl Http2Connection {
     }
 
     /// What takes requests, if the connection still does.
-    pub(super) fn requests(&self) -> Option<SendRequest<Bytes>> {
-        let mut requests = self.requests.clone();
-        match requests.poll_ready(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => Some(requests),
+    pub(super) fn requests(&self) -> Option<Requests> {
+        let mut streams = self.requests.clone();
+        match streams.poll_ready(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(())) => Some(Requests { streams, passed: Arc::clone(&self.passed) }),
             // A clone has given nothing to the connection, so there is nothing that it waits for.
             Poll::Ready(Err(_)) | Poll::Pending => None,
         }
     }
 
-    /// Whether nothing is under way on it, nor can be any more.
-    pub(super) fn is_over(&self) -> bool {
-        self.pumping.strong_count() == 0
+    /// Whoever holds this lets the requests under way finish when the connection is dropped.
+    pub(super) fn pump(&self) -> &Arc<Pump> {
+        &self.pump
     }
 
     /// When anything last came over it.
     pub(super) fn last_heard(&self) -> Option<Moment> {
-        self.heard.get()
+        self.passed.heard.get()
     }
 }
 
-/// Gives a request to a connection. One that fails here was not sent.
-pub(super) fn give(mut requests: SendRequest<Bytes>, request: Request<Bytes>) -> Result<Given, h2::Error> {
-    let (mut head, body) = request.into_parts();
-    write_length(&head.method, body.len(), &mut head.headers);
-    let (response, mut stream) = requests.send_request(Request::from_parts(head, ()), body.is_empty())?;
-    if !body.is_empty() {
-        stream.send_data(body, true)?;
+impl Pump {
+    /// Whether nothing is under way, nor can be any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.pumping.strong_count() == 0
     }
-    Ok(Given { response, requests })
+}
+
+impl Requests {
+    /// Gives a request to the connection. One that fails here was not sent. One that does not will be sent, if the
+    /// connection lasts: the server allows so many streams at once, and who goes away while it waits takes nothing back.
+    pub(super) fn give(self, request: Request<Bytes>) -> Result<Given, h2::Error> {
+        let Self { mut streams, passed } = self;
+        let (mut head, body) = request.into_parts();
+        write_length(&head.method, body.len(), &mut head.headers);
+        let (response, mut stream) = streams.send_request(Request::from_parts(head, ()), body.is_empty())?;
+        if !body.is_empty() {
+            stream.send_data(body, true)?;
+        }
+        Ok(Given { response, passed })
+    }
 }
 
 impl Given {
-    /// Waits until the request has its stream, of which the server allows so many at once. Ends at once if there are
-    /// enough, and also if the connection ends.
-    pub(super) async fn has_stream(&mut self) {
-        // How a connection ended is told by the response.
-        let _ = poll_fn(|context| self.requests.poll_ready(context)).await;
+    /// The answer; or why there is none, and whether any of the request has gone out.
+    pub(super) async fn answer(mut self) -> Result<Response<RecvStream>, (h2::Error, bool)> {
+        let answer = (&mut self.response).await;
+        answer.map_err(|error| (error, self.passed.has_opened(self.response.stream_id().as_u32())))
     }
 }
 
@@ -158,7 +183,7 @@ fn write_length(method: &Method, length: usize, into: &mut HeaderMap) {
 /// Notices that a peer has gone without a word.
 struct SilenceWatch {
     pings: PingPong,
-    heard: Arc<Mark>,
+    passed: Arc<Passed>,
     platform: Arc<dyn Platform>,
     /// The silence after which a PING is sent.
     interval: Duration,
@@ -170,12 +195,12 @@ impl SilenceWatch {
     /// Ends when the peer is gone.
     async fn run(mut self) {
         loop {
-            silence_of(&self.heard, &*self.platform, self.interval, Moment::START).await;
+            silence_of(&self.passed.heard, &*self.platform, self.interval, Moment::START).await;
             if self.pings.send_ping(Ping::opaque()).is_err() {
                 // The connection is about to end, and says why.
                 return std::future::pending().await;
             }
-            let silence = silence_of(&self.heard, &*self.platform, self.timeout, self.platform.now());
+            let silence = silence_of(&self.passed.heard, &*self.platform, self.timeout, self.platform.now());
             let pong = poll_fn(|context| self.pings.poll_pong(context));
             if let Either::Second(()) = race(std::pin::pin!(pong), std::pin::pin!(silence)).await {
                 return;

@@ -15,6 +15,7 @@ mod http2_connection;
 mod http_client;
 mod hyper_client;
 mod negotiate;
+mod passed;
 mod proxy;
 mod proxy_variables;
 mod resolver;

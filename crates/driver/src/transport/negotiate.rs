@@ -19,13 +19,13 @@ use super::error::{TransportError, TransportErrorKind};
 use super::http1_client;
 use super::http2_connection::Http2Connection;
 use super::hyper_client::{Negotiated, Shared};
-use super::timeline::{ConnectMarks, Mark};
+use super::passed::{FRAME_HEADER, Outgoing, Passed};
+use super::timeline::ConnectMarks;
 use super::tls::Offer;
 use crate::platform::Platform;
 use crate::race::{Either, race};
 
-/// Length (3), type (1), flags (1) and stream (4) of a frame; a server's first frame is SETTINGS.
-const FRAME_HEADER: usize = 9;
+/// The type of a server's first frame.
 const SETTINGS: u8 = 4;
 /// A server that says nothing at all is taken to wait for an HTTP/1.1 request. It may also have been busy, so that is
 /// no more than a guess.
@@ -90,9 +90,10 @@ pub(super) struct Tapped {
     note: Option<Note>,
 }
 
-/// Where it is noted when something came.
+/// Where it is noted what passes.
 struct Note {
-    heard: Arc<Mark>,
+    passed: Arc<Passed>,
+    outgoing: Outgoing,
     platform: Arc<dyn Platform>,
 }
 
@@ -107,9 +108,10 @@ impl Tapped {
         Self { stream, tap: None, note: None }
     }
 
-    /// The same stream, which notes when something came.
-    pub(super) fn noting(mut self, heard: &Arc<Mark>, platform: &Arc<dyn Platform>) -> Self {
-        self.note = Some(Note { heard: Arc::clone(heard), platform: Arc::clone(platform) });
+    /// The same stream at its beginning, which notes what passes.
+    pub(super) fn noting(mut self, passed: &Arc<Passed>, platform: &Arc<dyn Platform>) -> Self {
+        let (passed, platform) = (Arc::clone(passed), Arc::clone(platform));
+        self.note = Some(Note { passed, outgoing: Outgoing::new(), platform });
         self
     }
 
@@ -150,7 +152,7 @@ impl AsyncRead for Tapped {
         let before = buffer.filled().len();
         let read = Pin::new(&mut this.stream).poll_read(context, buffer);
         if let (Some(note), Poll::Ready(Ok(()))) = (&this.note, &read) {
-            note.heard.set(note.platform.now());
+            note.passed.heard.set(note.platform.now());
         }
         if this.tap.is_some() {
             match &read {
@@ -172,7 +174,12 @@ impl AsyncWrite for Tapped {
         context: &mut Context<'_>,
         data: &[u8],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(context, data)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(context, data);
+        if let (Some(note), Poll::Ready(Ok(length))) = (&mut this.note, &written) {
+            note.outgoing.note(&data[..*length], &note.passed);
+        }
+        written
     }
 
     fn poll_write_vectored(
@@ -180,7 +187,17 @@ impl AsyncWrite for Tapped {
         context: &mut Context<'_>,
         data: &[std::io::IoSlice<'_>],
     ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, data)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write_vectored(context, data);
+        if let (Some(note), Poll::Ready(Ok(length))) = (&mut this.note, &written) {
+            let mut left = *length;
+            for part in data {
+                let part = &part[..part.len().min(left)];
+                left -= part.len();
+                note.outgoing.note(part, &note.passed);
+            }
+        }
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -8,12 +8,12 @@ use cosmonaut_driver::{CosmosDriverRuntime, Credential, OperationOptions, Operat
 use cosmonaut_options::HttpProtocol;
 use cosmonaut_wire::{EMULATOR_KEY, PartitionKey};
 use http::Method;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use crate::connecting::body_for;
+use crate::frames::{FrameServer, GOAWAY, HEADERS};
 use crate::harness::{no_environment, operation, read, speaking};
 use crate::streams::{Peer, listen, reply};
 
@@ -119,39 +119,17 @@ async fn a_create_under_way_survives_that_its_gateway_says_goodbye() {
     assert!(made.is_ok(), "{:?}", made.map(drop));
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    let mut bytes = vec![length[1], length[2], length[3], kind, flags];
-    bytes.extend_from_slice(&stream.to_be_bytes());
-    bytes.extend_from_slice(payload);
-    bytes
-}
-
-/// The kind of the next frame.
-async fn next_frame(stream: &mut TcpStream) -> Option<u8> {
-    let mut head = [0; 9];
-    stream.read_exact(&mut head).await.ok()?;
-    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
-    stream.read_exact(&mut vec![0; length]).await.ok()?;
-    Some(head[3])
-}
-
 #[tokio::test]
 async fn a_request_after_the_last_that_a_goodbye_names_was_not_sent() {
-    const HEADERS: u8 = 1;
-    const SETTINGS: u8 = 4;
-    const GOAWAY: u8 = 7;
     let listener = listen().await;
     let peer = Peer::new(&listener, HttpVersion::Http2, HttpClientConfig::default());
     let mut server = JoinSet::new();
     server.spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        stream.read_exact(&mut [0; 24]).await.unwrap();
-        stream.write_all(&frame(SETTINGS, 0, 0, &[])).await.unwrap();
-        while let Some(kind) = next_frame(&mut stream).await {
-            if kind == HEADERS {
+        let mut server = FrameServer::accept(&listener, &[]).await;
+        while let Some(told) = server.told().await {
+            if told.kind == HEADERS {
                 // The last stream that it answers is 0, and there is no error.
-                stream.write_all(&frame(GOAWAY, 0, 0, &[0; 8])).await.unwrap();
+                server.say(GOAWAY, 0, 0, &[0; 8]).await;
             }
         }
     });

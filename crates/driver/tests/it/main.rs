@@ -13,8 +13,10 @@ mod dead_connections;
 mod deadlines;
 mod failover;
 mod faults;
+mod frames;
 mod gateway;
 mod goodbyes;
+
 mod harness;
 mod headers;
 mod hedging;

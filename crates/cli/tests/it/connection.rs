@@ -22,7 +22,7 @@ impl Connection {
         body: &Value,
     ) -> Option<(u16, Value)> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let mut request = format!("{line} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n", body.len());
+        let mut request = format!("{line} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());
         headers.iter().for_each(|(name, value)| request += &format!("{name}: {value}\r\n"));
         self.0.get_mut().write_all(format!("{request}\r\n{body}").as_bytes()).ok()?;
         let (mut status, mut length) = (None, 0);

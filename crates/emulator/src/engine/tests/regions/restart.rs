@@ -278,3 +278,23 @@ fn an_account_may_write_everywhere_one_day_and_in_one_region_the_next() {
     assert_eq!(account.read(C, "1", Some(&next.session())), Ok(6));
     assert_eq!(account.read(C, "1", Some(&lost)), Err(CosmosStatus::READ_SESSION_NOT_AVAILABLE));
 }
+
+#[test]
+fn a_clock_that_was_set_back_between_two_runs_leaves_the_feed_of_all_versions_whole() {
+    for config in [three(), everywhere()] {
+        let directory = Directory::new("clock");
+        let account = create(&directory, config.clone());
+        let put = |account: &Account, numbers: std::ops::Range<i64>| {
+            numbers.for_each(|n| account.put(A, "1", n).unwrap().commit.wait().unwrap());
+        };
+        put(&account, 0..4);
+        let world = Arc::clone(&account.world);
+        drop(account);
+        world.now.fetch_sub(60_000_000, Ordering::Relaxed);
+        let account = open_at(Arc::clone(&world), &directory, config.clone());
+        put(&account, 4..8);
+        drop(account);
+        let account = open_at(world, &directory, config);
+        assert_eq!(versions(&account, A), (0..8).collect::<Vec<_>>());
+    }
+}

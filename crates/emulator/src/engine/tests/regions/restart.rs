@@ -298,3 +298,22 @@ fn a_clock_that_was_set_back_between_two_runs_leaves_the_feed_of_all_versions_wh
         assert_eq!(versions(&account, A), (0..8).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn a_container_that_was_deleted_does_not_come_back_by_a_move_of_its_partition() {
+    let directory = Directory::new("moved-away");
+    let account = create(&directory, three());
+    account.pause();
+    account.put(A, "lost", 1).unwrap();
+    account.engine.delete_container(&path("/dbs/d/colls/c")).unwrap().wait().unwrap();
+    let moved = account.engine.move_partition(&account.container, &"0".into(), B, Failover::Forced);
+    assert_eq!(moved.unwrap_err().status, CosmosStatus::OWNER_RESOURCE_NOT_FOUND);
+    let next = directory.copied(&account.engine);
+    let engine = Engine::new(
+        EngineConfig { account: three(), ..EngineConfig::default() },
+        StillWorld::new(),
+        Journal::open(next.path()).unwrap(),
+    )
+    .unwrap();
+    assert!(engine.container(&path("/dbs/d/colls/c")).is_err());
+}

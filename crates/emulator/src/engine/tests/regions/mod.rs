@@ -4,6 +4,7 @@ mod backlog;
 mod conflicts;
 mod consistency;
 mod failover_model;
+mod feed_model;
 mod moves;
 mod multi_write;
 mod multi_write_model;

@@ -40,9 +40,9 @@ impl<F: Fn(usize) + Send + Sync + 'static> World for Busy<F> {
     }
 }
 
-fn disturbed(act: impl Fn(usize) + Send + Sync + 'static) -> Pace {
+fn disturbed(page_time: Duration, act: impl Fn(usize) + Send + Sync + 'static) -> Pace {
     let world = Arc::new(Busy { asked: AtomicUsize::new(0), act });
-    Pace::new(world, Duration::from_secs(60), None)
+    Pace::new(world, page_time, None)
 }
 
 #[derive(Clone, Debug)]
@@ -135,6 +135,7 @@ proptest! {
         values in prop::collection::vec((any_value(), any_value()), KEPT + WRITTEN),
         writes in prop::collection::vec(any_write(), 1..60),
         filter in any_filter(), order in any_order(), ties in any_ties(), size in 1usize..6,
+        hurried: bool,
     ) {
         let (_engine, container) = empty();
         for (turn, (a, b)) in values.iter().enumerate() {
@@ -152,7 +153,9 @@ proptest! {
         let alone = kept(&mut request);
         request.page_size = PageSize::Rows(size);
         let (writing, writes) = (Arc::clone(&container), Mutex::new(writes));
-        request.pace = disturbed(move |_| {
+        // Without any time, a page ends as soon as it can.
+        let page_time = Duration::from_secs(if hurried { 0 } else { 60 });
+        request.pace = disturbed(page_time, move |_| {
             let write = writes.lock().unwrap().pop();
             write.iter().for_each(|write| write.apply(&writing));
         });
@@ -181,7 +184,7 @@ fn an_order_whose_index_goes_while_it_is_read_is_refused_and_not_cut_short() {
         }
         let mut request = request(&container, &format!("SELECT VALUE c.id FROM c {order}"));
         assert_eq!(run(&container, HERE, &request, &Still).unwrap().rows.len(), 20, "{order}");
-        request.pace = disturbed(move |asked| {
+        request.pace = disturbed(Duration::from_secs(60), move |asked| {
             if asked == 5 {
                 let path = ResourcePath::parse("/dbs/d/colls/c").unwrap();
                 let policy = IndexingPolicy::default().with_excluded_path("/a/*");

@@ -95,10 +95,17 @@ impl SavedContainer {
         let is_lost =
             |entry: &LogEntry| entry.origin() == RegionId::default() && lineage.lost_in(entry.lsn).is_some();
         let kept = entries.filter(|entry| !is_lost(entry));
-        let mut log: Vec<_> = kept.map(|entry| entry.within(&range.keys)).collect();
-        // Within a sequence this is its order already.
-        log.sort_by_key(|entry| entry.timestamp);
-        log
+        // Within a sequence this is its order already, whatever the clock said: it may have been set back between two runs.
+        let mut latest = HashMap::new();
+        let mut log: Vec<_> = kept
+            .map(|entry| {
+                let time = latest.entry(entry.origin()).or_insert(entry.timestamp);
+                *time = entry.timestamp.max(*time);
+                (*time, entry.within(&range.keys))
+            })
+            .collect();
+        log.sort_by_key(|(time, _)| *time);
+        log.into_iter().map(|(_, entry)| entry).collect()
     }
 
     /// Takes out documents that share an item with a later one, and returns their numbers: regions that wrote at the

@@ -42,7 +42,13 @@ pub(super) fn run(page: &mut PageRun<'_>, mut parts: Parts, region: RegionId) ->
     match way {
         Way::Sort => sort_candidates::run(page, &parts, region),
         Way::Path(order) => {
-            page.each_part(parts, region, |page, view, from| along_path(page, view, &order, from))
+            page.each_part(parts, region, |page, view, from| {
+                // The policy may have been replaced since the last look.
+                match view.state.index().coverage(&order.path.0) {
+                    Coverage::Indexed => along_path(page, view, &order, from),
+                    Coverage::Excluded | Coverage::Unkept => Err(excluded()),
+                }
+            })
         }
         Way::Composite(order) => page.each_part(parts, region, |page, view, from| {
             let (composite, backwards) = view.state.index().composite(&order).ok_or_else(no_composite)?;

@@ -229,4 +229,25 @@ mod tests {
             }
         });
     }
+
+    #[test]
+    fn halves_find_an_item_that_gave_way_to_one_with_a_lower_number() {
+        let replica = replica();
+        let [low, high] = Ring::of(&PartitionKeyDefinition::new(["/pk"])).halve(&EpkRange::FULL).unwrap();
+        let mut halves = replica.begin_halves([&low, &high], [index(), index()]);
+        // Another region made the item at the same time, and its version wins.
+        let arrived = Arc::new(Document { number: 0, nth: 100, ..(*document(40, 2)).clone() });
+        replica.each_document(&mut |number, document| {
+            halves.take(number, document);
+            if number == 40 && replica.read(|state| state.share(40).is_some()) {
+                replica.write(|state| {
+                    state.remove(40);
+                    state.insert(Arc::clone(&arrived));
+                });
+            }
+        });
+        let children = halves.finish(&mut replica.lock());
+        let found = children.iter().find_map(|child| child.find(&arrived.key, &arrived.id));
+        assert_eq!(found, Some(&arrived));
+    }
 }

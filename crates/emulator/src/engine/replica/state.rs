@@ -397,7 +397,12 @@ impl ReplicaState {
     pub(crate) fn remove(&mut self, number: u64) -> Option<(Arc<Document>, usize)> {
         let document = self.documents.remove(&number)?;
         self.touch(number);
-        self.by_item.remove(&*document as &dyn ItemName);
+        // Whoever copies a replica may learn of the item's new document before it learns that this one is gone.
+        if let Some(named) = self.by_item.take(&*document as &dyn ItemName)
+            && named.0.number != number
+        {
+            self.by_item.insert(named);
+        }
         self.by_epk.remove(&(document.epk.clone(), number));
         self.by_lsn.remove(&(document.origin, document.lsn, document.nth));
         if let Some(expires) = document.expires(self.default_ttl) {
@@ -472,11 +477,12 @@ impl ReplicaState {
         self.versions = from.versions.clone();
     }
 
-    /// What a replica in another region starts with: everything.
+    /// What a replica in another region starts with: everything, and that the container was deleted if so.
     pub(crate) fn copy(&self, index: Index) -> Self {
         let mut copy = self.empty_child(index);
         copy.fill(self.documents.values().cloned().collect());
         copy.take_over(self, self.log.clone());
+        copy.phase = self.phase;
         copy
     }
 

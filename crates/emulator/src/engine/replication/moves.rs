@@ -119,6 +119,7 @@ impl Container {
 
     fn move_one(&self, id: &PartitionKeyRangeId, to: RegionId, how: Failover) -> Result<u64, Failure> {
         let _admin = self.administer();
+        self.check_not_deleted()?;
         let range = Arc::clone(self.layout().range(id)?);
         self.move_range(&range, to, how)
     }

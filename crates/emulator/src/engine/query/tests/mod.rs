@@ -1,6 +1,7 @@
 //! Queries run over replicas that hold just what a test needs, without an engine around them.
 
 mod answers;
+mod beside_writes;
 mod cost;
 mod engine;
 mod paging;

@@ -4,6 +4,7 @@ mod backlog;
 mod conflicts;
 mod consistency;
 mod failover_model;
+mod feed_model;
 mod moves;
 mod multi_write;
 mod multi_write_model;
@@ -105,6 +106,8 @@ impl Account {
             for range in layout.ranges() {
                 range.replica(region).read(|state| {
                     held.extend(state.documents().map(|document| {
+                        let named = state.find(&document.key, &document.id).map(|found| found.number);
+                        assert_eq!(named, Some(document.number), "{} is found by its name", document.id);
                         let body = String::from_utf8(document.body.to_vec()).unwrap();
                         (document.number, document.etag.to_string(), body)
                     }));

@@ -210,3 +210,14 @@ fn containers_made_after_a_move_are_written_at_the_new_region() {
     assert_eq!(new.create_item(A, item()).unwrap_err().status, CosmosStatus::WRITE_FORBIDDEN);
     assert!(new.create_item(C, item()).is_ok());
 }
+
+#[test]
+fn a_region_that_comes_while_a_container_goes_takes_no_writes_of_it() {
+    let account = started(everywhere());
+    account.container.retire();
+    let new = account.engine.add_region("West Europe".into()).unwrap();
+    for region in [A, new] {
+        let refused = account.put(region, "1", 1).unwrap_err();
+        assert_eq!(refused.status, CosmosStatus::OWNER_RESOURCE_NOT_FOUND, "{region:?}");
+    }
+}

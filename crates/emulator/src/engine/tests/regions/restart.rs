@@ -278,3 +278,42 @@ fn an_account_may_write_everywhere_one_day_and_in_one_region_the_next() {
     assert_eq!(account.read(C, "1", Some(&next.session())), Ok(6));
     assert_eq!(account.read(C, "1", Some(&lost)), Err(CosmosStatus::READ_SESSION_NOT_AVAILABLE));
 }
+
+#[test]
+fn a_clock_that_was_set_back_between_two_runs_leaves_the_feed_of_all_versions_whole() {
+    for config in [three(), everywhere()] {
+        let directory = Directory::new("clock");
+        let account = create(&directory, config.clone());
+        let put = |account: &Account, numbers: std::ops::Range<i64>| {
+            numbers.for_each(|n| account.put(A, "1", n).unwrap().commit.wait().unwrap());
+        };
+        put(&account, 0..4);
+        let world = Arc::clone(&account.world);
+        drop(account);
+        world.now.fetch_sub(60_000_000, Ordering::Relaxed);
+        let account = open_at(Arc::clone(&world), &directory, config.clone());
+        put(&account, 4..8);
+        drop(account);
+        let account = open_at(world, &directory, config);
+        assert_eq!(versions(&account, A), (0..8).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_container_that_was_deleted_does_not_come_back_by_a_move_of_its_partition() {
+    let directory = Directory::new("moved-away");
+    let account = create(&directory, three());
+    account.pause();
+    account.put(A, "lost", 1).unwrap();
+    account.engine.delete_container(&path("/dbs/d/colls/c")).unwrap().wait().unwrap();
+    let moved = account.engine.move_partition(&account.container, &"0".into(), B, Failover::Forced);
+    assert_eq!(moved.unwrap_err().status, CosmosStatus::OWNER_RESOURCE_NOT_FOUND);
+    let next = directory.copied(&account.engine);
+    let engine = Engine::new(
+        EngineConfig { account: three(), ..EngineConfig::default() },
+        StillWorld::new(),
+        Journal::open(next.path()).unwrap(),
+    )
+    .unwrap();
+    assert!(engine.container(&path("/dbs/d/colls/c")).is_err());
+}

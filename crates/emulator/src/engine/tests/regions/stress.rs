@@ -88,6 +88,10 @@ fn all_regions_write_and_agree() {
     under(&account, disturb, |writer, key| {
         let region = RegionId(writer as u8);
         container.create_item(region, with(&key, "", &json!({"id": "1", "pk": key}))).unwrap();
+        // Many that all of them make.
+        let nth = key.rsplit('-').next().unwrap();
+        let shared = json!({"id": "shared", "pk": nth, "by": writer});
+        container.upsert_item(region, with(nth, "", &shared)).unwrap();
         // One that all of them fight for.
         let fought = json!({"id": "fought", "pk": "k", "by": key});
         let reply = container.upsert_item(region, with("k", "", &fought)).unwrap();
@@ -96,5 +100,5 @@ fn all_regions_write_and_agree() {
         assert!(container.read_item(region, request).is_ok(), "a region has what it wrote");
     });
     account.open();
-    assert_eq!(account.agreed().len(), 451);
+    assert_eq!(account.agreed().len(), 601);
 }

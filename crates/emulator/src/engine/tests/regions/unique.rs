@@ -102,6 +102,8 @@ enum Step {
     Wait(u8),
     Remove(u8),
     Add,
+    Split(u8),
+    Sweep,
     Kill,
 }
 
@@ -115,6 +117,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (1u8..40).prop_map(Step::Wait),
         1 => region().prop_map(Step::Remove),
         1 => Just(Step::Add),
+        1 => any::<u8>().prop_map(Step::Split),
+        1 => Just(Step::Sweep),
         1 => Just(Step::Kill),
     ]
 }
@@ -147,6 +151,14 @@ fn take(mut account: Account, directory: &mut Directory, step: &Step) -> Account
                 engine.add_region(format!("new {}", account.world.random()).as_str().into()).unwrap();
             }
         }
+        Step::Split(which) => {
+            let layout = account.container.layout();
+            if layout.ranges().len() < 4 {
+                let range = &layout.ranges()[usize::from(which) % layout.ranges().len()];
+                let _ = account.container.split(&range.id).unwrap();
+            }
+        }
+        Step::Sweep => engine.sweep(),
         Step::Kill => {
             let next = directory.copied(&engine);
             account = restart::open_at(Arc::clone(&account.world), &next, everywhere());

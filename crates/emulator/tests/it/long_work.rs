@@ -129,6 +129,31 @@ async fn a_query_ends_when_its_client_leaves() {
     }
 }
 
+/// Whoever waits for a thread must not keep those who have one from working.
+#[test]
+fn more_queries_than_threads_end_and_leave_nothing_behind() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(4)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let emulator = account(endless()).await;
+        let mut queries = JoinSet::new();
+        for _ in 0..64 {
+            let mut slow = Connection::open(emulator.url()).await.unwrap();
+            queries.spawn(async move { query(&mut slow, STREAMED, &[]).await.map(|_| ()) });
+        }
+        under_way(emulator.control(), 64).await;
+        queries.shutdown().await;
+        under_way(emulator.control(), 0).await;
+        let mut connection = Connection::open(emulator.url()).await.unwrap();
+        let short = query(&mut connection, "SELECT VALUE c.id FROM c WHERE c.id = '7'", &[]);
+        assert_eq!(within(short).await.unwrap().body["Documents"], json!(["7"]));
+    });
+}
+
 #[tokio::test]
 async fn a_stop_does_not_wait_for_a_query() {
     let emulator = account(endless()).await;

@@ -2,6 +2,7 @@
 //!
 //! It only starts and stops the emulator; everything that the emulator does is in its own crate.
 
+use std::env::VarError;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -191,10 +192,19 @@ fn key(arguments: &Arguments) -> Result<Option<String>, Failure> {
     if let Some(path) = &arguments.key_file {
         let text = std::fs::read_to_string(path);
         let text = text.map_err(|error| Failure::Usage(format!("--key-file {}: {error}", path.display())))?;
-        return Ok(Some(text.trim().to_owned()));
+        return match text.trim() {
+            "" => Err(Failure::Usage(format!("--key-file {}: there is no key in it", path.display()))),
+            key => Ok(Some(key.to_owned())),
+        };
     }
-    let set = || std::env::var(KEY).ok().filter(|key| !key.is_empty());
-    Ok(arguments.key.clone().or_else(set))
+    if arguments.key.is_some() {
+        return Ok(arguments.key.clone());
+    }
+    match std::env::var(KEY) {
+        Ok(key) => Ok(Some(key.trim().to_owned()).filter(|key| !key.is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(Failure::Usage(format!("{KEY} is not text"))),
+    }
 }
 
 fn builder(arguments: &Arguments) -> Result<EmulatorBuilder, Failure> {

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use cosmonaut_wire::{CosmosStatus, RegionName};
-use http::{Request, Response, StatusCode, header};
+use http::{Request, Response};
 
 use crate::EmulatorBuilder;
 use crate::background::Background;
@@ -126,25 +126,26 @@ impl Emulator {
     pub async fn handle_in(&self, region: &str, request: Request<Bytes>) -> Response<Bytes> {
         match self.gateway(region) {
             Some(gateway) => self.answer(&gateway, request).await,
-            None => self.first.refuse(StatusCode::NOT_FOUND, format!("there is no region {region:?}")),
+            None => self.first.refusal(
+                request.headers(),
+                CosmosStatus::NOT_FOUND,
+                format!("there is no region {region:?}"),
+            ),
         }
     }
 
     async fn answer(&self, gateway: &Arc<Gateway>, request: Request<Bytes>) -> Response<Bytes> {
         let (parts, body) = request.into_parts();
-        let authority = match parts.uri.authority() {
-            Some(authority) => Some(authority.as_str()),
-            None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
-        };
-        let origin = Origin { scheme: self.control.addresses().scheme, authority, peer: None };
+        let origin = Origin::of(&parts, self.control.addresses().scheme, None);
         let pass = match gateway.admit(&parts, origin) {
             Ok(pass) => pass,
             Err(refusal) => return *refusal,
         };
         match gateway.answer(pass, &parts, body, origin).await {
             Answer::Send(response) => response,
-            Answer::Cut => gateway.refuse(
-                CosmosStatus::SERVICE_UNAVAILABLE.code(),
+            Answer::Cut => gateway.refusal(
+                &parts.headers,
+                CosmosStatus::SERVICE_UNAVAILABLE,
                 "a fault cuts this connection off without an answer".to_owned(),
             ),
         }

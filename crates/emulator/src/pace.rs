@@ -111,6 +111,13 @@ impl Pace {
         }
     }
 
+    /// Waits for the first turn.
+    pub(crate) fn begin(&self) {
+        if let Some(limits) = &self.0 {
+            limits.give_way();
+        }
+    }
+
     /// Lets others have their turn.
     pub(crate) fn finish(&self) {
         if let Some(turn) = self.0.as_ref().and_then(|limits| limits.turn.as_ref()) {
@@ -124,10 +131,9 @@ impl Limits {
         let Some(turn) = &self.turn else { return };
         // The work is done by one thread: nobody waits for this lock.
         let mut turn = locks::lock(turn);
-        if turn.held.take().is_some() {
-            // Turns are had in the order in which they were asked for. Nobody closes them.
-            turn.held = turn.runtime.block_on(Arc::clone(&turn.turns).acquire_owned()).ok();
-        }
+        turn.held = None;
+        // Turns are had in the order in which they were asked for. Nobody closes them.
+        turn.held = turn.runtime.block_on(Arc::clone(&turn.turns).acquire_owned()).ok();
         self.since.store(self.world.now().0, Ordering::Relaxed);
     }
 }

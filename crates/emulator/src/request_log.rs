@@ -26,7 +26,7 @@ pub struct Answered {
     pub method: String,
     /// To what. What follows a question mark is left out.
     pub path: String,
-    /// How it ended; none if the connection was cut off.
+    /// How it ended; none if the client left before, or its connection was cut off.
     pub status: Option<CosmosStatus>,
     /// What it cost, in request units.
     pub charge: f64,
@@ -76,7 +76,7 @@ impl Answered {
     /// As one line of JSON.
     pub fn json(&self) -> String {
         let millis = self.took.as_micros() as f64 / 1000.0;
-        json!({
+        let line = json!({
             "time": self.time(),
             "region": self.region.as_ref().map(RegionName::as_str),
             "method": self.method,
@@ -86,8 +86,11 @@ impl Answered {
             "charge": self.charge,
             "ms": millis,
             "client": self.client.map(|client| client.to_string()),
-        })
-        .to_string()
+        });
+        // JSON itself has some control characters escaped only.
+        let escape =
+            |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
+        line.to_string().chars().map(escape).collect()
     }
 
     fn time(&self) -> String {
@@ -169,9 +172,10 @@ mod tests {
 
     #[test]
     fn json_is_one_line_whatever_the_path_is() {
-        let line = answered(Some(CosmosStatus::WRITE_FORBIDDEN), "/\n\u{1b}").json();
-        assert!(!line.contains(['\n', '\u{1b}']), "{line}");
+        let line = answered(Some(CosmosStatus::WRITE_FORBIDDEN), "/\n\u{1b}\u{7f}\u{9b}").json();
+        assert!(!line.contains(char::is_control), "{line}");
         let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["path"], "/\n\u{1b}\u{7f}\u{9b}");
         assert_eq!(
             (&read["status"], &read["subStatus"], &read["ms"]),
             (&403.into(), &3.into(), &1.234.into())

@@ -149,6 +149,25 @@ fn a_key_need_not_be_an_argument() {
     assert_eq!(by_variable.ready()["key"], own);
 }
 
+/// Whoever wants a key of their own must not get the one that everybody knows.
+#[cfg(unix)]
+#[test]
+fn a_key_that_cannot_be_read_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let file = std::env::temp_dir().join(format!("cosmonaut-no-key-{}", std::process::id()));
+    std::fs::write(&file, "\n").unwrap();
+    let name = file.to_str().unwrap();
+    let empty = Running::start(&["--port", "0", "--json", "--key-file", name]).end();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(empty.0.code(), Some(2));
+    assert!(empty.1.contains(name) && empty.1.contains("no key"), "{}", empty.1);
+
+    let mut command = cosmonaut(&["up", "--port", "0", "--json"]);
+    let unreadable = Running::of(command.env("COSMONAUT_KEY", std::ffi::OsStr::from_bytes(b"\xff"))).end();
+    assert_eq!(unreadable.0.code(), Some(2));
+    assert!(unreadable.1.contains("COSMONAUT_KEY"), "{}", unreadable.1);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_log_has_a_line_for_each_request() {

@@ -38,6 +38,9 @@ impl Access {
 /// How long a signature holds, and how far a client's clock may be ahead.
 const HOLDS: Duration = Duration::from_secs(15 * 60);
 
+/// The end of the year 9999.
+const LAST_SECOND: Duration = Duration::from_secs(253_402_300_799);
+
 /// 403 unless the time that was signed is about now.
 fn check_date(date: &str, now: Timestamp) -> Result<(), Failure> {
     let signed = httpdate::parse_http_date(date).map_err(|_| {
@@ -48,7 +51,9 @@ fn check_date(date: &str, now: Timestamp) -> Result<(), Failure> {
     if apart <= HOLDS {
         return Ok(());
     }
-    let [start, end, now] = [signed, signed + HOLDS, now].map(httpdate::fmt_http_date);
+    // Within what can be written: years of four digits.
+    let end = (signed + HOLDS).min(UNIX_EPOCH + LAST_SECOND);
+    let [start, end, now] = [signed, end, now].map(httpdate::fmt_http_date);
     Err(Failure::new(
         CosmosStatus::FORBIDDEN,
         format!(
@@ -173,6 +178,9 @@ mod tests {
              start time: Thu, 27 Apr 2017 00:51:12 GMT, token expiry time: Thu, 27 Apr 2017 01:06:12 GMT, current \
              server time: Thu, 27 Apr 2017 01:51:12 GMT)."
         );
+        // The last time that can be written.
+        let failure = check_date("Fri, 31 Dec 9999 23:59:59 GMT", Timestamp(0)).unwrap_err();
+        assert_eq!(failure.status, CosmosStatus::FORBIDDEN);
         assert_eq!(check_date("yesterday", Timestamp(0)).unwrap_err().status, CosmosStatus::UNAUTHORIZED);
     }
 

@@ -46,14 +46,21 @@ impl Handler for Global {
         match gateway.answer(pass, request, body, origin).await {
             Answer::Send(response) => Answer::Send(response),
             // The region is not there; this endpoint is.
-            Answer::Cut => Answer::Send(self.refuse(
-                CosmosStatus::SERVICE_UNAVAILABLE.code(),
+            Answer::Cut => Answer::Send(self.account.refusal(
+                &request.headers,
+                CosmosStatus::SERVICE_UNAVAILABLE,
                 "the region that takes the account's writes does not answer (read the account for the others)".to_owned(),
             )),
         }
     }
 
-    fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
-        self.account.refuse(status, message)
+    fn refuse(
+        &self,
+        request: &Parts,
+        origin: Origin<'_>,
+        status: StatusCode,
+        message: String,
+    ) -> Response<Bytes> {
+        self.account.refuse(request, origin, status, message)
     }
 }

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use cosmonaut_wire::{CosmosStatus, ResourcePath};
 use http::request::Parts;
-use http::{HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 pub(crate) use addresses::{Addresses, reachable};
 pub(crate) use auth::Access;
@@ -100,7 +100,7 @@ impl Handler for Gateway {
         body: Bytes,
         origin: Origin<'_>,
     ) -> Answer {
-        let asked = self.asked(request, origin);
+        let heard = Heard { gateway: self, asked: self.asked(request, origin) };
         let answer = if self.faults.is_empty() {
             Answer::Send(self.respond(pass, request, body, origin).await)
         } else {
@@ -108,14 +108,40 @@ impl Handler for Gateway {
             Box::pin(self.answer_under_faults(pass, request, body, origin)).await
         };
         match &answer {
-            Answer::Send(response) => self.tell(asked, Some(response)),
-            Answer::Cut => self.tell(asked, None),
+            Answer::Send(response) => heard.answered(response),
+            Answer::Cut => drop(heard),
         }
         answer
     }
 
-    fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
-        Reply::failure(&Failure::new(status.into(), message)).finish(&*self.world, 0)
+    fn refuse(
+        &self,
+        request: &Parts,
+        origin: Origin<'_>,
+        status: StatusCode,
+        message: String,
+    ) -> Response<Bytes> {
+        let refusal = self.refusal(&request.headers, status.into(), message);
+        self.tell(self.asked(request, origin), Some(&refusal));
+        refusal
+    }
+}
+
+/// A request that is being answered. If its client leaves or is cut off before, that is told.
+struct Heard<'g> {
+    gateway: &'g Gateway,
+    asked: Option<Asked>,
+}
+
+impl Heard<'_> {
+    fn answered(mut self, response: &Response<Bytes>) {
+        self.gateway.tell(self.asked.take(), Some(response));
+    }
+}
+
+impl Drop for Heard<'_> {
+    fn drop(&mut self) {
+        self.gateway.tell(self.asked.take(), None);
     }
 }
 
@@ -132,6 +158,15 @@ impl Gateway {
     /// Notes a request, if anybody wants to hear of it.
     fn asked(&self, request: &Parts, origin: Origin<'_>) -> Option<Asked> {
         self.log.as_ref().map(|_| Asked::new(&*self.world, request, origin.peer))
+    }
+
+    pub(crate) fn refusal(
+        &self,
+        asked: &HeaderMap,
+        status: CosmosStatus,
+        message: String,
+    ) -> Response<Bytes> {
+        Reply::failure(&Failure::new(status, message)).traced(asked).finish(&*self.world, 0)
     }
 
     fn tell(&self, asked: Option<Asked>, answer: Option<&Response<Bytes>>) {

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::net::SocketAddr;
 
+use http::header;
+use http::request::Parts;
+
 /// How the client's connection is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
@@ -20,7 +23,16 @@ pub(crate) struct Origin<'a> {
     pub(crate) peer: Option<SocketAddr>,
 }
 
-impl Origin<'_> {
+impl<'a> Origin<'a> {
+    /// HTTP/2 names the host in `:authority`, HTTP/1.1 in a header. One that cannot be read is the name of nobody.
+    pub(crate) fn of(request: &'a Parts, scheme: Scheme, peer: Option<SocketAddr>) -> Self {
+        let authority = match request.uri.authority() {
+            Some(authority) => Some(authority.as_str()),
+            None => request.headers.get(header::HOST).map(|host| host.to_str().unwrap_or_default()),
+        };
+        Self { scheme, authority, peer }
+    }
+
     /// The address of the region that the client came to, which listens at `here`.
     pub(crate) fn endpoint(&self, here: SocketAddr) -> String {
         match self.authority() {

@@ -58,22 +58,26 @@ impl Handler for Management {
 
     fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<(), Box<Response<Bytes>>> {
         let allowed = self.visitors.check(origin.authority, &request.headers);
-        allowed.map_err(|failure| Box::new(self.refuse(failure.status.code(), failure.message)))
+        allowed.map_err(|failure| Box::new(refusal(failure.status.code(), failure.message)))
     }
 
     async fn answer(self: &Arc<Self>, (): (), request: &Parts, body: Bytes, _origin: Origin<'_>) -> Answer {
         let response = match self.dispatch(&request.method, request.uri.path(), &body).await {
             Ok(done) => respond(done.status, done.body),
-            Err(failure) => self.refuse(failure.status.code(), failure.message),
+            Err(failure) => refusal(failure.status.code(), failure.message),
         };
         Answer::Send(response)
     }
 
-    fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes> {
-        let code: String = status.canonical_reason().unwrap_or("Failure").split(' ').collect();
-        let Done { status, body } = Done::with(status, &json!({ "code": code, "message": message }));
-        respond(status, body)
+    fn refuse(&self, _: &Parts, _: Origin<'_>, status: StatusCode, message: String) -> Response<Bytes> {
+        refusal(status, message)
     }
+}
+
+fn refusal(status: StatusCode, message: String) -> Response<Bytes> {
+    let code: String = status.canonical_reason().unwrap_or("Failure").split(' ').collect();
+    let Done { status, body } = Done::with(status, &json!({ "code": code, "message": message }));
+    respond(status, body)
 }
 
 fn respond(status: StatusCode, body: Vec<u8>) -> Response<Bytes> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::world::timeout;
 use bytes::Bytes;
-use http::{Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
@@ -111,34 +111,29 @@ async fn answer<H: Handler>(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let _in_flight = shared.activity.begin();
     let (parts, body) = request.into_parts();
-    // HTTP/2 names the host in `:authority`, HTTP/1.1 in a header.
-    let host = match parts.uri.authority() {
-        Some(authority) => Some(authority.as_str()),
-        None => parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()),
-    };
-    let origin = Origin { scheme: shared.scheme, authority: host, peer: Some(shared.peer) };
+    let origin = Origin::of(&parts, shared.scheme, Some(shared.peer));
     let handler = &shared.handler;
     let pass = match handler.admit(&parts, origin) {
         Ok(pass) => pass,
         Err(refusal) => return Ok(refusal.map(Full::new)),
     };
+    let refuse = |status, message| Answer::Send(handler.refuse(&parts, origin, status, message));
     let answer = match read(body).await {
         Ok(body) => handler.answer(pass, &parts, body, origin).await,
-        Err(BodyFailure::TooLarge) => Answer::Send(handler.refuse(
+        Err(BodyFailure::TooLarge) => refuse(
             StatusCode::PAYLOAD_TOO_LARGE,
             Failure::too_large(format_args!(
                 "the request body is larger than {MAX_BODY_BYTES} bytes (an item or a batch is at most 2 MB)"
             ))
             .message,
-        )),
-        Err(BodyFailure::Late) => Answer::Send(handler.refuse(
+        ),
+        Err(BodyFailure::Late) => refuse(
             StatusCode::REQUEST_TIMEOUT,
             format!("the request body did not come within {} seconds", BODY_TIME.as_secs()),
-        )),
-        Err(BodyFailure::Broken(error)) => Answer::Send(handler.refuse(
-            StatusCode::BAD_REQUEST,
-            format!("the request body could not be read to its end: {error}"),
-        )),
+        ),
+        Err(BodyFailure::Broken(error)) => {
+            refuse(StatusCode::BAD_REQUEST, format!("the request body could not be read to its end: {error}"))
+        }
     };
     match answer {
         Answer::Send(mut response) => {

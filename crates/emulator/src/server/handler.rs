@@ -27,7 +27,13 @@ pub(crate) trait Handler: Send + Sync + 'static {
     ) -> impl Future<Output = Answer> + Send;
 
     /// The answer to a request that never became one.
-    fn refuse(&self, status: StatusCode, message: String) -> Response<Bytes>;
+    fn refuse(
+        &self,
+        request: &Parts,
+        origin: Origin<'_>,
+        status: StatusCode,
+        message: String,
+    ) -> Response<Bytes>;
 }
 
 /// What becomes of a request.

@@ -25,13 +25,19 @@ impl Visitors {
     /// Those who may call a port at the address `host`.
     pub(crate) fn new(host: &str, names: &[String], pages: &[String]) -> Self {
         let is_local = address(host).map_or(host.eq_ignore_ascii_case("localhost"), |ip| ip.is_loopback());
-        let names = names.iter().map(String::as_str).chain([host]).map(str::to_ascii_lowercase).collect();
+        let names = names.iter().map(|name| host_of(name.trim()).trim_end_matches('.'));
+        let names = names.chain([host]).map(str::to_ascii_lowercase).collect();
         let pages = pages.iter().map(|page| page.trim_end_matches('/').to_ascii_lowercase()).collect();
         Self { is_local, names, pages }
     }
 
-    /// 403 unless a request may be looked at.
+    /// 403 unless a request may be looked at; 400 if it calls the emulator by several names.
     pub(crate) fn check(&self, authority: Option<&str>, headers: &HeaderMap) -> Result<(), Failure> {
+        if headers.get_all(header::HOST).iter().nth(1).is_some() {
+            return Err(Failure::bad_request(
+                "the request has the header Host twice (leave one of them out)",
+            ));
+        }
         // Browsers always say by which name they come; what says nothing is no browser.
         if let Some(host) = authority.map(host_of).filter(|host| !self.is_name(host)) {
             return Err(refused(format!(
@@ -65,7 +71,7 @@ impl Visitors {
 /// An authority without its port.
 fn host_of(authority: &str) -> &str {
     match authority.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => host,
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
     }
 }
@@ -89,7 +95,7 @@ mod tests {
 
     #[test]
     fn only_own_names_are_answered() {
-        let names = ["cosmos".to_owned()];
+        let names = ["cosmos".to_owned(), " Box.:8081".to_owned()];
         for (bound, host, allowed) in [
             ("127.0.0.1", "localhost:8081", true),
             ("127.0.0.1", "LOCALHOST", true),
@@ -103,6 +109,11 @@ mod tests {
             ("127.0.0.1", "localhost.evil.example", false),
             ("127.0.0.1", "192.168.0.7", false),
             ("127.0.0.1", "", false),
+            ("127.0.0.1", "localhost:", true),
+            ("127.0.0.1", "localhost:evil.example", false),
+            ("127.0.0.1", "localhost:80@evil.example", false),
+            ("127.0.0.1", "box:8081", true),
+            ("127.0.0.1", "box.", true),
             ("0.0.0.0", "192.168.0.7:8081", true),
             ("0.0.0.0", "[fe80::1]:8081", true),
             ("0.0.0.0", "evil.example", false),

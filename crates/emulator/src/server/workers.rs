@@ -2,7 +2,8 @@
 //!
 //! As many pieces of work go on at once as there are processors, but for one that is left to others; the rest wait for
 //! their turn, and those that take long give theirs up every few milliseconds. How they notice is in
-//! [`pace`](crate::pace).
+//! [`pace`](crate::pace). A turn is asked for on the thread that needs it: who had one and waited for a thread would keep
+//! those who have threads from their turns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,21 +17,34 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::World;
 use crate::pace::{Pace, Turn};
 
+/// How many pieces of work that wait for turns have threads. It is fewer than a runtime has, so that what waits for no
+/// turn finds one.
+const THREADS: usize = 384;
+
 /// Where work that may take long is done.
 pub(crate) struct Workers {
     world: Arc<dyn World>,
     page_time: Duration,
-    /// None: where it is asked for.
-    turns: Option<Arc<Semaphore>>,
+    /// None: it is done where it is asked for.
+    threads: Option<Threads>,
     under_way: Arc<AtomicUsize>,
+}
+
+/// What work waits for.
+struct Threads {
+    free: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
 }
 
 impl Workers {
     pub(crate) fn new(world: Arc<dyn World>, page_time: Duration, use_threads: bool) -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         let at_once = processors.saturating_sub(1).max(1);
-        let turns = use_threads.then(|| Arc::new(Semaphore::new(at_once)));
-        Self { world, page_time, turns, under_way: Arc::default() }
+        let threads = use_threads.then(|| Threads {
+            free: Arc::new(Semaphore::new(THREADS)),
+            turns: Arc::new(Semaphore::new(at_once)),
+        });
+        Self { world, page_time, threads, under_way: Arc::default() }
     }
 
     /// How many pieces of work are begun and not at their end.
@@ -41,16 +55,15 @@ impl Workers {
     /// Does work for somebody who waits for its result. If this is dropped, the work is told to stop.
     pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce(Pace) -> T + Send + 'static) -> T {
         let begun = Begun::new(&self.under_way);
-        let Some(turns) = &self.turns else { return work(Pace::default()) };
-        let turn = Turn {
-            turns: Arc::clone(turns),
-            held: Arc::clone(turns).acquire_owned().await.ok(),
-            runtime: Handle::current(),
-        };
+        let Some(threads) = &self.threads else { return work(Pace::default()) };
+        // Nobody closes it.
+        let place = Arc::clone(&threads.free).acquire_owned().await.ok();
+        let turn = Turn { turns: Arc::clone(&threads.turns), held: None, runtime: Handle::current() };
         let pace = Pace::new(Arc::clone(&self.world), self.page_time, Some(turn));
         let own = pace.clone();
         let thread = spawn_blocking(move || {
-            let _begun = begun;
+            let _begun = (begun, place);
+            own.begin();
             let result = work(own.clone());
             own.finish();
             result
@@ -61,7 +74,7 @@ impl Workers {
     /// Does work to its end, whoever waits for it. It is seldom, and waits for no turn.
     pub(crate) async fn finish<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let begun = Begun::new(&self.under_way);
-        if self.turns.is_none() {
+        if self.threads.is_none() {
             return work();
         }
         let thread = spawn_blocking(move || {

@@ -1,6 +1,6 @@
 //! Who is let in, what is read of those who are not, and how long anybody may do nothing.
 
-use cosmonaut_emulator::{Emulator, Tls};
+use cosmonaut_emulator::{Answered, Emulator, Tls};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -43,6 +43,9 @@ async fn a_name_that_is_not_the_emulators_is_refused() {
         for (host, status) in [
             ("evil.example", "403"),
             ("evil.example:8081", "403"),
+            ("\u{e9}vil.example", "403"),
+            ("localhost:80@evil.example", "403"),
+            ("localhost\r\nhost: evil.example", "400"),
             ("cosmos:8081", "200"),
             ("localhost", "200"),
         ] {
@@ -54,6 +57,25 @@ async fn a_name_that_is_not_the_emulators_is_refused() {
     let mut connection = Connection::open_http2(emulator.url()).await.unwrap();
     connection.call_it("http://evil.example/");
     assert_eq!(connection.get("/").await.unwrap().code(), 403);
+}
+
+/// What was refused, or left by its client, is told of like any other request.
+#[tokio::test]
+async fn requests_whose_body_never_came_are_told_of() {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let listen = move |answered: &Answered| {
+        tell.send(answered.status.map(|status| status.code().as_u16())).unwrap_or_default()
+    };
+    let emulator = Emulator::builder().auth(false).request_log(listen).start().await.unwrap();
+    let head = "POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9000000\r\n\r\n";
+    assert!(raw(emulator.url(), head).await.starts_with("HTTP/1.1 413"));
+    assert_eq!(within(told.recv()).await, Some(Some(413)));
+
+    let mut leaves = TcpStream::connect(authority(emulator.url())).await.unwrap();
+    let head = "POST /dbs HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{";
+    leaves.write_all(head.as_bytes()).await.unwrap();
+    leaves.shutdown().await.unwrap();
+    assert_eq!(within(told.recv()).await, Some(Some(400)));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cosmonaut_emulator::{Control, Emulator, EmulatorBuilder};
+use cosmonaut_emulator::{Answered, Control, Emulator, EmulatorBuilder};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -127,6 +127,49 @@ async fn a_query_ends_when_its_client_leaves() {
         under_way(emulator.control(), 0).await;
         assert_eq!(read(&mut both, "other").await, 200);
     }
+}
+
+#[tokio::test]
+async fn a_query_whose_client_has_left_is_told_of() {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let listen = move |answered: &Answered| {
+        if answered.status.is_none() {
+            drop(tell.send((answered.method.clone(), answered.path.clone())));
+        }
+    };
+    let emulator = account(endless().request_log(listen)).await;
+    let mut slow = Connection::open(emulator.url()).await.unwrap();
+    let mut queries = JoinSet::new();
+    queries.spawn(async move { query(&mut slow, STREAMED, &[]).await.map(|_| ()) });
+    under_way(emulator.control(), 1).await;
+    queries.shutdown().await;
+    let expected = ("POST".to_owned(), "/dbs/d/colls/c/docs".to_owned());
+    assert_eq!(within(told.recv()).await, Some(expected));
+}
+
+/// Whoever waits for a thread must not keep those who have one from working.
+#[test]
+fn more_queries_than_threads_end_and_leave_nothing_behind() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(4)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let emulator = account(endless()).await;
+        let mut queries = JoinSet::new();
+        for _ in 0..64 {
+            let mut slow = Connection::open(emulator.url()).await.unwrap();
+            queries.spawn(async move { query(&mut slow, STREAMED, &[]).await.map(|_| ()) });
+        }
+        under_way(emulator.control(), 64).await;
+        queries.shutdown().await;
+        under_way(emulator.control(), 0).await;
+        let mut connection = Connection::open(emulator.url()).await.unwrap();
+        let short = query(&mut connection, "SELECT VALUE c.id FROM c WHERE c.id = '7'", &[]);
+        assert_eq!(within(short).await.unwrap().body["Documents"], json!(["7"]));
+    });
 }
 
 #[tokio::test]

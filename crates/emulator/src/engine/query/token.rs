@@ -15,6 +15,9 @@ use crate::index::Term;
 
 const VERSION: u32 = 1;
 
+/// More rows than any query has given. A token that counts more was not written here.
+const MOST: u64 = i64::MAX as u64;
+
 /// Where a page ended.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Token {
@@ -100,7 +103,7 @@ impl Token {
     pub(super) fn read(text: &str) -> Result<Token, Failure> {
         let invalid = || refused(text);
         let read: TokenText = serde_json::from_str(text).map_err(|_| invalid())?;
-        if read.v != VERSION {
+        if read.v != VERSION || read.skipped.max(read.emitted).max(read.given) > MOST {
             return Err(invalid());
         }
         let segments = read.parts.into_iter().map(SegmentText::read).collect::<Option<Vec<_>>>();
@@ -235,11 +238,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_token_cannot_count_more_rows_than_there_are() {
+        for counted in ["skipped", "emitted", "given"] {
+            let text = format!("{{\"v\":1,\"{counted}\":{}}}", u64::MAX);
+            assert!(Token::read(&text).is_err(), "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn tokens_are_ascii_and_survive_the_trip(
             positions in prop::collection::vec(prop::option::of(any_position()), 0..3),
-            skipped: u64, emitted: u64, given: u64,
+            skipped in 0..=MOST, emitted in 0..=MOST, given in 0..=MOST,
         ) {
             let keys = |nth: usize| EffectivePartitionKey::from_bytes(&[nth as u8 * 16]);
             let segments = positions.into_iter().enumerate().map(|(nth, position)| {

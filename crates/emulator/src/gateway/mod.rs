@@ -1,9 +1,9 @@
 //! HTTP requests in, HTTP responses out: who may ask, what is asked, and how the answer is written.
 //!
-//! One file per kind of resource; [`action`] lists what they do, and [`mod@route`] leads to it. Handlers are synchronous: a request
-//! is done when its handler returns; only making it durable, and what other regions must have before or after it, is
-//! awaited. Handlers that may take long run on threads of their own ([`mod@length`]). What the operations do is the
-//! engine's.
+//! One file per kind of resource; [`action`] lists what they do, and [`mod@route`] leads to it. Handlers are
+//! synchronous: a request is done when its handler returns; only making it durable, and what other regions must have before
+//! or after it, is awaited. Handlers that may take long run on threads of their own ([`mod@length`]). What the operations
+//! do is the engine's.
 
 mod account;
 mod action;

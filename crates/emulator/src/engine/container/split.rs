@@ -1,9 +1,9 @@
 //! Splitting a physical partition in two.
 //!
-//! The children take over documents, log and LSN as they are, so that continuations and session tokens of the
-//! parent hold for both; in each region from what its replica had, with what is on the way to it, so that a region
-//! which lags goes on lagging. The parent keeps what it had for readers that came before, and takes no more writes. Documents are copied while the parent
-//! is read and written; it is held only for what was written last.
+//! The children take over documents, log and LSN as they are, so that continuations and session tokens of the parent hold
+//! for both; in each region from what its replica had, with what is on the way to it, so that a region which lags goes on
+//! lagging. The parent keeps what it had for readers that came before, and takes no more writes. Documents are copied
+//! while the parent is read and written; it is held only for what was written last.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -7,6 +7,7 @@ mod apply;
 mod catch_up;
 mod commit;
 mod named;
+mod offspring;
 mod rank;
 mod rivals;
 mod slices;

@@ -33,13 +33,13 @@ pub struct ReplicaState {
     pub(super) default_ttl: Option<TimeToLive>,
     pub(super) phase: Phase,
     /// The latest commits with their promises, but for those that are long safe.
-    unsafe_commits: VecDeque<(i64, Commit)>,
+    pub(super) unsafe_commits: VecDeque<(i64, Commit)>,
     documents: PackedMap<u64, Arc<Document>>,
     by_item: HashSet<Named>,
     by_epk: PackedMap<(EffectivePartitionKey, u64), ()>,
     by_lsn: PackedMap<(RegionId, i64, u32), u64>,
     expiries: PackedMap<(u64, u64), ()>,
-    unique_keys: UniqueKeys,
+    pub(super) unique_keys: UniqueKeys,
     /// Who holds which unique values: two, while regions that wrote at the same time have not agreed.
     unique: BTreeSet<(Box<[u8]>, u64)>,
     index: Index,
@@ -443,47 +443,6 @@ impl ReplicaState {
 
     pub(super) fn index_mut(&mut self) -> &mut Index {
         &mut self.index
-    }
-
-    /// What a child partition starts with: the documents and the log of its keys.
-    #[cfg(test)]
-    pub(crate) fn child(&self, keys: &EpkRange, index: Index) -> Self {
-        let mut child = self.empty_child(index);
-        for document in self.documents.values().filter(|document| keys.contains(&document.epk)) {
-            child.insert(Arc::clone(document));
-        }
-        child.inherit(self, keys);
-        child
-    }
-
-    /// A child partition without documents.
-    pub(super) fn empty_child(&self, index: Index) -> Self {
-        let mut child = Self::new(self.progress.clone(), index, self.unique_keys.clone());
-        child.follow(self.default_ttl, self.retention);
-        child
-    }
-
-    /// Takes over all but the documents from the parent.
-    pub(super) fn inherit(&mut self, parent: &Self, keys: &EpkRange) {
-        self.take_over(parent, parent.log.iter().map(|entry| Arc::new(entry.within(keys))).collect());
-    }
-
-    fn take_over(&mut self, from: &Self, log: VecDeque<Arc<LogEntry>>) {
-        self.progress = from.progress.clone();
-        self.unsafe_commits = from.unsafe_commits.clone();
-        self.truncated = from.truncated.clone();
-        self.log = log;
-        // Ranks of documents elsewhere are few and do no harm.
-        self.versions = from.versions.clone();
-    }
-
-    /// What a replica in another region starts with: everything, and that the container was deleted if so.
-    pub(crate) fn copy(&self, index: Index) -> Self {
-        let mut copy = self.empty_child(index);
-        copy.fill(self.documents.values().cloned().collect());
-        copy.take_over(self, self.log.clone());
-        copy.phase = self.phase;
-        copy
     }
 
     /// Takes over a log read from disk.

@@ -23,8 +23,8 @@ pub fn print_scenario<'a>(scenario: Scenario, trials: impl Iterator<Item = &'a T
 
 pub fn print_recoveries(in_flight: usize, trials: &[Trial]) {
     let title = format!(
-        "From the fault to the first success elsewhere, over the {in_flight} callers, and the longest time without any \
-         success, of operations that it concerns"
+        "From the fault, or the first operation after it, to the first success elsewhere, over the {in_flight} callers; and the \
+         longest time without any success; of operations that the fault concerns"
     );
     table::print(&title, &recoveries(trials));
 }

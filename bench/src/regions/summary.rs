@@ -74,7 +74,8 @@ impl PhaseSummary {
     }
 }
 
-/// How soon callers were served by a region that was not struck, from the fault on; by any region if none was.
+/// How soon callers were served by a region that was not struck; by any region if none was. It counts from the fault, or
+/// from when a caller began the first operation that met the fault: before that nobody waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovery {
     pub times: Percentiles,
@@ -89,18 +90,22 @@ pub struct Recovery {
 impl Recovery {
     fn new(run: &Run, struck: Option<usize>, concerned: impl Fn(&Record) -> bool) -> Self {
         let outage = run.outage;
-        let mut first = vec![None::<Duration>; run.callers];
+        // The operations of a caller are in the order in which it made them.
+        let (mut waits_from, mut served) = (vec![None; run.callers], vec![None; run.callers]);
         for record in run.records.iter().filter(|record| concerned(record)) {
-            // What began before a fault that is everywhere may not have met it.
+            // What began before a fault that is everywhere may not have met it, and what the struck region has
+            // answered has not.
             let met = struck.is_some() || record.started >= outage.from;
-            let elsewhere = record.outcome.region.is_some_and(|region| Some(region) != struck);
-            if met && elsewhere && (outage.from..=outage.to).contains(&record.ended) {
-                let first = &mut first[record.caller];
-                let time = record.ended - outage.from;
-                *first = Some(first.map_or(time, |known| known.min(time)));
+            let by_struck = record.outcome.region.is_some() && record.outcome.region == struck;
+            if !met || by_struck || !(outage.from..=outage.to).contains(&record.ended) {
+                continue;
+            }
+            let from = *waits_from[record.caller].get_or_insert(record.started.max(outage.from));
+            if record.outcome.region.is_some() {
+                served[record.caller].get_or_insert(record.ended - from);
             }
         }
-        let times: Vec<_> = first.iter().flatten().copied().collect();
+        let times: Vec<Duration> = served.into_iter().flatten().collect();
         let mut successes: Vec<_> = run
             .records
             .iter()
@@ -201,13 +206,13 @@ mod tests {
             record(0, 90, 130, Some(0)),  // this one
             record(0, 130, 140, Some(2)), // not the first
             record(1, 110, 120, Some(1)), // not elsewhere
-            record(1, 120, 150, None),    // not served
+            record(1, 120, 150, None),    // not served, but waiting from here on
             record(1, 150, 160, Some(2)), // this one
             record(2, 150, 210, Some(0)), // too late
         ];
         let summary = Summary::new(&run(3, records), Some(1), |_| true);
         assert_eq!(summary.recovery.never, 1);
-        assert_eq!(summary.recovery.times, Percentiles { p50: Some(ms(30)), p99: Some(ms(60)) });
+        assert_eq!(summary.recovery.times, Percentiles { p50: Some(ms(30)), p99: Some(ms(40)) });
         assert_eq!(summary.failures, BTreeMap::from([("503".to_owned(), 1)]));
     }
 
@@ -215,7 +220,7 @@ mod tests {
     fn a_fault_of_no_region_is_recovered_from_by_what_began_after_it() {
         let records = vec![record(0, 90, 110, Some(0)), record(0, 110, 125, Some(1))];
         let recovery = Summary::new(&run(1, records), None, |_| true).recovery;
-        assert_eq!((recovery.times.p50, recovery.never), (Some(ms(25)), 0));
+        assert_eq!((recovery.times.p50, recovery.never), (Some(ms(15)), 0));
     }
 
     #[test]

@@ -288,7 +288,7 @@ impl DriverCore {
         };
         let mut attempts = Vec::with_capacity(1);
         let throttling = self.throttling;
-        let (result, _) = Box::pin(self.transport.execute(leg, started, throttling, &mut attempts)).await;
+        let (result, ..) = Box::pin(self.transport.execute(leg, started, throttling, &mut attempts)).await;
         let diagnostics = DiagnosticsContext {
             operation: operation.operation_type(),
             resource: operation.resource_type(),

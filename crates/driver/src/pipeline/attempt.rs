@@ -13,8 +13,8 @@ use crate::location::ProbeGuard;
 
 /// What an attempt came to, and where it went in the end.
 pub(super) struct Attempted {
-    /// When it began.
-    pub(super) began: Moment,
+    /// When it was over.
+    pub(super) ended: Moment,
     pub(super) routing: RoutingDecision,
     pub(super) result: TransportResult,
     /// What the operation has spent by now.
@@ -35,8 +35,8 @@ impl OperationPipeline<'_> {
     /// Makes an attempt.
     pub(super) async fn attempt(&mut self, state: &OperationState) -> Attempted {
         let core = self.core;
-        let began = core.platform.now();
-        let OperationState { location, target, retry_state, .. } = state;
+        let OperationState { location, target, retry_state, begins: began, .. } = state;
+        let began = *began;
         let routing = self.route(location, retry_state, began);
         if let Some(plan) = self.hedge_plan(state, &routing, began) {
             return self.hedged_attempt(state, routing, plan, began).await;
@@ -64,10 +64,10 @@ impl OperationPipeline<'_> {
         };
         let attempts = &mut self.diagnostics.attempts;
         let throttling = state.throttling.for_attempt(retry_state.tries_lost_at(&routing.endpoint));
-        let (result, throttling) = core.transport.execute(leg, began, throttling, attempts).await;
+        let (result, throttling, ended) = core.transport.execute(leg, began, throttling, attempts).await;
         // From here to where its effects are applied nothing is awaited, so the probe's end cannot be lost.
         guard.conclude();
-        Attempted { began, routing, result, throttling, learned: None }
+        Attempted { ended, routing, result, throttling, learned: None }
     }
 
     /// Where the attempt goes. A probe that another has begun meanwhile is not proposed a second time.

@@ -95,14 +95,15 @@ impl OperationPipeline<'_> {
         match race(Pin::new(&mut first), threshold.as_mut()).await {
             Either::First(end) => {
                 // Whoever was not polled when the threshold passed cannot tell when the answer came.
-                let was_polled = core.platform.now().since(began) <= plan.after;
+                let ended = core.platform.now();
+                let was_polled = ended.since(began) <= plan.after;
                 if end.result.is_success() && was_polled {
                     self.note_latency(&first.routing, end.result.latency);
                     core.change_hedge_budget(|budget| Some(budget.after_request()));
                 }
                 let LegEnd { result, throttling, tries } = end;
                 self.diagnostics.attempts = tries;
-                Attempted { began, routing: first.routing, result, throttling, learned: None }
+                Attempted { ended, routing: first.routing, result, throttling, learned: None }
             }
             Either::Second(()) => {
                 let race = HedgeRace {
@@ -115,12 +116,12 @@ impl OperationPipeline<'_> {
                     ended: Vec::new(),
                 };
                 let settled = Box::pin(race.run()).await;
-                self.conclude_race(began, settled)
+                self.conclude_race(settled)
             }
         }
     }
 
-    fn conclude_race(&mut self, began: Moment, race: SettledRace) -> Attempted {
+    fn conclude_race(&mut self, race: SettledRace) -> Attempted {
         let SettledRace { winner, others, silent, tries, has_hedged } = race;
         if !has_hedged {
             self.core.change_hedge_budget(|budget| Some(budget.after_request()));
@@ -139,7 +140,8 @@ impl OperationPipeline<'_> {
         let answered = others.into_iter().map(|leg| (leg.routing, leg.end.result)).collect();
         let silent_first = silent.filter(|_| has_won);
         let learned = Some(Box::new(Learned { answered, silent_first }));
-        Attempted { began, routing: winner.routing, result: winner.end.result, throttling, learned }
+        let ended = self.core.platform.now();
+        Attempted { ended, routing: winner.routing, result: winner.end.result, throttling, learned }
     }
 
     /// Latencies count where hedging asks for them. A leg that was left has none: were its wait counted, a region that

@@ -121,7 +121,7 @@ impl<'a> SharedParts<'a> {
             needs_signature: true,
             is_left: self.is_left,
         };
-        let (result, throttling) = core.transport.execute(leg, began, self.throttling, &mut tries).await;
+        let (result, throttling, _) = core.transport.execute(leg, began, self.throttling, &mut tries).await;
         LegEnd { result, throttling, tries }
     }
 }

@@ -44,6 +44,8 @@ pub(super) struct OperationState {
     pub(super) throttling: ThrottleRetryState,
     /// Why the attempt is made.
     pub(super) context: ExecutionContext,
+    /// When it begins.
+    pub(super) begins: Moment,
 }
 
 /// The answer that was asked for.
@@ -134,26 +136,34 @@ impl<'a> OperationPipeline<'a> {
     /// What must be known before the first attempt. Usually it all is; what rarely happens, here and below, is
     /// on the heap, so that no operation's future carries room for it.
     async fn prepare(&self) -> Result<OperationState, Error> {
-        let core = self.core;
+        let (core, mut has_waited) = (self.core, false);
         if let Some(over) = core.left_writes.before(self.operation) {
             self.wait_for_left_write(Box::pin(over)).await;
+            has_waited = true;
         }
         let location = match core.location.load() {
             Some(location) => location,
-            None => core.within(self.deadline, core.read_location()).await?,
+            None => {
+                has_waited = true;
+                core.within(self.deadline, core.read_location()).await?
+            }
         };
         let options = core.options.request(self.options);
         let level = location.account.default_consistency;
         let consistency = resolve_read_consistency(self.operation, &options, level)?;
         let target = match core.known_target(self.operation)? {
             Some(target) => target,
-            None => core.within(self.deadline, core.fetched_target(self.operation)).await?,
+            None => {
+                has_waited = true;
+                core.within(self.deadline, core.fetched_target(self.operation)).await?
+            }
         };
         let excluded = options.excluded_regions().map_or(&[][..], Vec::as_slice);
         let retry_state = OperationRetryState::initial(target.partition.clone(), excluded);
         let throttling = core.throttling(self.options);
         let context = ExecutionContext::Initial;
-        Ok(OperationState { location, target, consistency, retry_state, throttling, context })
+        let begins = if has_waited { core.platform.now() } else { self.diagnostics.started };
+        Ok(OperationState { location, target, consistency, retry_state, throttling, context, begins })
     }
 
     /// Waits for a write that may still be applied, within half of the time that is left: whoever has little time does
@@ -166,8 +176,7 @@ impl<'a> OperationPipeline<'a> {
 
     /// One attempt, and what it leads to.
     async fn step(&mut self, state: &mut OperationState) -> Result<Step, Failure> {
-        let Attempted { began, routing, result, throttling, learned } = self.attempt(state).await;
-        let now = self.core.platform.now();
+        let Attempted { ended: now, routing, result, throttling, learned } = self.attempt(state).await;
         self.diagnostics.elapsed = now.since(self.diagnostics.started);
         state.throttling = throttling;
         self.learn(state, &result);
@@ -176,7 +185,7 @@ impl<'a> OperationPipeline<'a> {
             wants_account |= self.learn_from_others(state, *learned, now);
         }
         let account_read = match wants_account {
-            true => self.core.read_account_for(began),
+            true => self.core.read_account_for(state.begins),
             false => None,
         };
         self.decide(action, result, account_read)
@@ -251,6 +260,7 @@ impl<'a> OperationPipeline<'a> {
         if let Some(location) = self.core.location.load() {
             state.location = location;
         }
+        state.begins = self.core.platform.now();
         Ok(())
     }
 

@@ -70,25 +70,27 @@ struct Tried {
     shard: Option<u64>,
     /// With which token it was sent.
     token: Option<u64>,
+    /// When it was over.
+    ended: Moment,
 }
 
 impl TransportPipeline {
     /// Makes an attempt that begins now, with what its operation has spent so far. Every try is added to `attempts`.
-    /// Also returns what the operation has spent then.
+    /// Also returns what the operation has spent then, and when the attempt was over.
     pub(crate) async fn execute(
         &self,
         leg: Leg<'_>,
         now: Moment,
         mut state: ThrottleRetryState,
         attempts: &mut Vec<AttemptDiagnostics>,
-    ) -> (TransportResult, ThrottleRetryState) {
+    ) -> (TransportResult, ThrottleRetryState, Moment) {
         let (mut started, mut avoid) = (now, None);
         loop {
             let how = (state.lost_tries, avoid);
-            let Tried { result, shard, token } = self.try_once(&leg, started, how, attempts).await;
+            let Tried { result, shard, token, ended } = self.try_once(&leg, started, how, attempts).await;
             let result = TransportResult { may_have_applied_before: state.may_have_applied, ..result };
             if result.is_success() {
-                return (result, state);
+                return (result, state, ended);
             }
             if self.deserves_new_token(&leg, &result, token, attempts) {
                 conclude(attempts, NextStep::RetryWithNewToken);
@@ -97,14 +99,14 @@ impl TransportPipeline {
             }
             state = state.after_try(&result.outcome);
             if leg.is_left() {
-                return (result, state);
+                return (result, state, ended);
             }
             match self.next(&leg, &result.outcome, &state) {
                 ThrottleAction::Retry { delay, new_state } => {
                     conclude(attempts, NextStep::RetryThrottled(delay));
                     self.platform.sleep(delay).await;
                     if leg.is_left() {
-                        return (result, state);
+                        return (result, state, self.platform.now());
                     }
                     state = new_state;
                     avoid = None;
@@ -114,7 +116,7 @@ impl TransportPipeline {
                     state = new_state;
                     avoid = shard;
                 }
-                ThrottleAction::Propagate => return (result, state),
+                ThrottleAction::Propagate => return (result, state, ended),
             }
             started = self.platform.now();
         }
@@ -153,6 +155,7 @@ impl TransportPipeline {
                 result: TransportResult::new(TOO_LATE, Duration::ZERO),
                 shard: None,
                 token: None,
+                ended: started,
             };
         }
         let most = self.limits.limit(leg.operation(), lost_tries);
@@ -192,7 +195,7 @@ impl TransportPipeline {
         };
         note_outcome(&mut record, &outcome);
         attempts.push(record);
-        Tried { result: TransportResult::new(outcome, latency), shard: sent_over.shard, token }
+        Tried { result: TransportResult::new(outcome, latency), shard: sent_over.shard, token, ended }
     }
 
     async fn http_request(&self, leg: &Leg<'_>) -> Result<(Request<Bytes>, How), CredentialError> {

@@ -3,12 +3,14 @@
 //! A task moves the bytes, and sends a PING whenever the peer has been silent.
 
 use std::future::poll_fn;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_policy::Moment;
+use cosmonaut_wire::headers;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use h2::{Ping, PingPong, RecvStream};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
@@ -34,9 +36,15 @@ const GIVEN_UP_KNOWN: usize = 1024;
 /// Other answers that nobody waits for, over the life of a connection. One with more is closed.
 const UNWANTED_ANSWERS: usize = 64 * 1024;
 
+/// How many requests refer to the names of varying headers by number before these are spelled out again: few enough,
+/// because dates and session tokens drive them out of the table.
+const NAMES_KNOWN: u32 = 1024;
+
 /// A connection that takes requests until it is closed. Dropping it closes it.
 pub(super) struct Http2Connection {
     requests: SendRequest<Bytes>,
+    /// How many requests it was given.
+    given: AtomicU32,
     pump: Arc<Pump>,
     passed: Arc<Passed>,
 }
@@ -52,6 +60,8 @@ pub(super) struct Pump {
 pub(super) struct Requests {
     streams: SendRequest<Bytes>,
     passed: Arc<Passed>,
+    /// Whether the next request lets both ends remember the names of varying headers.
+    teaches_names: bool,
 }
 
 /// A request that was given to a connection.
@@ -98,19 +108,26 @@ impl Http2Connection {
                 None => Either::First(connection.await),
             };
         })));
-        Ok(Arc::new(Self { requests, pump: Arc::new(Pump { _task: task, pumping }), passed }))
+        let (given, pump) = (AtomicU32::new(0), Arc::new(Pump { _task: task, pumping }));
+        Ok(Arc::new(Self { requests, given, pump, passed }))
     }
 
     /// Whether it takes requests.
     pub(super) fn is_open(&self) -> bool {
-        self.requests().is_some()
+        self.streams().is_some()
     }
 
-    /// What takes requests, if the connection still does.
+    /// What takes the next request, if the connection still does.
     pub(super) fn requests(&self) -> Option<Requests> {
+        let streams = self.streams()?;
+        let teaches_names = self.given.fetch_add(1, Ordering::Relaxed).is_multiple_of(NAMES_KNOWN);
+        Some(Requests { streams, passed: Arc::clone(&self.passed), teaches_names })
+    }
+
+    fn streams(&self) -> Option<SendRequest<Bytes>> {
         let mut streams = self.requests.clone();
         match streams.poll_ready(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(Ok(())) => Some(Requests { streams, passed: Arc::clone(&self.passed) }),
+            Poll::Ready(Ok(())) => Some(streams),
             // A clone has given nothing to the connection, so there is nothing that it waits for.
             Poll::Ready(Err(_)) | Poll::Pending => None,
         }
@@ -138,8 +155,11 @@ impl Requests {
     /// Gives a request to the connection. One that fails here was not sent. One that does not will be sent, if the
     /// connection lasts: the server allows so many streams at once, and who goes away while it waits takes nothing back.
     pub(super) fn give(self, request: Request<Bytes>) -> Result<Given, h2::Error> {
-        let Self { mut streams, passed } = self;
+        let Self { mut streams, passed, teaches_names } = self;
         let (mut head, body) = request.into_parts();
+        if teaches_names {
+            let_names_be_known(&mut head.headers);
+        }
         write_length(&head.method, body.len(), &mut head.headers);
         let (response, mut stream) = streams.send_request(Request::from_parts(head, ()), body.is_empty())?;
         if !body.is_empty() {
@@ -170,6 +190,17 @@ async fn together(connection: impl Future<Output = ()>) {
         connection.as_mut().poll(context)
     })
     .await
+}
+
+/// Values that differ from request to request are marked as sensitive, which keeps them out of HTTP/2's table. Their names
+/// are kept out, too, and spelled out with every request. A value that is not marked takes its name into the table, and
+/// the requests that follow refer to it by number.
+fn let_names_be_known(varying: &mut HeaderMap) {
+    for name in [headers::ACTIVITY_ID, headers::PARTITION_KEY] {
+        if let Some(value) = varying.get_mut(name) {
+            value.set_sensitive(false);
+        }
+    }
 }
 
 /// Says how long a body is. A request of a kind that usually has one says so if it has none.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use cosmonaut_driver::transport::{
     HttpClientConfig, HttpVersion, RequestSentStatus, SendProgress, TransportErrorKind,
 };
-use http::Method;
+use http::{HeaderValue, Method};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
@@ -34,6 +34,7 @@ pub(crate) struct Told {
     pub(crate) kind: u8,
     flags: u8,
     stream: u32,
+    payload: Vec<u8>,
 }
 
 /// The server's end of one connection.
@@ -70,7 +71,7 @@ impl FrameServer {
                 (SETTINGS, 0) => self.say(SETTINGS, ACK, 0, &[]).await,
                 (PING, 0) => self.say(PING, ACK, 0, &payload).await,
                 (DATA | HEADERS | RST_STREAM, _) => {
-                    return Some(Told { kind, flags, stream: u32::from_be_bytes(stream) });
+                    return Some(Told { kind, flags, stream: u32::from_be_bytes(stream), payload });
                 }
                 _ => {}
             }
@@ -367,4 +368,31 @@ async fn an_answer_is_what_it_says_to_be_or_an_error_of_that_request_alone() {
             "{name}: over the same connection, as there is only one"
         );
     }
+}
+
+#[tokio::test]
+async fn the_names_of_headers_that_vary_are_spelled_out_once() {
+    /// `x-ms-activity-id` by the code of RFC 7541, appendix B.
+    const NAME: [u8; 12] = [0xf2, 0xb5, 0x28, 0x58, 0x64, 0x49, 0xbb, 0x99, 0x3e, 0x96, 0x34, 0x9f];
+    let listener = listen().await;
+    let peer = http2(&listener);
+    let mut server = JoinSet::new();
+    server.spawn(async move {
+        let mut server = FrameServer::accept(&listener, &[]).await;
+        let mut spelled_out = Vec::new();
+        while spelled_out.len() < 3 {
+            let Told { kind: HEADERS, stream, payload, .. } = server.told().await.unwrap() else { continue };
+            spelled_out.push(payload.windows(NAME.len()).any(|part| part == NAME));
+            server.answer(stream).await;
+        }
+        spelled_out
+    });
+    for id in ["00", "01", "02"] {
+        let mut request = peer.request(Method::GET, Bytes::new());
+        let mut value = HeaderValue::from_static(id);
+        value.set_sensitive(true);
+        request.headers_mut().insert("x-ms-activity-id", value);
+        peer.client.send(request, &SendProgress::new()).await.unwrap();
+    }
+    assert_eq!(server.join_next().await.unwrap().unwrap(), [true, false, false]);
 }

@@ -87,27 +87,34 @@ impl Batch {
         self.push(|| Ok(BatchOperation::read(id)))
     }
 
-    /// Makes the operation that was added last depend on the item's version.
+    /// Replaces an item if it is of a version that was seen.
+    pub fn replace_if_match(self, id: impl Into<String>, item: impl IntoItem, etag: impl Into<Etag>) -> Self {
+        self.push(|| Ok(if_match(BatchOperation::replace(id, raw(item)?), etag)))
+    }
+
+    /// Changes parts of an item if it is of a version that was seen.
+    pub fn patch_if_match(self, id: impl Into<String>, patch: Patch, etag: impl Into<Etag>) -> Self {
+        self.push(|| Ok(if_match(BatchOperation::patch(id, &patch.into_document()?), etag)))
+    }
+
+    /// Deletes an item if it is of a version that was seen.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient, seen: cosmonaut::Etag) -> cosmonaut::Result<()> {
-    /// orders.batch("contoso").delete("7").if_match(seen).delete("8").execute(None).await?;
+    /// orders.batch("contoso").delete_if_match("7", seen).delete("8").execute(None).await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn if_match(mut self, etag: impl Into<Etag>) -> Self {
-        if let Some(last) = self.operations.last_mut() {
-            last.if_match = Some(etag.into().to_string());
-        }
-        self
+    pub fn delete_if_match(self, id: impl Into<String>, etag: impl Into<Etag>) -> Self {
+        self.push(|| Ok(if_match(BatchOperation::delete(id), etag)))
     }
 
-    /// Makes the operation that was added last, a read, depend on the item being of another version.
-    pub fn if_none_match(mut self, etag: impl Into<Etag>) -> Self {
-        if let Some(last) = self.operations.last_mut() {
-            last.if_none_match = Some(etag.into().to_string());
-        }
-        self
+    /// Reads an item if it is of another version than one that was seen.
+    pub fn read_if_none_match(self, id: impl Into<String>, etag: impl Into<Etag>) -> Self {
+        self.push(|| {
+            let if_none_match = Some(etag.into().to_string());
+            Ok(BatchOperation { if_none_match, ..BatchOperation::read(id) })
+        })
     }
 
     /// How many operations there are.
@@ -167,6 +174,10 @@ impl Batch {
         }
         Ok(body)
     }
+}
+
+fn if_match(operation: BatchOperation, etag: impl Into<Etag>) -> BatchOperation {
+    BatchOperation { if_match: Some(etag.into().to_string()), ..operation }
 }
 
 fn raw(item: impl IntoItem) -> Result<Box<RawValue>> {

@@ -10,6 +10,7 @@ use crate::{Error, Result};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ChangeKind {
     /// It came to be.
     Create,
@@ -17,6 +18,8 @@ pub enum ChangeKind {
     Replace,
     /// It was deleted, or its time to live ended.
     Delete,
+    /// Something that the service has begun to tell and this version does not know.
+    Other,
 }
 
 /// One change to an item.
@@ -50,6 +53,7 @@ impl<T: DeserializeOwned> Change<T> {
             ChangeOperationType::Create => ChangeKind::Create,
             ChangeOperationType::Replace => ChangeKind::Replace,
             ChangeOperationType::Delete => ChangeKind::Delete,
+            ChangeOperationType::Other => ChangeKind::Other,
         };
         let image = |image: &RawValue| {
             from_json::<T>("item", image.get().as_bytes())

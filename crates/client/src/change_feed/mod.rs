@@ -58,11 +58,40 @@ impl<C> ChangeFeed<C> {
     /// # Errors
     /// [`ErrorKind::Query`](crate::ErrorKind::Query) for a token of something else,
     /// [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) for a change that is no `C`, and what a
-    /// read can end in. The page is not lost: the next call tries again.
+    /// read can end in. The page is not lost: the next call tries again. [`next_results`](Self::next_results) passes
+    /// what is no `C`.
     pub async fn next_page(&mut self) -> Result<ChangeFeedPage<C>> {
+        self.next(|changes| changes.collect()).await
+    }
+
+    /// As [`next_page`](Self::next_page), but a change that is no `C` is an error in the page, in its place. The changes
+    /// around it are read, and the feed goes on behind them.
+    ///
+    /// ```no_run
+    /// # async fn run(mut changes: cosmonaut::ChangeFeed<String>) -> cosmonaut::Result<()> {
+    /// for change in changes.next_results().await?.items {
+    ///     match change {
+    ///         Ok(change) => println!("{change}"),
+    ///         Err(error) => eprintln!("passed over: {error}"),
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`next_page`](Self::next_page), but for changes that are no `C`.
+    pub async fn next_results(&mut self) -> Result<ChangeFeedPage<Result<C>>> {
+        self.next(|changes| Ok(changes.collect())).await
+    }
+
+    async fn next<I>(
+        &mut self,
+        read: impl FnOnce(&mut dyn Iterator<Item = Result<C>>) -> Result<Vec<I>>,
+    ) -> Result<ChangeFeedPage<I>> {
         let reader = self.reader.as_mut().map_err(|error| error.clone())?;
         let page = reader.next_page().await?;
-        let items = page.items()?.iter().map(|item| (self.read)(item)).collect::<Result<Vec<_>>>()?;
+        let items = read(&mut page.items()?.into_iter().map(self.read))?;
         let (request_charge, diagnostics) = reader.accept(page);
         Ok(ChangeFeedPage { items, continuation: reader.continuation()?, request_charge, diagnostics })
     }
@@ -120,6 +149,7 @@ impl ContainerClient {
     ///     match change.kind {
     ///         ChangeKind::Create | ChangeKind::Replace => println!("written at {}", change.lsn),
     ///         ChangeKind::Delete => println!("deleted: {:?}", change.id),
+    ///         _ => {}
     ///     }
     /// }
     /// # Ok(())

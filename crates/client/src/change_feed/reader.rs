@@ -139,7 +139,7 @@ impl Reader {
         if let Some((number, response)) = page.0
             && let Some(part) = state.parts.iter_mut().find(|part| part.number == number)
         {
-            part.at = response.etag().map(str::to_owned).or(part.at.take());
+            part.at = response.etag().map(str::to_owned);
         }
         (std::mem::take(&mut state.charge), std::mem::take(&mut state.diagnostics))
     }
@@ -187,6 +187,15 @@ impl Reader {
 /// Never seen: a page comes before it can be accepted.
 fn not_begun() -> Error {
     Error::new(ErrorKind::Configuration, "the change feed has not been asked for a page yet")
+}
+
+/// An answer that does not say where the feed goes on.
+fn stuck(how: &str) -> Error {
+    let message = format!(
+        "changes came with {how}, so that where to go on is not known (the server has to send another etag with each \
+         page of changes)"
+    );
+    Error::new(ErrorKind::InvalidResponse, message)
 }
 
 /// What requests are made with.
@@ -269,9 +278,17 @@ impl State {
                 self.moves = 0;
                 self.charge += response.request_charge();
                 self.diagnostics.push(response.diagnostics().clone());
+                let is_unchanged = response.status().code() == StatusCode::NOT_MODIFIED;
+                // It would be asked for the same for ever.
+                part.turn = Turn::Due;
+                let at = match response.etag() {
+                    Some(at) if is_unchanged || part.at.as_deref() != Some(at) => at.to_owned(),
+                    Some(_) => return Err(stuck("an etag that does not move").found_in(response)),
+                    None => return Err(stuck("no etag").found_in(response)),
+                };
                 part.turn = Turn::Over;
-                if response.status().code() == StatusCode::NOT_MODIFIED {
-                    part.at = response.etag().map(str::to_owned).or(part.at.take());
+                if is_unchanged {
+                    part.at = Some(at);
                 } else {
                     self.had_changes = true;
                     self.offered = Some(ChangesPage(Some((answer.part, response))));

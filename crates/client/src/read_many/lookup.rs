@@ -125,7 +125,7 @@ impl Query<'_> {
     }
 }
 
-/// The rows of a page that are wanted. Ids and keys are compared apart by the query, so it may give others too.
+/// The rows of a page, each at the place of the item that it is.
 fn take_rows(
     response: &CosmosResponse,
     places: &HashMap<(String, &str), usize>,
@@ -145,30 +145,35 @@ fn take_rows(
     Ok(())
 }
 
-/// Asks for the items by id and by each component of the key: an index serves both, and however many there are,
-/// the text nests no deeper.
+/// Asks for exactly the items that are wanted: for each key the ids under it. An index serves both.
 fn query_text(wanted: &[Wanted], slots: &[usize], definition: &PartitionKeyDefinition) -> Result<QuerySpec> {
     let paths = definition
         .path_segments()
         .map_err(|error| Error::caused_by(ErrorKind::InvalidResponse, error.to_string(), error))?;
     let members: Vec<String> = paths.iter().map(|path| member(path)).collect();
     let mut text = format!(
-        "SELECT VALUE {{\"id\": c.id, \"key\": [{}], \"item\": c}} FROM c WHERE c.id IN (",
+        "SELECT VALUE {{\"id\": c.id, \"key\": [{}], \"item\": c}} FROM c WHERE ",
         members.join(", ")
     );
+    let mut by_key: BTreeMap<String, (&PartitionKey, BTreeSet<&str>)> = BTreeMap::new();
+    for Wanted { key, id } in slots.iter().map(|slot| &wanted[*slot]) {
+        by_key.entry(key.to_string()).or_insert_with(|| (key, BTreeSet::new())).1.insert(id);
+    }
     let mut parameters = Vec::new();
-    let ids: BTreeSet<&str> = slots.iter().map(|slot| wanted[*slot].id.as_str()).collect();
-    push_list(&mut text, &mut parameters, ids.into_iter().map(Value::from));
-    for (level, member) in members.iter().enumerate() {
-        // By their text, as values have no order of their own.
-        let values: BTreeMap<String, Value> = slots
-            .iter()
-            .filter_map(|slot| wanted[*slot].key.components().get(level).map(to_json))
-            .map(|value| (value.to_string(), value))
-            .collect();
-        // Writing to a string does not fail.
-        let _ = write!(text, " AND {member} IN (");
-        push_list(&mut text, &mut parameters, values.into_values());
+    // The key is the id: asking for the ids is enough.
+    if matches!(&*paths, [path] if path == &["id"]) {
+        push_ids(&mut text, &mut parameters, by_key.into_values().flat_map(|(_, ids)| ids));
+    } else {
+        for (nth, (key, ids)) in by_key.into_values().enumerate() {
+            text.push_str(if nth == 0 { "(" } else { " OR (" });
+            push_ids(&mut text, &mut parameters, ids);
+            for (member, value) in members.iter().zip(key.components()) {
+                // Writing to a string does not fail.
+                let _ = write!(text, " AND {member} = @p{}", parameters.len());
+                parameters.push(to_json(value));
+            }
+            text.push(')');
+        }
     }
     let mut query = QuerySpec::new(text);
     for (number, value) in parameters.iter().enumerate() {
@@ -177,12 +182,13 @@ fn query_text(wanted: &[Wanted], slots: &[usize], definition: &PartitionKeyDefin
     Ok(query)
 }
 
-/// Appends parameters for the values and closes the list.
-fn push_list(text: &mut String, parameters: &mut Vec<Value>, values: impl Iterator<Item = Value>) {
-    for (nth, value) in values.enumerate() {
+/// Appends the condition that the id is one of these.
+fn push_ids<'a>(text: &mut String, parameters: &mut Vec<Value>, ids: impl IntoIterator<Item = &'a str>) {
+    text.push_str("c.id IN (");
+    for (nth, id) in ids.into_iter().enumerate() {
         let comma = if nth == 0 { "" } else { ", " };
         let _ = write!(text, "{comma}@p{}", parameters.len());
-        parameters.push(value);
+        parameters.push(Value::from(id));
     }
     text.push(')');
 }
@@ -205,23 +211,37 @@ fn to_json(value: &PartitionKeyValue) -> Value {
 mod tests {
     use super::*;
 
+    fn item(key: PartitionKey, id: &str) -> Wanted {
+        Wanted { key, id: id.to_owned() }
+    }
+
+    fn values(query: &QuerySpec) -> Vec<&str> {
+        query.parameters.iter().map(|parameter| parameter.value.get()).collect()
+    }
+
     #[test]
-    fn ids_and_each_level_of_the_key_are_asked_for_once_each() {
+    fn each_key_is_asked_for_with_the_ids_that_are_wanted_of_it() {
         let definition = PartitionKeyDefinition::from(["/tenant", "/user/\"na me\""]);
-        let item = |key: PartitionKey, id: &str| Wanted { key, id: id.to_owned() };
         let wanted = [
             item(("a", 1).into(), "x"),
-            item(("a", 2.5).into(), "x"),
             item(("b", PartitionKeyValue::Null).into(), "y\""),
+            item(("a", 1).into(), "w"),
         ];
         let query = query_text(&wanted, &[0, 1, 2], &definition).unwrap();
         assert_eq!(
             query.query,
             "SELECT VALUE {\"id\": c.id, \"key\": [c[\"tenant\"], c[\"user\"][\"na me\"]], \"item\": c} FROM c \
-             WHERE c.id IN (@p0, @p1) AND c[\"tenant\"] IN (@p2, @p3) \
-             AND c[\"user\"][\"na me\"] IN (@p4, @p5, @p6)"
+             WHERE (c.id IN (@p0, @p1) AND c[\"tenant\"] = @p2 AND c[\"user\"][\"na me\"] = @p3) \
+             OR (c.id IN (@p4) AND c[\"tenant\"] = @p5 AND c[\"user\"][\"na me\"] = @p6)"
         );
-        let values: Vec<&str> = query.parameters.iter().map(|parameter| parameter.value.get()).collect();
-        assert_eq!(values, ["\"x\"", "\"y\\\"\"", "\"a\"", "\"b\"", "1.0", "2.5", "null"]);
+        assert_eq!(values(&query), ["\"w\"", "\"x\"", "\"a\"", "1.0", "\"y\\\"\"", "\"b\"", "null"]);
+    }
+
+    #[test]
+    fn ids_that_are_keys_are_asked_for_once() {
+        let wanted = [item("b".into(), "b"), item("a".into(), "a")];
+        let query = query_text(&wanted, &[0, 1], &PartitionKeyDefinition::from("/id")).unwrap();
+        assert!(query.query.ends_with(" WHERE c.id IN (@p0, @p1)"), "{}", query.query);
+        assert_eq!(values(&query), ["\"a\"", "\"b\""]);
     }
 }

@@ -55,7 +55,7 @@ async fn the_operation_that_fails_is_named_with_its_own_status() {
             (batch().create(item("there", 1)), 409, ErrorKind::Conflict),
             (batch().delete("missing"), 404, ErrorKind::NotFound),
             (batch().read("missing"), 404, ErrorKind::NotFound),
-            (batch().delete("there").if_match(there), 412, ErrorKind::PreconditionFailed),
+            (batch().delete_if_match("there", there), 412, ErrorKind::PreconditionFailed),
             (batch().patch("there", unmet), 412, ErrorKind::PreconditionFailed),
         ] {
             let error = batch.upsert(item("later", 1)).execute(None).await.unwrap_err();

@@ -3,7 +3,10 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use cosmonaut::{ContainerProperties, CosmosClient, CosmosDriverRuntime, CosmosStatus, Credential, Trust};
+use cosmonaut::{
+    ChangeFeedStart, ContainerProperties, CosmosClient, CosmosDriverRuntime, CosmosStatus, Credential,
+    FeedScope, Trust,
+};
 use cosmonaut_emulator::EMULATOR_KEY;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +84,10 @@ async fn a_server_of_other_authors_understands_the_client() {
     container.upsert_item(key, item(2), None).await.unwrap();
     container.replace_item(key, id, item(3), None).await.unwrap();
     assert_eq!(container.read_item::<Item>(key, id, None).await.unwrap().value().n, 3);
+
+    let mut changes = container.change_feed::<Item>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    assert_eq!(changes.next_page().await.unwrap().items, [item(3)]);
+    assert_eq!(changes.next_page().await.unwrap().items, []);
 
     // A read of what is not there makes this server fail, so a second delete tells.
     container.delete_item(key, id, None).await.unwrap();

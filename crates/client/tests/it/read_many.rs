@@ -69,6 +69,24 @@ async fn partitions_are_asked_in_parallel_and_in_portions() {
 }
 
 #[tokio::test]
+async fn only_the_pairs_that_were_asked_for_are_fetched() {
+    let bench = Bench::start().await;
+    let container = bench.container().await;
+    let names: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+    for (key, id) in names.iter().flat_map(|key| names.iter().map(move |id| (key, id))) {
+        container.create_item(key, json!({"id": id, "pk": key}), None).await.unwrap();
+    }
+    let read = container.read_many::<Item>(names.iter().map(|name| (name, name)), None).await.unwrap();
+    assert_eq!(read.missing().count(), 0);
+    let bytes = |read: &cosmonaut::ReadMany<Item>| -> usize {
+        let attempts = read.diagnostics().iter().flat_map(|request| request.attempts());
+        attempts.map(|attempt| attempt.response_bytes).sum()
+    };
+    let of_one_key = container.read_many::<Item>(names.iter().map(|name| ("0", name)), None).await.unwrap();
+    assert!(bytes(&read) < 2 * bytes(&of_one_key), "{} and {} bytes", bytes(&read), bytes(&of_one_key));
+}
+
+#[tokio::test]
 async fn keys_of_every_kind_are_found() {
     let bench = Bench::start().await;
     let container = bench.container().await;

@@ -23,7 +23,9 @@ impl<'a> FullFidelityChange<'a> {
     /// The item after the change; `None` for a delete, where the service writes `{}` or nothing.
     pub fn current_item(&self) -> Option<&'a RawValue> {
         match self.metadata.operation_type {
-            ChangeOperationType::Create | ChangeOperationType::Replace => self.current,
+            ChangeOperationType::Create | ChangeOperationType::Replace | ChangeOperationType::Other => {
+                self.current
+            }
             ChangeOperationType::Delete => None,
         }
     }
@@ -63,11 +65,22 @@ pub enum ChangeOperationType {
     Replace,
     /// It was deleted, or its time to live ended.
     Delete,
+    /// Something that this version does not know.
+    #[serde(other)]
+    Other,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kind_of_change_that_is_not_known_can_be_read() {
+        let text = r#"{"current":{"id":"1"},"metadata":{"lsn":7,"crts":1,"operationType":"archive"}}"#;
+        let change: FullFidelityChange<'_> = serde_json::from_str(text).unwrap();
+        assert_eq!(change.metadata.operation_type, ChangeOperationType::Other);
+        assert_eq!(change.current_item().map(RawValue::get), Some(r#"{"id":"1"}"#));
+    }
 
     #[test]
     fn changes_survive_a_round_trip() {

@@ -34,6 +34,7 @@ mod admin;
 mod clock;
 mod config;
 mod connect;
+mod connect_error;
 mod core;
 mod dispatch;
 mod join;
@@ -41,14 +42,16 @@ mod lease;
 mod model;
 mod orchestration;
 mod provider;
+mod setup;
 mod store;
 mod work;
 
 pub use admin::{InstancePage, InstanceSummary, SummaryPage};
 pub use config::{CosmosProviderConfig, Leases};
-pub use connect::ConnectError;
+pub use connect_error::ConnectError;
 pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};
 pub use provider::CosmosProvider;
+pub use setup::{ContainerDefinition, Diagnosis, Finding, FindingKind, FindingLevel, Throughput, diagnose};
 pub use store::Usage;
 
 /// The programs in the README, compiled and, where they need no server, run. They are here because this crate

@@ -15,7 +15,8 @@ use duroxide::{Event, SystemStats};
 
 use crate::admin::Admin;
 use crate::config::CosmosProviderConfig;
-use crate::connect::{ConnectError, connect};
+use crate::connect::connect;
+use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
 use crate::orchestration::{self, Turn};
 use crate::store::Usage;
@@ -34,7 +35,8 @@ impl CosmosProvider {
     /// [`create_if_absent`](CosmosProviderConfig::create_if_absent).
     ///
     /// # Errors
-    /// If the account cannot be reached, or does not let this identity do what it needs to.
+    /// If the account cannot be reached, does not let this identity do what it needs to, or if orchestrations would be
+    /// lost, repeated or stuck there: [`ConnectError::findings`] then says why.
     pub async fn connect(config: CosmosProviderConfig) -> Result<Self, ConnectError> {
         /// How long a call that holds no lock goes on while the service cannot answer.
         const CALL_TIMEOUT: Duration = Duration::from_secs(30);

@@ -8,6 +8,7 @@ mod connection;
 mod crash;
 mod demo;
 mod durable;
+mod durable_setup;
 mod options;
 mod query;
 mod region;

@@ -40,6 +40,7 @@ mod dispatch;
 mod join;
 mod lease;
 mod model;
+mod names;
 mod orchestration;
 mod provider;
 mod setup;

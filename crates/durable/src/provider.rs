@@ -18,6 +18,7 @@ use crate::config::CosmosProviderConfig;
 use crate::connect::connect;
 use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
+use crate::names;
 use crate::orchestration::{self, Turn};
 use crate::store::Usage;
 use crate::work;
@@ -130,6 +131,8 @@ impl Provider for CosmosProvider {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
+        names::check_items("ack_orchestration_item", &orchestrator_items)?;
+        names::check_items("ack_orchestration_item", &worker_items)?;
         let turn = Turn {
             execution: execution_id,
             events: history_delta,
@@ -163,10 +166,12 @@ impl Provider for CosmosProvider {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
+        names::check_items("enqueue_for_orchestrator", std::slice::from_ref(&item))?;
         orchestration::send(&self.core, &item, delay).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        names::check("read", instance)?;
         orchestration::latest_history(&self.core, instance).await
     }
 
@@ -175,6 +180,7 @@ impl Provider for CosmosProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
+        names::check("read_with_execution", instance)?;
         orchestration::history(&self.core, instance, execution_id).await
     }
 
@@ -184,10 +190,12 @@ impl Provider for CosmosProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
+        names::check("append_with_execution", instance)?;
         orchestration::append(&self.core, instance, execution_id, new_events).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
+        names::check_items("enqueue_for_worker", std::slice::from_ref(&item))?;
         work::enqueue(&self.core, &item).await
     }
 
@@ -241,18 +249,22 @@ impl Provider for CosmosProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
+        names::check("get_custom_status", instance)?;
         orchestration::custom_status(&self.core, instance, last_seen_version).await
     }
 
     async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError> {
+        names::check("get_kv_value", instance)?;
         orchestration::kv_value(&self.core, instance, key).await
     }
 
     async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError> {
+        names::check("get_kv_all_values", instance)?;
         orchestration::kv_values(&self.core, instance).await
     }
 
     async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError> {
+        names::check("get_instance_stats", instance)?;
         orchestration::instance_stats(&self.core, instance).await
     }
 }

@@ -23,6 +23,7 @@ use duroxide::providers::{
 
 use crate::dispatch::Dispatch;
 use crate::model::{Document, HEAD, Head};
+use crate::names;
 use crate::provider::CosmosProvider;
 use crate::store::{Call, Store};
 
@@ -136,6 +137,7 @@ impl CosmosProvider {
     /// # Errors
     /// If the container cannot be read.
     pub async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
+        names::check("tree_summaries", root)?;
         self.admin().tree_summaries(root).await
     }
 }
@@ -151,6 +153,7 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        names::check("list_executions", instance)?;
         self.admin().executions(instance).await
     }
 
@@ -167,10 +170,12 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        names::check("latest_execution_id", instance)?;
         self.admin().latest_execution(instance).await
     }
 
     async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        names::check("get_instance_info", instance)?;
         self.admin().instance_info(instance).await
     }
 
@@ -179,6 +184,7 @@ impl ProviderAdmin for CosmosProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<ExecutionInfo, ProviderError> {
+        names::check("get_execution_info", instance)?;
         self.admin().execution_info(instance, execution_id).await
     }
 
@@ -191,14 +197,17 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        names::check("list_children", instance_id)?;
         self.admin().children(instance_id).await
     }
 
     async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        names::check("get_parent_id", instance_id)?;
         self.admin().parent(instance_id).await
     }
 
     async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        names::check("get_instance_tree", instance_id)?;
         self.admin().tree(instance_id).await
     }
 
@@ -207,6 +216,7 @@ impl ProviderAdmin for CosmosProvider {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
+        ids.iter().try_for_each(|id| names::check("delete_instances_atomic", id))?;
         self.admin().delete(ids, force).await
     }
 
@@ -222,6 +232,7 @@ impl ProviderAdmin for CosmosProvider {
         instance_id: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
+        names::check("prune_executions", instance_id)?;
         self.admin().prune(instance_id, &options).await
     }
 

@@ -4,6 +4,7 @@
 mod connecting;
 mod crash;
 mod deleting;
+mod documents;
 mod faults;
 mod findings;
 mod harness;

@@ -29,6 +29,7 @@ use crate::store::{Call, Store};
 
 pub(crate) use cleanup::RECORDS;
 pub use instances::InstancePage;
+pub use metrics::Backlog;
 pub use summaries::{InstanceSummary, SummaryPage};
 
 /// How long a management call tries: no lock waits for it.
@@ -129,6 +130,15 @@ impl CosmosProvider {
         continuation: Option<String>,
     ) -> Result<SummaryPage, ProviderError> {
         self.admin().summaries_page(status, size, continuation).await
+    }
+
+    /// What waits to be worked on, in the whole container. Four queries over all partitions: for once a minute, not for
+    /// every second.
+    ///
+    /// # Errors
+    /// If the container cannot be read.
+    pub async fn backlog(&self) -> Result<Backlog, ProviderError> {
+        self.admin().backlog().await
     }
 
     /// An instance and all that it has started: itself first, then level by level, in each the oldest first.

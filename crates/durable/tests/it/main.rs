@@ -4,6 +4,7 @@
 mod connecting;
 mod crash;
 mod deleting;
+mod depths;
 mod documents;
 mod faults;
 mod findings;

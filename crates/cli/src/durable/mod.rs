@@ -1,4 +1,4 @@
-//! `cosmonaut durable …`: looks at orchestrations and steers them, without running any.
+//! `cosmonaut durable …`: looks at orchestrations and steers them. Only `stress` runs any.
 //!
 //! Each command is a call or two of the provider; this reads arguments and shows answers.
 
@@ -11,6 +11,7 @@ mod history;
 mod list;
 mod metrics;
 mod show;
+mod stress;
 mod tree;
 
 use std::io::{self, Write};
@@ -52,6 +53,8 @@ enum Command {
     Doctor,
     /// The container as the provider makes it, to make it beforehand: JSON or Bicep
     Definition(definition::Arguments),
+    /// Run orchestrations in a container of their own and measure rate, latency, requests and request units
+    Stress(stress::Arguments),
 }
 
 /// What is about orchestrations that are stored.
@@ -88,9 +91,10 @@ Examples:
   cosmonaut durable prune --completed-before 30d    past executions that are older, of all instances
   cosmonaut durable doctor                          whether orchestrations can run here
   cosmonaut durable definition --format bicep       the container, for an infrastructure repository
+  cosmonaut durable stress --seconds 30             how many this account carries, and at which cost
 
-This runs no orchestration and creates nothing: a database or container that is not there is an
-error.";
+Only `stress` runs orchestrations and creates something, in a container that it deletes again: for
+the others a database or container that is not there is an error.";
 
 /// What a command has to say, for people or as JSON.
 struct Answer {
@@ -105,6 +109,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Command::Stored(command) => (shown(arguments, runtime::run(stored(arguments, command))?), Ok(())),
         Command::Doctor => {
             let (answer, verdict) = runtime::run(doctor::run(arguments))?;
+            (shown(arguments, answer), verdict)
+        }
+        Command::Stress(stress) => {
+            let (answer, verdict) = runtime::run(stress::run(arguments, stress))?;
             (shown(arguments, answer), verdict)
         }
         Command::Definition(definition) => (definition::run(arguments, definition)?, Ok(())),

@@ -9,6 +9,7 @@ mod crash;
 mod demo;
 mod durable;
 mod durable_setup;
+mod durable_stress;
 mod options;
 mod query;
 mod region;

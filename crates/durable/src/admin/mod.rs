@@ -30,7 +30,7 @@ use crate::store::{Call, Store};
 pub(crate) use cleanup::RECORDS;
 pub use instances::InstancePage;
 pub use metrics::Backlog;
-pub use summaries::{InstanceSummary, SummaryPage};
+pub use summaries::{InstanceSearch, InstanceSummary, SummaryPage};
 
 /// How long a management call tries: no lock waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -129,7 +129,21 @@ impl CosmosProvider {
         size: u32,
         continuation: Option<String>,
     ) -> Result<SummaryPage, ProviderError> {
-        self.admin().summaries_page(status, size, continuation).await
+        let search = InstanceSearch { status: status.map(str::to_owned), ..InstanceSearch::default() };
+        self.admin().summaries_page(&search, size, continuation).await
+    }
+
+    /// As [`list_summaries_page`](Self::list_summaries_page), of those instances that a search is about.
+    ///
+    /// # Errors
+    /// Permanent, if the continuation is of another list.
+    pub async fn search_page(
+        &self,
+        search: &InstanceSearch,
+        size: u32,
+        continuation: Option<String>,
+    ) -> Result<SummaryPage, ProviderError> {
+        self.admin().summaries_page(search, size, continuation).await
     }
 
     /// What waits to be worked on, in the whole container. Four queries over all partitions: for once a minute, not for

@@ -47,7 +47,7 @@ mod setup;
 mod store;
 mod work;
 
-pub use admin::{Backlog, InstancePage, InstanceSearch, InstanceSummary, SummaryPage};
+pub use admin::{Backlog, DeadCause, DeadLetter, InstancePage, InstanceSearch, InstanceSummary, SummaryPage};
 pub use config::{CosmosProviderConfig, Leases};
 pub use connect_error::ConnectError;
 pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};

@@ -4,6 +4,7 @@
 
 mod change;
 mod connect;
+mod dead;
 mod definition;
 mod doctor;
 mod event;
@@ -78,6 +79,9 @@ enum Stored {
     Prune(change::Prune),
     /// How many instances, executions and events there are, and what waits in the queues
     Metrics,
+    /// What has stopped for good: list, show, retry, terminate
+    #[command(subcommand)]
+    Dead(dead::Command),
 }
 
 const EXAMPLES: &str = "\
@@ -89,6 +93,7 @@ Examples:
   cosmonaut durable cancel order-7 --reason late    it ends with its next turn
   cosmonaut durable delete order-7 --tree           it is gone, with all that it has started
   cosmonaut durable prune --completed-before 30d    past executions that are older, of all instances
+  cosmonaut durable dead list                       what has stopped for good
   cosmonaut durable doctor                          whether orchestrations can run here
   cosmonaut durable definition --format bicep       the container, for an infrastructure repository
   cosmonaut durable stress --seconds 30             how many this account carries, and at which cost
@@ -139,5 +144,6 @@ async fn stored(arguments: &Arguments, command: &Stored) -> Result<Answer, Failu
         Stored::Delete(arguments) => change::delete(&store, arguments).await,
         Stored::Prune(arguments) => change::prune(&store, arguments).await,
         Stored::Metrics => metrics::run(&store).await,
+        Stored::Dead(command) => dead::run(&store, command).await,
     }
 }

@@ -8,6 +8,7 @@ mod connection;
 mod crash;
 mod demo;
 mod durable;
+mod durable_dead;
 mod durable_setup;
 mod durable_stress;
 mod options;

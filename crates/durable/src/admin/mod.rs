@@ -4,6 +4,7 @@
 
 mod children;
 mod cleanup;
+mod dead;
 mod deletion;
 mod executions;
 mod instances;
@@ -28,6 +29,7 @@ use crate::provider::CosmosProvider;
 use crate::store::{Call, Store};
 
 pub(crate) use cleanup::RECORDS;
+pub use dead::{DeadCause, DeadLetter};
 pub use instances::InstancePage;
 pub use metrics::Backlog;
 pub use summaries::{InstanceSearch, InstanceSummary, SummaryPage};

@@ -3,6 +3,7 @@
 
 mod connecting;
 mod crash;
+mod dead_letters;
 mod deleting;
 mod depths;
 mod documents;

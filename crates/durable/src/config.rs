@@ -8,6 +8,7 @@ use cosmonaut::{ContainerClient, CosmosClient, RegionName};
 
 use crate::connect_error::ConnectError;
 use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider};
+use crate::retention::Retention;
 use crate::setup::Throughput;
 
 /// The environment variables of each setting, in the order in which they are looked at.
@@ -66,6 +67,8 @@ pub struct CosmosProviderConfig {
     pub reconciler_age_threshold: Duration,
     /// How many bytes of histories are kept in memory, so that a turn need not read them again.
     pub history_cache_bytes: usize,
+    /// How long what has ended is kept. For ever, unless something is said.
+    pub retention: Retention,
     /// How long connecting may take, with all that is tried again.
     pub connect_timeout: Duration,
 }
@@ -155,6 +158,7 @@ impl Default for CosmosProviderConfig {
             reconciler_interval: Duration::from_secs(5),
             reconciler_age_threshold: Duration::from_secs(5),
             history_cache_bytes: 64 << 20,
+            retention: Retention::default(),
             connect_timeout: Duration::from_secs(60),
         }
     }

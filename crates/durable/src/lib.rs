@@ -43,6 +43,7 @@ mod model;
 mod names;
 mod orchestration;
 mod provider;
+mod retention;
 mod setup;
 mod store;
 mod work;
@@ -52,6 +53,7 @@ pub use config::{CosmosProviderConfig, Leases};
 pub use connect_error::ConnectError;
 pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};
 pub use provider::CosmosProvider;
+pub use retention::{Retention, Swept};
 pub use setup::{ContainerDefinition, Diagnosis, Finding, FindingKind, FindingLevel, Throughput, diagnose};
 pub use store::Usage;
 

@@ -20,6 +20,7 @@ use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
 use crate::names;
 use crate::orchestration::{self, Turn};
+use crate::retention::{Retention, Sweeper, Swept};
 use crate::store::Usage;
 use crate::work;
 
@@ -29,6 +30,7 @@ use crate::work;
 #[derive(Clone)]
 pub struct CosmosProvider {
     pub(crate) core: Arc<Core>,
+    sweeper: Arc<Sweeper>,
 }
 
 impl CosmosProvider {
@@ -49,7 +51,8 @@ impl CosmosProvider {
             call_timeout: CALL_TIMEOUT,
         };
         let leases = config.leases.provider(&container);
-        Ok(Self { core: Core::new(container, leases, settings) })
+        let sweeper = Arc::new(Sweeper::new(config.retention, Arc::clone(&leases)));
+        Ok(Self { core: Core::new(container, leases, settings), sweeper })
     }
 
     /// Connects to an emulator on this machine, at its usual address and with its well-known key.
@@ -69,6 +72,12 @@ impl CosmosProvider {
         Self::connect(CosmosProviderConfig::from_env()?).await
     }
 
+    /// Starts what goes on in the background, at the first fetch of a runtime: a client alone needs none of it.
+    fn start(&self) {
+        self.core.start();
+        self.sweeper.start(&self.core);
+    }
+
     pub(crate) fn admin(&self) -> Admin<'_> {
         self.core.admin()
     }
@@ -83,6 +92,15 @@ impl CosmosProvider {
     pub fn background_usage(&self) -> Usage {
         let traffic = self.core.dispatch.traffic();
         Usage { requests: traffic.requests(), charge: traffic.charge() }
+    }
+
+    /// Removes instances and executions that need not be kept, as [`CosmosProviderConfig::retention`] does by itself from
+    /// time to time. A sweep takes on a hundred instances at most: when nothing is removed, nothing is left to remove.
+    ///
+    /// # Errors
+    /// If the container cannot be read or written.
+    pub async fn sweep(&self, retention: Retention) -> Result<Swept, ProviderError> {
+        self.admin().sweep(retention).await
     }
 
     /// Gives up the dispatch slots of this process, so that others take over its instances at once and not when
@@ -117,7 +135,7 @@ impl Provider for CosmosProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
-        self.core.start();
+        self.start();
         orchestration::fetch(&self.core, lock_timeout, poll_timeout, filter).await
     }
 
@@ -206,7 +224,7 @@ impl Provider for CosmosProvider {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
-        self.core.start();
+        self.start();
         work::fetch(&self.core, lock_timeout, poll_timeout, session, tag_filter).await
     }
 

@@ -11,6 +11,7 @@ mod instances;
 mod metrics;
 mod pruning;
 mod summaries;
+mod sweeping;
 
 use std::time::Duration;
 

@@ -16,6 +16,7 @@ mod naming;
 mod ordering;
 mod outbox;
 mod requests;
+mod retaining;
 mod scenarios;
 mod sharing;
 mod steps;

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::{ContainerClient, CosmosClient};
+use cosmonaut::{ContainerClient, CosmosClient, RegionName};
 
-use crate::connect::ConnectError;
+use crate::connect_error::ConnectError;
 use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider};
+use crate::retention::Retention;
+use crate::setup::Throughput;
 
 /// The environment variables of each setting, in the order in which they are looked at.
 const ENDPOINT: [&str; 2] = ["COSMOSDB_ENDPOINT", "COSMOS_ENDPOINT"];
@@ -43,6 +45,19 @@ pub struct CosmosProviderConfig {
     /// Whether database and container are made if they are not there. Without it connecting writes nothing at
     /// all: for tools that only look.
     pub create_if_absent: bool,
+    /// How much throughput the container gets when it is made. One that is there keeps what it has.
+    pub throughput: Throughput,
+    /// On an account that writes in several regions: the one region that all requests go to, the same in all
+    /// processes. A lock holds in the region in which it was written, so such an account is refused without this. While
+    /// that region is away nothing moves; there is no failover to another. On an account that writes in one region
+    /// it does nothing.
+    ///
+    /// A `client` of your own must be made with all other regions in `excluded_regions`.
+    pub write_region: Option<RegionName>,
+    /// Whether to connect although something is wrong with the account or the container; see
+    /// [`ConnectError::findings`]. For tools that look at such a container or mend it: orchestrations that run there
+    /// may be lost, repeated or stuck.
+    pub tolerate_findings: bool,
     /// How the dispatch slots are shared with other processes.
     pub leases: Leases,
     /// How often deliveries that a crashed process owes are looked for. A container of many partitions is
@@ -52,6 +67,8 @@ pub struct CosmosProviderConfig {
     pub reconciler_age_threshold: Duration,
     /// How many bytes of histories are kept in memory, so that a turn need not read them again.
     pub history_cache_bytes: usize,
+    /// How long what has ended is kept. For ever, unless something is said.
+    pub retention: Retention,
     /// How long connecting may take, with all that is tried again.
     pub connect_timeout: Duration,
 }
@@ -134,10 +151,14 @@ impl Default for CosmosProviderConfig {
             database: "duroxide".to_owned(),
             container: "duroxide".to_owned(),
             create_if_absent: true,
+            throughput: Throughput::default(),
+            write_region: None,
+            tolerate_findings: false,
             leases: Leases::InMemory,
             reconciler_interval: Duration::from_secs(5),
             reconciler_age_threshold: Duration::from_secs(5),
             history_cache_bytes: 64 << 20,
+            retention: Retention::default(),
             connect_timeout: Duration::from_secs(60),
         }
     }

@@ -1,163 +1,208 @@
-//! Finding the container, or making it, and saying clearly why that does not work.
+//! Reaching the account, and finding the container or making it.
+//!
+//! What is wrong with them is judged in `setup`; here it is asked for, and an error ends the attempt.
 
-use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::model::{IndexedPath, IndexingMode};
-use cosmonaut::options::{CosmosClientOptions, RetryOptions, SessionRetryOptions};
+use cosmonaut::options::{
+    CosmosClientOptions, CreateContainerOptions, RegionOptions, RequestOptions, RetryOptions,
+    SessionRetryOptions,
+};
 use cosmonaut::{
-    ContainerClient, ContainerProperties, CosmosClient, Credential, Error, ErrorKind, IndexingPolicy,
-    TimeToLive,
+    AccountProperties, ConsistencyLevel, ContainerClient, ContainerProperties, CosmosClient, Credential,
+    Error, ErrorKind, RegionName, TimeToLive,
 };
 use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::CosmosProviderConfig;
+use crate::connect_error::ConnectError;
+use crate::setup::{Described, Finding, FindingKind, FindingLevel, Throughput, inspect, properties};
 
-/// By what documents are spread. Fixed for ever: a container cannot change it.
-const PARTITION_KEY: &str = "/instanceId";
-
-/// What queries search and sort by. Everything else, above all the bodies, is not indexed.
-const INDEXED: [&str; 18] = [
-    "/type/?",
-    "/instanceId/?",
-    "/slot/?",
-    "/visibleAt/?",
-    "/lock/until/?",
-    "/stage/token/?",
-    "/execution/?",
-    "/events/?",
-    "/session/?",
-    "/owner/?",
-    "/until/?",
-    "/state/exists/?",
-    "/state/status/?",
-    "/state/parent/?",
-    "/state/createdAt/?",
-    "/state/completedAt/?",
-    "/state/execution/?",
-    "/state/events/?",
-];
-
-/// Why a provider could not be connected.
-#[derive(Debug)]
-pub struct ConnectError {
-    message: String,
-    source: Option<Error>,
-}
-
-impl ConnectError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), source: None }
-    }
-
-    fn explained(config: &CosmosProviderConfig, error: Error) -> Self {
-        let CosmosProviderConfig { database, container, endpoint, .. } = config;
-        let remedy = match error.kind() {
-            ErrorKind::Unauthorized | ErrorKind::Credential => {
-                "the account does not accept this key (check COSMOSDB_KEY; keys differ from account to account)".into()
-            }
-            ErrorKind::Forbidden => format!(
-                "this identity lacks rights (give it a role that reads and writes data, such as \"Cosmos DB Built-in \
-                 Data Contributor\"; if it may not create containers, create {container:?} in database {database:?} \
-                 with the partition key {PARTITION_KEY} and a default time to live of -1 beforehand)"
-            ),
-            ErrorKind::Transport | ErrorKind::DeadlineExceeded => {
-                format!("{endpoint} cannot be reached (check the address; a local emulator is started by `cosmonaut up`)")
-            }
-            ErrorKind::Throttled | ErrorKind::Unavailable | ErrorKind::OutcomeUnknown => {
-                "the account has no capacity at the moment (try again, or raise its throughput)".into()
-            }
-            ErrorKind::NotFound if !config.create_if_absent => "it is not there".into(),
-            _ => "it cannot be used as it is".into(),
-        };
-        let message = format!("container {container:?} of database {database:?}: {remedy}: {error}");
-        Self { message, source: Some(error) }
-    }
-
-    /// Whether the container is not there, and was not to be made.
-    pub fn is_not_found(&self) -> bool {
-        self.source.as_ref().is_some_and(Error::is_not_found)
-    }
-}
-
-impl fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ConnectError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|error| error as _)
-    }
+/// An account that has answered, and the way to its container.
+pub(crate) struct Reached<'a> {
+    config: &'a CosmosProviderConfig,
+    client: CosmosClient,
+    container: ContainerClient,
+    account: Arc<AccountProperties>,
+    asks_for_session: bool,
+    deadline: Instant,
 }
 
 /// The container of a configuration, made if it is not there and may be.
 pub(crate) async fn connect(config: &CosmosProviderConfig) -> Result<ContainerClient, ConnectError> {
-    let explained = |error| ConnectError::explained(config, error);
-    let client = match &config.client {
-        Some(client) => client.clone(),
-        None => open(config).map_err(explained)?,
-    };
-    let deadline = clock::instant() + config.connect_timeout;
-    let container = client.database(&config.database).container(&config.container);
-    let properties = find_or_make(&client, config, deadline).await.map_err(explained)?;
-    let paths = &properties.partition_key.paths;
-    if *paths != [PARTITION_KEY] {
-        return Err(ConnectError::new(format!(
-            "container {:?} of database {:?} has the partition key {paths:?}, not {PARTITION_KEY:?} (use another \
-             container: a partition key cannot be changed)",
-            config.container, config.database
-        )));
-    }
+    let reached = reach(config).await?;
+    // No container is made in an account that will not do.
+    reached.judge(None)?;
+    let mut properties = find_or_make(&reached).await.map_err(|error| reached.explained(error))?;
     if properties.default_ttl.is_none() && config.create_if_absent {
-        let properties = properties.with_default_ttl(TimeToLive::NoExpiry);
-        retry(deadline, || container.replace(properties.clone(), None)).await.map_err(explained)?;
+        properties = properties.with_default_ttl(TimeToLive::NoExpiry);
+        retry(reached.deadline, || reached.container.replace(properties.clone(), None))
+            .await
+            .map_err(|error| reached.explained(error))?;
     }
-    Ok(container)
+    reached.judge(Some(&properties))?;
+    Ok(reached.container)
 }
 
-fn open(config: &CosmosProviderConfig) -> Result<CosmosClient, Error> {
+/// Reads the account of a configuration, by a client that goes where it says.
+pub(crate) async fn reach(config: &CosmosProviderConfig) -> Result<Reached<'_>, ConnectError> {
+    let explained = |error| ConnectError::explained(config, error);
+    let deadline = clock::instant() + config.connect_timeout;
+    let first = match &config.client {
+        Some(client) => client.clone(),
+        None => open(config, Vec::new(), None).map_err(explained)?,
+    };
+    let account = retry(deadline, || first.account()).await.map_err(explained)?;
+    let excluded = excluded_regions(&account, config.write_region.as_ref());
+    let consistency = &account.user_consistency_policy.default_consistency_level;
+    let session = (*consistency == ConsistencyLevel::BoundedStaleness).then_some(ConsistencyLevel::Session);
+    let (client, asks_for_session) = match &config.client {
+        Some(_) => (first, false),
+        None if excluded.is_empty() && session.is_none() => (first, false),
+        None => (open(config, excluded, session).map_err(explained)?, session.is_some()),
+    };
+    let container = client.database(&config.database).container(&config.container);
+    let reached = Reached { config, client, container, account, asks_for_session, deadline };
+    reached.check_binding().await?;
+    Ok(reached)
+}
+
+impl Reached<'_> {
+    pub(crate) fn account(&self) -> &AccountProperties {
+        &self.account
+    }
+
+    pub(crate) fn container(&self) -> &ContainerClient {
+        &self.container
+    }
+
+    pub(crate) fn explained(&self, error: Error) -> ConnectError {
+        ConnectError::explained(self.config, error)
+    }
+
+    /// The account, for a judgement.
+    pub(crate) fn described(&self) -> Described<'_> {
+        Described {
+            account: &self.account,
+            container: None,
+            throughput: None,
+            bound_to: self.config.write_region.as_ref(),
+            asks_for_session: self.asks_for_session,
+        }
+    }
+
+    /// Logs what is not as it should be; an error if the provider cannot work with it.
+    fn judge(&self, container: Option<&ContainerProperties>) -> Result<(), ConnectError> {
+        let (errors, warnings): (Vec<Finding>, Vec<Finding>) =
+            inspect(&Described { container, ..self.described() })
+                .into_iter()
+                .partition(|finding| finding.level == FindingLevel::Error);
+        // What concerns the account is told once, with what concerns the container.
+        if container.is_some() {
+            warnings.iter().for_each(|finding| tracing::warn!(kind = ?finding.kind, "{finding}"));
+        }
+        // Without its partition key nothing can even be read.
+        let is_usable = errors.iter().all(|finding| finding.kind != FindingKind::PartitionKey);
+        match errors.is_empty() || (self.config.tolerate_findings && is_usable) {
+            true => Ok(()),
+            false => Err(ConnectError::refused(self.config, errors)),
+        }
+    }
+
+    /// A client that was given cannot be bound to a region here: it must be already.
+    async fn check_binding(&self) -> Result<(), ConnectError> {
+        let (Some(_), Some(region)) = (&self.config.client, &self.config.write_region) else { return Ok(()) };
+        if !self.account.has_multiple_write_locations() {
+            return Ok(());
+        }
+        let read = retry(self.deadline, || self.container.read(None)).await;
+        let diagnostics = match &read {
+            Ok(response) => Some(response.diagnostics()),
+            Err(error) => error.diagnostics(),
+        };
+        let last = diagnostics.and_then(|context| context.attempts().last());
+        match last.and_then(|attempt| attempt.endpoint.region()) {
+            Some(asked) if asked != region => Err(ConnectError::new(format!(
+                "the client asks {asked}, and write_region is {region} (make the client with all other regions in \
+                 excluded_regions, or give endpoint and key instead of a client)"
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// The regions that must not be used, so that all writes meet in one.
+fn excluded_regions(account: &AccountProperties, bound_to: Option<&RegionName>) -> Vec<RegionName> {
+    let Some(bound_to) = bound_to.filter(|_| account.has_multiple_write_locations()) else {
+        return Vec::new();
+    };
+    let all = account.readable_locations.iter().chain(&account.writable_locations);
+    let mut others: Vec<RegionName> = Vec::new();
+    for location in all {
+        if location.name != *bound_to && !others.contains(&location.name) {
+            others.push(location.name.clone());
+        }
+    }
+    others
+}
+
+fn open(
+    config: &CosmosProviderConfig,
+    excluded: Vec<RegionName>,
+    consistency_level: Option<ConsistencyLevel>,
+) -> Result<CosmosClient, Error> {
     // A turn reads what was written a moment ago: where a region lags, the one that took the write has it sooner.
     let session =
         SessionRetryOptions { remote_region_preferred: Some(true), ..SessionRetryOptions::default() };
+    let excluded_regions = (!excluded.is_empty()).then_some(excluded);
+    // A region that the account gets later is not excluded, but comes after the one that is wanted.
+    let preferred_regions =
+        excluded_regions.as_ref().and(config.write_region.clone()).map(|region| vec![region]);
     let options = CosmosClientOptions {
         retry: RetryOptions { session_retry: Some(session), ..RetryOptions::default() },
+        request: RequestOptions { excluded_regions, consistency_level, ..RequestOptions::default() },
+        regions: RegionOptions { preferred_regions, ..RegionOptions::default() },
         ..CosmosClientOptions::default()
     };
     CosmosClient::new(&config.endpoint, Credential::master_key(&config.key)?, Some(options))
 }
 
 /// A container that is there is only read, so that an identity without the right to make one can use it.
-async fn find_or_make(
-    client: &CosmosClient,
-    config: &CosmosProviderConfig,
-    deadline: Instant,
-) -> Result<ContainerProperties, Error> {
-    let database = client.database(&config.database);
-    let container = database.container(&config.container);
-    match retry(deadline, || container.read(None)).await {
+async fn find_or_make(reached: &Reached<'_>) -> Result<ContainerProperties, Error> {
+    let Reached { config, client, container, deadline, .. } = reached;
+    match retry(*deadline, || container.read(None)).await {
         Ok(found) => return Ok(found.into_value()),
         Err(error) if error.is_not_found() && config.create_if_absent => {}
         Err(error) => return Err(error),
     }
-    retry(deadline, || client.create_database_if_absent(&config.database, None)).await?;
+    retry(*deadline, || client.create_database_if_absent(&config.database, None)).await?;
+    let database = client.database(&config.database);
+    // A throughput that cannot be read is none: an account without any refuses the question.
+    let shared = match config.throughput {
+        Throughput::Automatic => retry(*deadline, || database.read_throughput(None)).await.ok(),
+        Throughput::Autoscale(_) | Throughput::Manual(_) | Throughput::Unset => None,
+    };
+    let throughput = config.throughput.asked_for(shared.is_some_and(|shared| shared.value().is_some()));
     let wanted = properties(&config.container);
-    let made = retry(deadline, || database.create_container_if_absent(wanted.clone(), None)).await?;
+    let make = |throughput| {
+        let options = CreateContainerOptions { throughput, ..CreateContainerOptions::default() };
+        database.create_container_if_absent(wanted.clone(), Some(options))
+    };
+    let made = match retry(*deadline, || make(throughput)).await {
+        Err(error) if throughput.is_some() && is_serverless(&error) => {
+            retry(*deadline, || make(None)).await?
+        }
+        made => made?,
+    };
     Ok(made.into_value())
 }
 
-fn properties(container: &str) -> ContainerProperties {
-    let policy = IndexingPolicy {
-        indexing_mode: Some(IndexingMode::Consistent),
-        included_paths: Some(INDEXED.map(IndexedPath::new).to_vec()),
-        excluded_paths: Some(vec![IndexedPath::new("/*")]),
-        ..IndexingPolicy::default()
-    };
-    ContainerProperties::new(container, PARTITION_KEY)
-        .with_indexing_policy(policy)
-        .with_default_ttl(TimeToLive::NoExpiry)
+/// Whether an account takes no throughput, because it is paid by the request. Its description does not say so, and the
+/// refusal has no status of its own.
+fn is_serverless(error: &Error) -> bool {
+    error.kind() == ErrorKind::BadRequest && error.to_string().to_lowercase().contains("serverless")
 }
 
 /// Tries again what may go better later, beyond what the client itself does, until the deadline.
@@ -186,5 +231,34 @@ async fn retry<T, F: Future<Output = Result<T, Error>>>(
         tracing::warn!(%error, "connecting is tried again");
         clock::sleep(wait).await;
         pause = (pause * 2).min(Duration::from_secs(5));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cosmonaut::model::AccountLocation;
+
+    use super::*;
+
+    #[test]
+    fn all_other_regions_are_left_out_where_several_write() {
+        let locations = |names: &[&str]| -> Vec<_> {
+            names.iter().map(|name| AccountLocation::new(*name, format!("https://{name}.example"))).collect()
+        };
+        for (case, multi_write, bound_to, expected) in [
+            ("not bound", true, None, &[][..]),
+            ("one region writes", false, Some("East US"), &[]),
+            ("bound", true, Some("eastus"), &["West US", "North Europe"]),
+        ] {
+            let (writes, reads) =
+                (locations(&["East US", "West US"]), locations(&["East US", "North Europe", "West US"]));
+            let mut account = AccountProperties::new("a", ConsistencyLevel::Session, writes, reads);
+            account.enable_multiple_write_locations = Some(multi_write);
+            let mut excluded = excluded_regions(&account, bound_to.map(RegionName::from).as_ref());
+            let mut expected: Vec<_> = expected.iter().map(|name| RegionName::from(*name)).collect();
+            excluded.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+            expected.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+            assert_eq!(excluded, expected, "{case}");
+        }
     }
 }

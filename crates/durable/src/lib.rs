@@ -34,21 +34,27 @@ mod admin;
 mod clock;
 mod config;
 mod connect;
+mod connect_error;
 mod core;
 mod dispatch;
 mod join;
 mod lease;
 mod model;
+mod names;
 mod orchestration;
 mod provider;
+mod retention;
+mod setup;
 mod store;
 mod work;
 
-pub use admin::{InstancePage, InstanceSummary, SummaryPage};
+pub use admin::{Backlog, DeadCause, DeadLetter, InstancePage, InstanceSearch, InstanceSummary, SummaryPage};
 pub use config::{CosmosProviderConfig, Leases};
-pub use connect::ConnectError;
+pub use connect_error::ConnectError;
 pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};
 pub use provider::CosmosProvider;
+pub use retention::{Retention, Swept};
+pub use setup::{ContainerDefinition, Diagnosis, Finding, FindingKind, FindingLevel, Throughput, diagnose};
 pub use store::Usage;
 
 /// The programs in the README, compiled and, where they need no server, run. They are here because this crate
@@ -56,3 +62,8 @@ pub use store::Usage;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -15,9 +15,12 @@ use duroxide::{Event, SystemStats};
 
 use crate::admin::Admin;
 use crate::config::CosmosProviderConfig;
-use crate::connect::{ConnectError, connect};
+use crate::connect::connect;
+use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
+use crate::names;
 use crate::orchestration::{self, Turn};
+use crate::retention::{Retention, Sweeper, Swept};
 use crate::store::Usage;
 use crate::work;
 
@@ -27,6 +30,7 @@ use crate::work;
 #[derive(Clone)]
 pub struct CosmosProvider {
     pub(crate) core: Arc<Core>,
+    sweeper: Arc<Sweeper>,
 }
 
 impl CosmosProvider {
@@ -34,7 +38,8 @@ impl CosmosProvider {
     /// [`create_if_absent`](CosmosProviderConfig::create_if_absent).
     ///
     /// # Errors
-    /// If the account cannot be reached, or does not let this identity do what it needs to.
+    /// If the account cannot be reached, does not let this identity do what it needs to, or if orchestrations would be
+    /// lost, repeated or stuck there: [`ConnectError::findings`] then says why.
     pub async fn connect(config: CosmosProviderConfig) -> Result<Self, ConnectError> {
         /// How long a call that holds no lock goes on while the service cannot answer.
         const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,7 +51,8 @@ impl CosmosProvider {
             call_timeout: CALL_TIMEOUT,
         };
         let leases = config.leases.provider(&container);
-        Ok(Self { core: Core::new(container, leases, settings) })
+        let sweeper = Arc::new(Sweeper::new(config.retention, Arc::clone(&leases)));
+        Ok(Self { core: Core::new(container, leases, settings), sweeper })
     }
 
     /// Connects to an emulator on this machine, at its usual address and with its well-known key.
@@ -66,6 +72,12 @@ impl CosmosProvider {
         Self::connect(CosmosProviderConfig::from_env()?).await
     }
 
+    /// Starts what goes on in the background, at the first fetch of a runtime: a client alone needs none of it.
+    fn start(&self) {
+        self.core.start();
+        self.sweeper.start(&self.core);
+    }
+
     pub(crate) fn admin(&self) -> Admin<'_> {
         self.core.admin()
     }
@@ -80,6 +92,15 @@ impl CosmosProvider {
     pub fn background_usage(&self) -> Usage {
         let traffic = self.core.dispatch.traffic();
         Usage { requests: traffic.requests(), charge: traffic.charge() }
+    }
+
+    /// Removes instances and executions that need not be kept, as [`CosmosProviderConfig::retention`] does by itself from
+    /// time to time. A sweep takes on a hundred instances at most: when nothing is removed, nothing is left to remove.
+    ///
+    /// # Errors
+    /// If the container cannot be read or written.
+    pub async fn sweep(&self, retention: Retention) -> Result<Swept, ProviderError> {
+        self.admin().sweep(retention).await
     }
 
     /// Gives up the dispatch slots of this process, so that others take over its instances at once and not when
@@ -114,7 +135,7 @@ impl Provider for CosmosProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
-        self.core.start();
+        self.start();
         orchestration::fetch(&self.core, lock_timeout, poll_timeout, filter).await
     }
 
@@ -128,6 +149,8 @@ impl Provider for CosmosProvider {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
+        names::check_items("ack_orchestration_item", &orchestrator_items)?;
+        names::check_items("ack_orchestration_item", &worker_items)?;
         let turn = Turn {
             execution: execution_id,
             events: history_delta,
@@ -161,10 +184,12 @@ impl Provider for CosmosProvider {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
+        names::check_items("enqueue_for_orchestrator", std::slice::from_ref(&item))?;
         orchestration::send(&self.core, &item, delay).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        names::check("read", instance)?;
         orchestration::latest_history(&self.core, instance).await
     }
 
@@ -173,6 +198,7 @@ impl Provider for CosmosProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
+        names::check("read_with_execution", instance)?;
         orchestration::history(&self.core, instance, execution_id).await
     }
 
@@ -182,10 +208,12 @@ impl Provider for CosmosProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
+        names::check("append_with_execution", instance)?;
         orchestration::append(&self.core, instance, execution_id, new_events).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
+        names::check_items("enqueue_for_worker", std::slice::from_ref(&item))?;
         work::enqueue(&self.core, &item).await
     }
 
@@ -196,7 +224,7 @@ impl Provider for CosmosProvider {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
-        self.core.start();
+        self.start();
         work::fetch(&self.core, lock_timeout, poll_timeout, session, tag_filter).await
     }
 
@@ -239,18 +267,22 @@ impl Provider for CosmosProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
+        names::check("get_custom_status", instance)?;
         orchestration::custom_status(&self.core, instance, last_seen_version).await
     }
 
     async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError> {
+        names::check("get_kv_value", instance)?;
         orchestration::kv_value(&self.core, instance, key).await
     }
 
     async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError> {
+        names::check("get_kv_all_values", instance)?;
         orchestration::kv_values(&self.core, instance).await
     }
 
     async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError> {
+        names::check("get_instance_stats", instance)?;
         orchestration::instance_stats(&self.core, instance).await
     }
 }

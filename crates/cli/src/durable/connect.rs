@@ -1,15 +1,58 @@
 //! The container of the orchestrations, which is looked at and never made.
 
+use cosmonaut::CosmosClient;
 use duroxide::providers::{InstanceInfo, ProviderAdmin, ProviderError};
-use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig};
+use duroxide_cosmonaut::{ConnectError, CosmosProvider, CosmosProviderConfig};
 
 use super::Arguments;
 use crate::account::variable;
 use crate::container::ContainerName;
 use crate::failure::Failure;
 
-const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
-const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
+pub(super) const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
+pub(super) const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
+
+/// Where the orchestrations are.
+pub(super) struct Place {
+    /// Connecting with it changes nothing.
+    pub(super) config: CosmosProviderConfig,
+    pub(super) name: ContainerName,
+    client: CosmosClient,
+}
+
+impl Place {
+    pub(super) fn of(arguments: &Arguments) -> Result<Self, Failure> {
+        let client = arguments.account.client()?;
+        let usual = CosmosProviderConfig::with_client(client.clone());
+        let config = CosmosProviderConfig {
+            create_if_absent: false,
+            database: named(&arguments.database, DATABASE).unwrap_or(usual.database.clone()),
+            container: named(&arguments.container, CONTAINER).unwrap_or(usual.container.clone()),
+            // Nothing is run here: what is wrong is for `doctor` to say, and for the others to look at.
+            tolerate_findings: true,
+            ..usual
+        };
+        let name = ContainerName::new(&*config.database, &*config.container);
+        Ok(Self { config, name, client })
+    }
+}
+
+/// A setting by its flag, or else by its variables.
+pub(super) fn named(flag: &Option<String>, names: [&str; 2]) -> Option<String> {
+    flag.clone().or_else(|| variable(names))
+}
+
+/// Why a container could not be had; if it is not there, with what is.
+pub(super) async fn unreachable(place: &Place, error: ConnectError) -> Failure {
+    if !error.is_not_found() {
+        return Failure::Work(error.to_string());
+    }
+    let hint = "(--database and --container say where the orchestrations are)";
+    match place.name.missing(&place.client).await {
+        Failure::Work(message) => Failure::Work(format!("{message} {hint}")),
+        other => other,
+    }
+}
 
 /// The provider, and where its instances are.
 pub(super) struct Store {
@@ -19,28 +62,10 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) async fn open(arguments: &Arguments) -> Result<Self, Failure> {
-        let client = arguments.account.client()?;
-        let usual = CosmosProviderConfig {
-            create_if_absent: false,
-            ..CosmosProviderConfig::with_client(client.clone())
-        };
-        let named = |flag: &Option<String>, names| flag.clone().or_else(|| variable(names));
-        let config = CosmosProviderConfig {
-            database: named(&arguments.database, DATABASE).unwrap_or(usual.database),
-            container: named(&arguments.container, CONTAINER).unwrap_or(usual.container),
-            ..usual
-        };
-        let place = ContainerName::new(&*config.database, &*config.container);
-        match CosmosProvider::connect(config).await {
-            Ok(provider) => Ok(Self { provider, place }),
-            Err(error) if error.is_not_found() => {
-                let hint = "(--database and --container say where the orchestrations are)";
-                Err(match place.missing(&client).await {
-                    Failure::Work(message) => Failure::Work(format!("{message} {hint}")),
-                    other => other,
-                })
-            }
-            Err(error) => Err(Failure::Work(error.to_string())),
+        let place = Place::of(arguments)?;
+        match CosmosProvider::connect(place.config.clone()).await {
+            Ok(provider) => Ok(Self { provider, place: place.name }),
+            Err(error) => Err(unreachable(&place, error).await),
         }
     }
 

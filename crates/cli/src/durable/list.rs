@@ -1,14 +1,15 @@
 //! `cosmonaut durable list`
 
-use duroxide_cosmonaut::InstanceSummary;
+use duroxide_cosmonaut::{InstanceSearch, InstanceSummary};
 use serde_json::json;
 
 use super::Answer;
 use super::connect::{Store, failed};
 use crate::cell::cell;
 use crate::failure::Failure;
+use crate::runtime;
 use crate::table::table;
-use crate::time::utc;
+use crate::time::{self, utc};
 
 /// How many instances are asked for at once.
 const PAGE: u32 = 100;
@@ -20,6 +21,18 @@ pub(super) struct Arguments {
     /// Only those with this status
     #[arg(long, value_enum)]
     status: Option<Status>,
+
+    /// Only those of this orchestration
+    #[arg(long, value_name = "ORCHESTRATION")]
+    name: Option<String>,
+
+    /// Only those that began at this time or later: 7d, 12h, 2026-11-15 or 2026-11-15T14:00:00Z
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+
+    /// Only those whose custom status has this text in it
+    #[arg(long, value_name = "TEXT")]
+    custom_status: Option<String>,
 
     /// How many at most
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
@@ -50,13 +63,27 @@ impl Status {
     }
 }
 
+impl Arguments {
+    fn search(&self) -> Result<InstanceSearch, Failure> {
+        let now = time::millis(runtime::time_of_day());
+        let since = self.since.as_deref().map(|text| time::moment(text, now)).transpose();
+        Ok(InstanceSearch {
+            status: self.status.map(|status| status.stored().to_owned()),
+            orchestration: self.name.clone(),
+            created_since: since.map_err(|problem| Failure::Usage(format!("--since: {problem}")))?,
+            custom_status: self.custom_status.clone(),
+            ..InstanceSearch::default()
+        })
+    }
+}
+
 pub(super) async fn run(store: &Store, arguments: &Arguments) -> Result<Answer, Failure> {
     let most = if arguments.all { usize::MAX } else { arguments.limit as usize };
+    let search = arguments.search()?;
     let (mut found, mut continuation): (Vec<InstanceSummary>, _) = (Vec::new(), None);
     let has_more = loop {
         let size = u32::try_from(most - found.len()).map_or(PAGE, |left| left.min(PAGE));
-        let status = arguments.status.map(Status::stored);
-        let page = store.provider.list_summaries_page(status, size, continuation).await;
+        let page = store.provider.search_page(&search, size, continuation).await;
         let page = page.map_err(|error| failed(&error))?;
         found.extend(page.summaries);
         continuation = page.continuation;

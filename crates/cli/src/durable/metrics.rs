@@ -6,10 +6,11 @@ use serde_json::json;
 use super::Answer;
 use super::connect::{Store, failed};
 use crate::failure::Failure;
+use crate::time::span;
 
 pub(super) async fn run(store: &Store) -> Result<Answer, Failure> {
     let counts = store.provider.get_system_metrics().await.map_err(|error| failed(&error))?;
-    let queues = store.provider.get_queue_depths().await.map_err(|error| failed(&error))?;
+    let backlog = store.provider.backlog().await.map_err(|error| failed(&error))?;
     let other = counts
         .total_instances
         .saturating_sub(counts.running_instances + counts.completed_instances + counts.failed_instances);
@@ -21,10 +22,16 @@ pub(super) async fn run(store: &Store) -> Result<Answer, Failure> {
         ("  going on as new", other),
         ("executions", counts.total_executions),
         ("events", counts.total_events),
-        ("messages waiting", queues.orchestrator_queue as u64),
-        ("activities waiting", queues.worker_queue as u64),
+        ("timers", backlog.timers),
     ];
-    let text = rows.iter().map(|(name, number)| format!("{name:18}  {number}\n")).collect();
+    let mut text: String = rows.iter().map(|(name, number)| format!("{name:18}  {number}\n")).collect();
+    for (name, number, age) in [
+        ("messages waiting", backlog.messages, backlog.message_age),
+        ("activities waiting", backlog.activities, backlog.activity_age),
+    ] {
+        let since = age.map_or_else(String::new, |age| format!(" (the oldest for {})", span(age)));
+        text += &format!("{name:18}  {number}{since}\n");
+    }
     let json = json!({
         "instances": {
             "total": counts.total_instances,
@@ -35,7 +42,13 @@ pub(super) async fn run(store: &Store) -> Result<Answer, Failure> {
         },
         "executions": counts.total_executions,
         "events": counts.total_events,
-        "queues": { "messages": queues.orchestrator_queue, "activities": queues.worker_queue },
+        "queues": {
+            "messages": backlog.messages,
+            "oldestMessageMs": backlog.message_age.map(|age| age.as_millis() as u64),
+            "activities": backlog.activities,
+            "oldestActivityMs": backlog.activity_age.map(|age| age.as_millis() as u64),
+            "timers": backlog.timers,
+        },
     });
     Ok(Answer { text, json })
 }

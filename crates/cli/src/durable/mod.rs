@@ -1,14 +1,18 @@
-//! `cosmonaut durable …`: looks at orchestrations and steers them, without running any.
+//! `cosmonaut durable …`: looks at orchestrations and steers them. Only `stress` runs any.
 //!
 //! Each command is a call or two of the provider; this reads arguments and shows answers.
 
 mod change;
 mod connect;
+mod dead;
+mod definition;
+mod doctor;
 mod event;
 mod history;
 mod list;
 mod metrics;
 mod show;
+mod stress;
 mod tree;
 
 use std::io::{self, Write};
@@ -44,6 +48,19 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Stored(Stored),
+    /// Whether orchestrations can run in this container, and what to change if not; status 1 if they cannot
+    Doctor,
+    /// The container as the provider makes it, to make it beforehand: JSON or Bicep
+    Definition(definition::Arguments),
+    /// Run orchestrations in a container of their own and measure rate, latency, requests and request units
+    Stress(stress::Arguments),
+}
+
+/// What is about orchestrations that are stored.
+#[derive(clap::Subcommand)]
+enum Stored {
     /// The instances, the newest first
     List(list::Arguments),
     /// An instance: what it runs, how it does, its status, keys and executions
@@ -62,6 +79,9 @@ enum Command {
     Prune(change::Prune),
     /// How many instances, executions and events there are, and what waits in the queues
     Metrics,
+    /// What has stopped for good: list, show, retry, terminate
+    #[command(subcommand)]
+    Dead(dead::Command),
 }
 
 const EXAMPLES: &str = "\
@@ -73,9 +93,13 @@ Examples:
   cosmonaut durable cancel order-7 --reason late    it ends with its next turn
   cosmonaut durable delete order-7 --tree           it is gone, with all that it has started
   cosmonaut durable prune --completed-before 30d    past executions that are older, of all instances
+  cosmonaut durable dead list                       what has stopped for good
+  cosmonaut durable doctor                          whether orchestrations can run here
+  cosmonaut durable definition --format bicep       the container, for an infrastructure repository
+  cosmonaut durable stress --seconds 30             how many this account carries, and at which cost
 
-This runs no orchestration and creates nothing: a database or container that is not there is an
-error.";
+Only `stress` runs orchestrations and creates something, in a container that it deletes again: for
+the others a database or container that is not there is an error.";
 
 /// What a command has to say, for people or as JSON.
 struct Answer {
@@ -86,25 +110,40 @@ struct Answer {
 /// Runs a command.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Nothing is written before the end, so Ctrl-C may end the process where it is.
-    let answer = runtime::run(answer(arguments))?;
-    let text = if arguments.json { format!("{:#}\n", answer.json) } else { answer.text };
+    let (text, verdict) = match &arguments.command {
+        Command::Stored(command) => (shown(arguments, runtime::run(stored(arguments, command))?), Ok(())),
+        Command::Doctor => {
+            let (answer, verdict) = runtime::run(doctor::run(arguments))?;
+            (shown(arguments, answer), verdict)
+        }
+        Command::Stress(stress) => {
+            let (answer, verdict) = runtime::run(stress::run(arguments, stress))?;
+            (shown(arguments, answer), verdict)
+        }
+        Command::Definition(definition) => (definition::run(arguments, definition)?, Ok(())),
+    };
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes())?;
     output.flush()?;
-    Ok(())
+    verdict
 }
 
-async fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+fn shown(arguments: &Arguments, answer: Answer) -> String {
+    if arguments.json { format!("{:#}\n", answer.json) } else { answer.text }
+}
+
+async fn stored(arguments: &Arguments, command: &Stored) -> Result<Answer, Failure> {
     let store = connect::Store::open(arguments).await?;
-    match &arguments.command {
-        Command::List(arguments) => list::run(&store, arguments).await,
-        Command::Show(arguments) => show::run(&store, arguments).await,
-        Command::History(arguments) => history::run(&store, arguments).await,
-        Command::Tree { instance } => tree::run(&store, instance).await,
-        Command::Raise(arguments) => change::raise(&store, arguments).await,
-        Command::Cancel(arguments) => change::cancel(&store, arguments).await,
-        Command::Delete(arguments) => change::delete(&store, arguments).await,
-        Command::Prune(arguments) => change::prune(&store, arguments).await,
-        Command::Metrics => metrics::run(&store).await,
+    match command {
+        Stored::List(arguments) => list::run(&store, arguments).await,
+        Stored::Show(arguments) => show::run(&store, arguments).await,
+        Stored::History(arguments) => history::run(&store, arguments).await,
+        Stored::Tree { instance } => tree::run(&store, instance).await,
+        Stored::Raise(arguments) => change::raise(&store, arguments).await,
+        Stored::Cancel(arguments) => change::cancel(&store, arguments).await,
+        Stored::Delete(arguments) => change::delete(&store, arguments).await,
+        Stored::Prune(arguments) => change::prune(&store, arguments).await,
+        Stored::Metrics => metrics::run(&store).await,
+        Stored::Dead(command) => dead::run(&store, command).await,
     }
 }

@@ -126,6 +126,14 @@ fn instances_are_listed_the_newest_first() {
     assert!(lines[0].starts_with("INSTANCE  ORCHESTRATION  STATUS   EXECUTION"), "{table}");
     assert!(lines[1].starts_with("open      Wait 1.0.0     Running  1          2       20"), "{table}");
     assert_eq!(lines[2], "(there are more: --limit or --all)");
+    assert_eq!(names(&world.json(&["list", "--name", "Welcome", "--limit", "1"])), ["w-2"]);
+    assert_eq!(names(&world.json(&["list", "--name", "Nothing"])).len(), 0);
+    let greeted = world.json(&["list", "--custom-status", "GREET", "--status", "completed"]);
+    assert_eq!((names(&greeted).len(), &greeted[0]["customStatus"]), (3, &json!("greeting")));
+    assert_eq!(names(&world.json(&["list", "--custom-status", "dancing"])).len(), 0);
+    assert_eq!(names(&world.json(&["list", "--since", "1h", "--name", "Wait"])), ["open"]);
+    assert_eq!(names(&world.json(&["list", "--since", "2999-01-01"])).len(), 0);
+    world.refused(&["list", "--since", "soon"], 2, "--since");
     world.refused(&["list", "--status", "sleeping"], 2, "continued-as-new");
     world.refused(&["list", "--limit", "0"], 2, "--limit");
 }

@@ -4,12 +4,14 @@
 
 mod children;
 mod cleanup;
+mod dead;
 mod deletion;
 mod executions;
 mod instances;
 mod metrics;
 mod pruning;
 mod summaries;
+mod sweeping;
 
 use std::time::Duration;
 
@@ -23,12 +25,15 @@ use duroxide::providers::{
 
 use crate::dispatch::Dispatch;
 use crate::model::{Document, HEAD, Head};
+use crate::names;
 use crate::provider::CosmosProvider;
 use crate::store::{Call, Store};
 
 pub(crate) use cleanup::RECORDS;
+pub use dead::{DeadCause, DeadLetter};
 pub use instances::InstancePage;
-pub use summaries::{InstanceSummary, SummaryPage};
+pub use metrics::Backlog;
+pub use summaries::{InstanceSearch, InstanceSummary, SummaryPage};
 
 /// How long a management call tries: no lock waits for it.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -127,7 +132,30 @@ impl CosmosProvider {
         size: u32,
         continuation: Option<String>,
     ) -> Result<SummaryPage, ProviderError> {
-        self.admin().summaries_page(status, size, continuation).await
+        let search = InstanceSearch { status: status.map(str::to_owned), ..InstanceSearch::default() };
+        self.admin().summaries_page(&search, size, continuation).await
+    }
+
+    /// As [`list_summaries_page`](Self::list_summaries_page), of those instances that a search is about.
+    ///
+    /// # Errors
+    /// Permanent, if the continuation is of another list.
+    pub async fn search_page(
+        &self,
+        search: &InstanceSearch,
+        size: u32,
+        continuation: Option<String>,
+    ) -> Result<SummaryPage, ProviderError> {
+        self.admin().summaries_page(search, size, continuation).await
+    }
+
+    /// What waits to be worked on, in the whole container. Four queries over all partitions: for once a minute, not for
+    /// every second.
+    ///
+    /// # Errors
+    /// If the container cannot be read.
+    pub async fn backlog(&self) -> Result<Backlog, ProviderError> {
+        self.admin().backlog().await
     }
 
     /// An instance and all that it has started: itself first, then level by level, in each the oldest first.
@@ -136,6 +164,7 @@ impl CosmosProvider {
     /// # Errors
     /// If the container cannot be read.
     pub async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
+        names::check("tree_summaries", root)?;
         self.admin().tree_summaries(root).await
     }
 }
@@ -151,6 +180,7 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        names::check("list_executions", instance)?;
         self.admin().executions(instance).await
     }
 
@@ -167,10 +197,12 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        names::check("latest_execution_id", instance)?;
         self.admin().latest_execution(instance).await
     }
 
     async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        names::check("get_instance_info", instance)?;
         self.admin().instance_info(instance).await
     }
 
@@ -179,6 +211,7 @@ impl ProviderAdmin for CosmosProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<ExecutionInfo, ProviderError> {
+        names::check("get_execution_info", instance)?;
         self.admin().execution_info(instance, execution_id).await
     }
 
@@ -191,14 +224,17 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        names::check("list_children", instance_id)?;
         self.admin().children(instance_id).await
     }
 
     async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        names::check("get_parent_id", instance_id)?;
         self.admin().parent(instance_id).await
     }
 
     async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        names::check("get_instance_tree", instance_id)?;
         self.admin().tree(instance_id).await
     }
 
@@ -207,6 +243,7 @@ impl ProviderAdmin for CosmosProvider {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
+        ids.iter().try_for_each(|id| names::check("delete_instances_atomic", id))?;
         self.admin().delete(ids, force).await
     }
 
@@ -222,6 +259,7 @@ impl ProviderAdmin for CosmosProvider {
         instance_id: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
+        names::check("prune_executions", instance_id)?;
         self.admin().prune(instance_id, &options).await
     }
 

@@ -34,6 +34,57 @@ pub struct InstanceSummary {
     pub completed_at: Option<u64>,
     /// How many events the current execution has.
     pub events: u64,
+    /// What the orchestration says of itself.
+    pub custom_status: Option<String>,
+}
+
+/// Which instances a list is about. All that is set must hold.
+///
+/// ```
+/// use duroxide_cosmonaut::InstanceSearch;
+///
+/// let late = InstanceSearch { custom_status: Some("waiting for approval".into()), ..InstanceSearch::default() };
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstanceSearch {
+    /// With this status: `Running`, `Completed`, `Failed` or `ContinuedAsNew`.
+    pub status: Option<String>,
+    /// Of this orchestration.
+    pub orchestration: Option<String>,
+    /// Whose first turn was at this time or later, in milliseconds since 1970.
+    pub created_since: Option<u64>,
+    /// Whose first turn was before this time.
+    pub created_before: Option<u64>,
+    /// Whose custom status has this text in it, in upper or lower case.
+    pub custom_status: Option<String>,
+}
+
+impl InstanceSearch {
+    /// Only the status and the time are in the index. The service looks the others up in the documents of those
+    /// instances that are left.
+    fn query(&self) -> Result<Query, cosmonaut::Error> {
+        let Self { status, orchestration, created_since, created_before, custom_status } = self;
+        let mut conditions = String::from(EXISTING);
+        for (is_set, condition) in [
+            (status.is_some(), "c.state.status = @status"),
+            (created_since.is_some(), "c.state.createdAt >= @since"),
+            (created_before.is_some(), "c.state.createdAt < @before"),
+            (orchestration.is_some(), "c.state.name = @name"),
+            (custom_status.is_some(), "CONTAINS(c.state.customStatus, @custom, true)"),
+        ] {
+            if is_set {
+                conditions += " AND ";
+                conditions += condition;
+            }
+        }
+        let query = Query::new(format!("{SHOWN} WHERE {conditions} ORDER BY c.state.createdAt DESC"));
+        query
+            .with("@status", status)?
+            .with("@since", created_since)?
+            .with("@before", created_before)?
+            .with("@name", orchestration)?
+            .with("@custom", custom_status)
+    }
 }
 
 /// Some of the instances, and where the list goes on.
@@ -50,21 +101,17 @@ pub struct SummaryPage {
 const SHOWN: &str = "SELECT c.instanceId AS instance, c.state.name AS orchestration, c.state.version AS version, \
      c.state.status AS status, c.state.execution AS execution, c.state.parent AS parent, \
      c.state.createdAt AS createdAt, c.state.updatedAt AS updatedAt, c.state.completedAt AS completedAt, \
-     c.state.events AS events FROM c";
+     c.state.events AS events, c.state.customStatus AS customStatus FROM c";
 
 impl Admin<'_> {
     pub(super) async fn summaries_page(
         &self,
-        status: Option<&str>,
+        search: &InstanceSearch,
         size: u32,
         continuation: Option<String>,
     ) -> Result<SummaryPage, ProviderError> {
         let call = self.call("list_summaries_page");
-        let condition = status.map_or("", |_| "AND c.state.status = @status");
-        let query =
-            Query::new(format!("{SHOWN} WHERE {EXISTING} {condition} ORDER BY c.state.createdAt DESC"))
-                .with("@status", status)
-                .map_err(|error| super::unwritable(&call, &error))?;
+        let query = search.query().map_err(|error| super::unwritable(&call, &error))?;
         let (summaries, continuation) = self.store.query_page(&call, &query, size, continuation).await?;
         Ok(SummaryPage { summaries, continuation })
     }
@@ -88,5 +135,28 @@ impl Admin<'_> {
             all.extend(children);
         }
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_says_all_that_is_set_and_nothing_else() {
+        let all = InstanceSearch {
+            status: Some("Failed".into()),
+            orchestration: Some("it's".into()),
+            created_since: Some(1),
+            created_before: Some(2),
+            custom_status: Some("x".into()),
+        };
+        let text = all.query().unwrap().text().to_owned();
+        for part in ["@status", "@since", "@before", "@name", "@custom"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("it's"), "values are parameters");
+        let none = InstanceSearch::default().query().unwrap().text().to_owned();
+        assert!(!none.contains('@') && none.contains("ORDER BY"), "{none}");
     }
 }

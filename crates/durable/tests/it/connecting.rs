@@ -30,7 +30,10 @@ async fn who_only_looks_makes_nothing() {
     home.client.create_database_if_absent(DATABASE, None).await.unwrap();
     let without_ttl = ContainerProperties::new(&*home.container, "/instanceId");
     home.client.database(DATABASE).create_container(without_ttl, None).await.unwrap();
-    CosmosProvider::connect(looking()).await.unwrap();
+    let error = CosmosProvider::connect(looking()).await.unwrap_err().to_string();
+    assert!(error.contains("time to live is off"), "{error}");
+    let tolerant = CosmosProviderConfig { tolerate_findings: true, ..looking() };
+    CosmosProvider::connect(tolerant).await.unwrap();
     assert!(home.documents().read(None).await.unwrap().value().default_ttl.is_none(), "nothing was changed");
     CosmosProvider::connect(home.config()).await.unwrap();
     assert!(home.documents().read(None).await.unwrap().value().default_ttl.is_some());
@@ -42,8 +45,11 @@ async fn a_container_of_another_making_is_refused() {
     home.client.create_database_if_absent(DATABASE, None).await.unwrap();
     let other = ContainerProperties::new(&*home.container, "/pk");
     home.client.database(DATABASE).create_container(other, None).await.unwrap();
-    let error = CosmosProvider::connect(home.config()).await.unwrap_err().to_string();
-    assert!(error.contains("/pk") && error.contains("another container"), "{error}");
+    for tolerate_findings in [false, true] {
+        let config = CosmosProviderConfig { tolerate_findings, ..home.config() };
+        let error = CosmosProvider::connect(config).await.unwrap_err().to_string();
+        assert!(error.contains("/pk") && error.contains("another container"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -3,8 +3,12 @@
 
 mod connecting;
 mod crash;
+mod dead_letters;
 mod deleting;
+mod depths;
+mod documents;
 mod faults;
+mod findings;
 mod harness;
 mod long_texts;
 mod lost_answers;
@@ -12,9 +16,11 @@ mod naming;
 mod ordering;
 mod outbox;
 mod requests;
+mod retaining;
 mod scenarios;
 mod sharing;
 mod steps;
+mod throughput;
 mod turns;
 mod validation;
 mod waiting;

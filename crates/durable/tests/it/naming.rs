@@ -1,14 +1,18 @@
-//! Instances may be called anything.
+//! Instances may be called almost anything.
 
-use duroxide::providers::{Provider, ProviderAdmin};
+use duroxide::providers::{Provider, ProviderAdmin, ProviderError};
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::{OrchestrationContext, OrchestrationRegistry};
+use duroxide_cosmonaut::Leases;
 
 use crate::harness::{Account, Server};
 use crate::steps::*;
+use crate::world::World;
 
 #[tokio::test]
 async fn any_name_goes_through_every_call() {
     let provider = Server::shared(Account::OneRegion).home().provider().await;
-    for name in ["\"", "'", "a\"b'c", "a/b\\c?d#e", "100 %", "größer 🚀", " space ", "${x}", "a\nb", "]}"]
+    for name in ["\"", "'", "a\"b'c", "a/b\\c?d#e", "100 %", "größer 🚀", " space ", "a${x}", "a\nb", "]}"]
     {
         send(&provider, start(name)).await;
         let (item, token) = fetch(&provider).await;
@@ -35,4 +39,48 @@ async fn any_name_goes_through_every_call() {
         assert_eq!(deleted.instances_deleted, 2, "{name:?}");
         assert_eq!(provider.list_instances().await.unwrap(), Vec::<String>::new());
     }
+}
+
+/// A permanent error that says why.
+fn is_refusal<T>(result: Result<T, ProviderError>) -> bool {
+    result.err().is_some_and(|error| !error.is_retryable() && error.message.contains("reserved"))
+}
+
+#[tokio::test]
+async fn a_name_of_the_providers_own_is_refused_wherever_it_is_used() {
+    let home = Server::shared(Account::OneRegion).home();
+    let leases = Leases::Container { name: "a".into(), lease: std::time::Duration::from_secs(60) };
+    let config = duroxide_cosmonaut::CosmosProviderConfig { leases, ..home.config() };
+    let provider = duroxide_cosmonaut::CosmosProvider::connect(config).await.unwrap();
+    send(&provider, start("a")).await;
+    let (_, token) = fetch(&provider).await;
+    assert_eq!(home.count("leases").await, 1);
+    for name in ["$leases", "$cleanup", "$session:a", "$"] {
+        assert!(is_refusal(provider.enqueue_for_orchestrator(start(name), None).await), "{name}: start");
+        assert!(is_refusal(provider.enqueue_for_orchestrator(signal(name, 1), None).await), "{name}: raise");
+        assert!(is_refusal(provider.enqueue_for_worker(activity(name, 1, "x")).await), "{name}: work");
+        assert!(is_refusal(provider.read(name).await), "{name}: read");
+        assert!(is_refusal(provider.get_instance_info(name).await), "{name}: look");
+        assert!(is_refusal(provider.prune_executions(name, Default::default()).await), "{name}: prune");
+        for force in [false, true] {
+            assert!(is_refusal(provider.delete_instance(name, force).await), "{name}: delete");
+        }
+        let turn = Turn { messages: vec![child(name, "a")], ..Turn::first("a") };
+        assert!(is_refusal(turn.ack(&provider, &token).await), "{name}: a child");
+    }
+    assert_eq!((home.count("leases").await, home.count("message").await), (1, 1), "nothing was written");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orchestration_that_names_a_child_so_fails_and_says_why() {
+    let orchestrations = OrchestrationRegistry::builder().register(
+        "Parent",
+        |context: OrchestrationContext, name: String| async move {
+            context.schedule_sub_orchestration_with_id("Parent", &name, "").await
+        },
+    );
+    let world = World::start(ActivityRegistry::builder(), orchestrations).await;
+    let error = world.run("Parent", "$leases").await.unwrap_err();
+    assert!(error.contains("reserved"), "{error}");
+    world.stop().await;
 }

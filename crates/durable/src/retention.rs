@@ -1,0 +1,112 @@
+//! How long ended instances and past executions are kept: a sweep in the background removes the others.
+//!
+//! One of the processes that share a container sweeps, the one that has the first dispatch slot. A sweep is of a bounded
+//! size, so that it never takes the throughput of the orchestrations for long; what is left is for the next one.
+
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use crate::clock::{self, Task};
+use crate::core::Core;
+use crate::lease::LeaseProvider;
+
+/// The shortest and the longest time between sweeps.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60 * 60);
+/// The slot whose owner sweeps.
+const FIRST_SLOT: u8 = 0;
+
+/// How long what has ended is kept: for ever, unless something is said.
+///
+/// ```
+/// use std::time::Duration;
+/// use duroxide_cosmonaut::{CosmosProviderConfig, Retention};
+///
+/// let month = Duration::from_secs(30 * 24 * 60 * 60);
+/// let config = CosmosProviderConfig {
+///     retention: Retention { ended_instances: Some(month), executions: Some(10) },
+///     ..CosmosProviderConfig::default()
+/// };
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// How long an instance is kept after its end. It is deleted with all that it has started, once all of that has
+    /// ended; an instance that another one has started goes with that one.
+    pub ended_instances: Option<Duration>,
+    /// How many executions of an instance are kept, the current one included: for orchestrations that go on as new for
+    /// ever.
+    pub executions: Option<u32>,
+}
+
+impl Retention {
+    /// How long to wait between sweeps; `None` if everything is kept.
+    fn pause(self) -> Option<Duration> {
+        match (self.ended_instances, self.executions) {
+            (None, None) => None,
+            (None, Some(_)) => Some(LONGEST_PAUSE),
+            (Some(time), _) => Some((time / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)),
+        }
+    }
+}
+
+/// What a sweep has removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// How many instances.
+    pub instances: u64,
+    /// How many past executions of instances that are still there.
+    pub executions: u64,
+}
+
+/// What sweeps again and again, once it is started.
+pub(crate) struct Sweeper {
+    retention: Retention,
+    leases: Arc<dyn LeaseProvider>,
+    task: OnceLock<Option<Task>>,
+}
+
+impl Sweeper {
+    pub(crate) fn new(retention: Retention, leases: Arc<dyn LeaseProvider>) -> Self {
+        Self { retention, leases, task: OnceLock::new() }
+    }
+
+    pub(crate) fn start(&self, core: &Arc<Core>) {
+        self.task.get_or_init(|| {
+            let pause = self.retention.pause()?;
+            Some(Task::spawn(run(Arc::downgrade(core), Arc::clone(&self.leases), self.retention, pause)))
+        });
+    }
+}
+
+async fn run(core: Weak<Core>, leases: Arc<dyn LeaseProvider>, retention: Retention, pause: Duration) {
+    loop {
+        clock::sleep(pause).await;
+        let Some(core) = core.upgrade() else { return };
+        if !leases.owned().contains(FIRST_SLOT) {
+            continue;
+        }
+        if let Err(error) = core.admin().sweep(retention).await {
+            tracing::warn!(%error, "what has ended long ago cannot be removed now");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_comes_ten_times_in_the_time_that_is_kept_but_at_most_every_minute() {
+        let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+        for (ended_instances, executions, expected) in [
+            (None, None, None),
+            (None, Some(3), Some(hour)),
+            (Some(Duration::ZERO), None, Some(minute)),
+            (Some(5 * hour), None, Some(hour / 2)),
+            (Some(5 * hour), Some(3), Some(hour / 2)),
+            (Some(1000 * hour), None, Some(hour)),
+        ] {
+            assert_eq!(Retention { ended_instances, executions }.pause(), expected);
+        }
+    }
+}

@@ -54,7 +54,7 @@ impl MasterKey {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sign(&self, method: &Method, parts: SignedParts<'_>, date: &str) -> HeaderValue {
-        let signature = self.digest(method, parts, date).finalize().into_bytes();
+        let signature = self.digest(method, parts, [date, ""]).finalize().into_bytes();
         let mut base64 = [0; 44];
         let len = BASE64.encode_slice(signature, &mut base64).expect("32 bytes are 44 in base64");
         let base64 = &base64[..len];
@@ -71,16 +71,25 @@ impl MasterKey {
         sensitive(value)
     }
 
-    /// Whether a base64 signature is this key's for the request. Takes the same time whatever the signature.
+    /// Whether a base64 signature is this key's for a request with this `x-ms-date`. Takes the same time whatever the
+    /// signature.
     pub fn verify(&self, method: &Method, parts: SignedParts<'_>, date: &str, signature: &str) -> bool {
-        let mut bytes = [0; 48];
-        match BASE64.decode_slice(signature, &mut bytes) {
-            Ok(len) => self.digest(method, parts, date).verify_slice(&bytes[..len]).is_ok(),
-            Err(_) => false,
-        }
+        is_signature(signature, self.digest(method, parts, [date, ""]))
     }
 
-    fn digest(&self, method: &Method, parts: SignedParts<'_>, date: &str) -> Hmac<Sha256> {
+    /// The same for a request that has no `x-ms-date` but this `date`.
+    pub fn verify_by_date(
+        &self,
+        method: &Method,
+        parts: SignedParts<'_>,
+        date: &str,
+        signature: &str,
+    ) -> bool {
+        is_signature(signature, self.digest(method, parts, ["", date]))
+    }
+
+    /// `dates` are `x-ms-date` and `date`, the second of which is empty for requests that have the first.
+    fn digest(&self, method: &Method, parts: SignedParts<'_>, dates: [&str; 2]) -> Hmac<Sha256> {
         let mut mac = self.prepared.clone();
         update_lowercase(&mut mac, method.as_str());
         mac.update(b"\n");
@@ -92,10 +101,19 @@ impl MasterKey {
             mac.update(parts.link.as_bytes());
         }
         mac.update(b"\n");
-        update_lowercase(&mut mac, date);
-        // The last line is the `date` header, which is empty for requests that carry `x-ms-date`.
-        mac.update(b"\n\n");
+        for date in dates {
+            update_lowercase(&mut mac, date);
+            mac.update(b"\n");
+        }
         mac
+    }
+}
+
+fn is_signature(signature: &str, expected: Hmac<Sha256>) -> bool {
+    let mut bytes = [0; 48];
+    match BASE64.decode_slice(signature, &mut bytes) {
+        Ok(len) => expected.verify_slice(&bytes[..len]).is_ok(),
+        Err(_) => false,
     }
 }
 

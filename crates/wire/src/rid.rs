@@ -102,6 +102,15 @@ impl ResourceId {
         &self.bytes[..usize::from(self.len)]
     }
 
+    /// The most bytes that the text has.
+    pub const MAX_TEXT: usize = 24;
+
+    /// Writes the text, for those who write millions of them; returns what was written.
+    pub fn write_text<'b>(&self, into: &'b mut [u8; Self::MAX_TEXT]) -> &'b [u8] {
+        let len = BASE64.encode_slice(self.as_bytes(), into).unwrap_or(0);
+        &into[..len]
+    }
+
     /// The number of something in a container, without its kind; `None` for containers and databases.
     pub fn number(&self) -> Option<u64> {
         let tail: [u8; 8] = self.as_bytes().get(8..16)?.try_into().ok()?;
@@ -129,9 +138,7 @@ const NIBBLES: [(ResourceType, u8); 6] = [
 
 impl fmt::Display for ResourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = [0; 24];
-        let len = BASE64.encode_slice(self.as_bytes(), &mut text).map_err(|_| fmt::Error)?;
-        f.pad(std::str::from_utf8(&text[..len]).map_err(|_| fmt::Error)?)
+        f.pad(std::str::from_utf8(self.write_text(&mut [0; Self::MAX_TEXT])).map_err(|_| fmt::Error)?)
     }
 }
 

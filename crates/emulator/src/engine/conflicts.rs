@@ -115,8 +115,8 @@ impl Conflict {
                 format!("a stored conflict is not readable: {error}"),
             )
         };
-        let content: &RawValue =
-            serde_json::from_slice(&self.loser.body).map_err(|error| unreadable(&error))?;
+        let text = self.loser.text();
+        let content: &RawValue = serde_json::from_slice(&text).map_err(|error| unreadable(&error))?;
         let shown = Shown {
             id: &id,
             rid: &id,

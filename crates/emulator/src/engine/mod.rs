@@ -26,6 +26,7 @@ mod tests;
 pub(crate) mod throughput;
 mod topology;
 mod unique;
+mod version_tag;
 
 use std::sync::{Arc, RwLock};
 
@@ -33,6 +34,7 @@ pub use catalog::{Migration, minimum_throughput};
 pub use conflicts::Conflict;
 pub use container::{Container, Usage, Written};
 pub use document::Document;
+pub(crate) use document::{DocumentParts, SystemMembers};
 pub use feed::{ChangePage, ChangeRequest, FeedMode, FeedPage, FeedPosition, FeedStart};
 pub use items::{BatchReply, Conditions, ItemReply, ItemRequest, KeyDeleted, MAX_ITEM_BYTES};
 pub use layout::{Layout, PartitionRange, Standing};
@@ -43,6 +45,7 @@ pub use replica::{Change, LogEntry, Replica, ReplicaState};
 pub use replication::{Failover, Fork, Hold, Lag, Link, Moved};
 pub use scope::FeedScope;
 pub use topology::{AccountConfig, Consistency, Region, Topology};
+pub use version_tag::{NoVersionTag, VersionTag};
 
 use crate::storage::{Journal, StorageError};
 use crate::{Failure, Timestamp, World};

@@ -5,6 +5,7 @@
 use cosmonaut_query::raw::{PathScan, PathSet, RawJson};
 use cosmonaut_wire::model::{ConflictResolutionMode, ConflictResolutionPolicy};
 
+use super::Document;
 use super::key::member_path;
 use crate::Failure;
 
@@ -47,7 +48,11 @@ impl Resolution {
     }
 
     /// The number of a version; the least there is if it has none.
-    pub(crate) fn value(&self, body: &[u8]) -> f64 {
+    pub(crate) fn of(&self, document: &Document) -> f64 {
+        if self.path.is_none() { 0.0 } else { self.value(&document.text()) }
+    }
+
+    fn value(&self, body: &[u8]) -> f64 {
         let Some(path) = &self.path else { return 0.0 };
         let found = path.extract(RawJson::new(body));
         found.get(0).and_then(|value| value.as_number()).filter(|n| !n.is_nan()).unwrap_or(f64::NEG_INFINITY)

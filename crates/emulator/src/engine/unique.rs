@@ -50,9 +50,14 @@ impl UniqueKeys {
         Ok(Self(Arc::new(Keys { scan: paths.into_scan(), keys: slots_of })))
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.keys.is_empty()
+    }
+
     /// One name for each unique key. A value that is missing counts as `null`, as it does in the service.
     pub(crate) fn names(&self, key: &PartitionKey, body: &[u8]) -> Vec<Box<[u8]>> {
-        if self.0.keys.is_empty() {
+        if self.is_empty() {
             return Vec::new();
         }
         let found = self.0.scan.extract(RawJson::new(body));

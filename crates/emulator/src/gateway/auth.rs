@@ -87,24 +87,57 @@ fn check_signature<'h>(
             ));
         }
     };
-    let date = text(&headers::DATE)
-        .ok_or_else(|| refused("the request has no x-ms-date header, which the signature must cover"))?;
+    let date = match (text(&headers::DATE), text(&header::DATE)) {
+        (Some(date), _) => SignedDate::OfService(date),
+        (None, Some(date)) => SignedDate::OfHttp(date),
+        (None, None) => {
+            return Err(refused(
+                "the request has neither an x-ms-date nor a date header, one of which the signature must cover",
+            ));
+        }
+    };
+    let is_signed = |parts| match date {
+        SignedDate::OfService(date) => key.verify(method, parts, date, &signature),
+        SignedDate::OfHttp(date) => key.verify_by_date(method, parts, date, &signature),
+    };
     let by_name = path.signed_by_name();
-    if key.verify(method, by_name, date, &signature) {
-        return Ok(date);
-    }
     // Clients that were given a resource's `_self` link sign its resource id alone.
-    if path.resource_ids().is_some() && key.verify(method, path.signed_by_rid(), date, &signature) {
-        return Ok(date);
+    if is_signed(by_name) || path.resource_ids().is_some() && is_signed(path.signed_by_rid()) {
+        return Ok(date.text());
     }
     Err(refused(mismatch(method, by_name, date)))
 }
 
+/// The header that says when a request was signed. Each has a line of its own in the text that is signed.
+#[derive(Clone, Copy)]
+enum SignedDate<'h> {
+    /// `x-ms-date`, which counts alone where it is there.
+    OfService(&'h str),
+    /// `date`
+    OfHttp(&'h str),
+}
+
+impl<'h> SignedDate<'h> {
+    fn text(self) -> &'h str {
+        match self {
+            Self::OfService(date) | Self::OfHttp(date) => date,
+        }
+    }
+
+    /// Its lines of the text that is signed.
+    fn lines(self) -> String {
+        let date = self.text().to_lowercase();
+        match self {
+            Self::OfService(_) => format!("{date}\n\n"),
+            Self::OfHttp(_) => format!("\n{date}\n"),
+        }
+    }
+}
+
 /// What the service says too: with the text that was to be signed, a wrong key and a wrong text can be told apart.
-fn mismatch(method: &Method, parts: SignedParts<'_>, date: &str) -> String {
+fn mismatch(method: &Method, parts: SignedParts<'_>, date: SignedDate<'_>) -> String {
     let link = if parts.is_rid { Cow::Owned(parts.link.to_lowercase()) } else { Cow::Borrowed(parts.link) };
-    let signed =
-        format!("{}\n{}\n{link}\n{}\n\n", method.as_str().to_lowercase(), parts.kind, date.to_lowercase());
+    let signed = format!("{}\n{}\n{link}\n{}", method.as_str().to_lowercase(), parts.kind, date.lines());
     format!(
         "The input authorization token can't serve the request. Check the key, and that the text that was signed \
          is the one expected here: {signed:?}"
@@ -159,6 +192,22 @@ mod tests {
     }
 
     #[test]
+    fn a_signature_of_the_date_header_passes_where_there_is_no_other() {
+        // Computed outside of this program: `get`, `dbs`, no link, no `x-ms-date`, and the date as the last line.
+        const SIGNATURE: &str = "type=master&ver=1.0&sig=2zMBmoCGZPiQif+Pxk0KClxx37Ob0uu1vmiprvY2SnM=";
+        let date = HeaderValue::from_static(DATE);
+        let mut request = HeaderMap::from_iter([
+            (header::AUTHORIZATION, HeaderValue::from_static(SIGNATURE)),
+            (header::DATE, date.clone()),
+        ]);
+        assert_eq!(status(&request, "/dbs"), 200);
+        assert_eq!(status(&request, "/dbs/a"), 401);
+        assert_eq!(status_at(SIGNED + 901, &request, "/dbs"), 403);
+        request.insert(headers::DATE, date);
+        assert_eq!(status(&request, "/dbs"), 401);
+    }
+
+    #[test]
     fn a_signature_holds_for_fifteen_minutes_either_way() {
         let headers = signed("/dbs", false);
         for (seconds, expected) in [
@@ -203,7 +252,7 @@ mod tests {
     #[test]
     fn the_refusal_shows_what_was_to_be_signed_and_no_secret() {
         let path = ResourcePath::parse("/dbs/Shop/colls/b").unwrap();
-        let message = mismatch(&Method::GET, path.signed_by_name(), DATE);
+        let message = mismatch(&Method::GET, path.signed_by_name(), SignedDate::OfService(DATE));
         assert!(
             message.contains(r"get\ncolls\ndbs/Shop/colls/b\nthu, 27 apr 2017 00:51:12 gmt\n\n"),
             "{message}"

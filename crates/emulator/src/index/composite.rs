@@ -59,7 +59,14 @@ impl Composites {
         Ok(Composites { scan: paths.into_scan(), indexes })
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.indexes.is_empty()
+    }
+
     pub(super) fn insert(&mut self, body: RawJson<'_>, number: u64) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
         let slots = self.scan.extract(body);
         for composite in &mut self.indexes {
             let key = composite.key_of(&slots);
@@ -76,6 +83,9 @@ impl Composites {
     }
 
     pub(super) fn remove(&mut self, body: RawJson<'_>, number: u64) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
         let slots = self.scan.extract(body);
         for composite in &mut self.indexes {
             let key = composite.key_of(&slots);

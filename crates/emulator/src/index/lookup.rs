@@ -5,7 +5,7 @@
 use std::ops::Bound;
 
 use super::path::{IndexPath, Step};
-use super::postings::Postings;
+use super::postings::PostingsRef;
 use super::term::Term;
 use super::terms::{PathTerms, Span};
 use super::{Coverage, Index};
@@ -31,20 +31,13 @@ pub(crate) enum Filter {
 /// A set of document numbers.
 pub(crate) enum Numbers<'i> {
     /// The documents with one term.
-    Postings(&'i Postings),
+    Postings(PostingsRef<'i>),
     /// A sorted list.
     List(Vec<u64>),
     /// What is in at least one of these.
     Any(Vec<Numbers<'i>>),
     /// What is in all of these.
     Every(Vec<Numbers<'i>>),
-    /// What a search finds: the least number that is not less than the given one.
-    Sought {
-        /// About how many there are.
-        estimate: usize,
-        /// The search.
-        seek: Box<dyn Fn(u64) -> Option<u64> + 'i>,
-    },
 }
 
 /// What a lookup did.
@@ -178,7 +171,6 @@ impl<'i> Numbers<'i> {
             Numbers::List(list) => list.len(),
             Numbers::Any(parts) => parts.iter().map(Numbers::estimate).fold(0, usize::saturating_add),
             Numbers::Every(parts) => parts.iter().map(Numbers::estimate).min().unwrap_or(0),
-            Numbers::Sought { estimate, .. } => *estimate,
         }
     }
 
@@ -189,7 +181,6 @@ impl<'i> Numbers<'i> {
             Numbers::List(list) => list.get(list.partition_point(|known| *known < number)).copied(),
             Numbers::Any(parts) => parts.iter().filter_map(|part| part.at_or_after(number)).min(),
             Numbers::Every(parts) => leapfrog(parts, number),
-            Numbers::Sought { seek, .. } => seek(number),
         }
     }
 }

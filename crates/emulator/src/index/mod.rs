@@ -4,7 +4,9 @@
 //! many (never too few), so whoever asks checks each document again. It holds no document and knows no query text.
 
 mod composite;
+mod keyed_numbers;
 mod lookup;
+mod number_set;
 mod path;
 mod policy;
 mod postings;
@@ -20,10 +22,11 @@ use cosmonaut_query::raw::RawJson;
 use cosmonaut_wire::model::IndexingPolicy;
 
 pub(crate) use composite::{Composite, OrderPart};
+pub(crate) use keyed_numbers::{KeyRange, KeyedNumbers};
 pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, span_at, span_of};
 pub(crate) use path::{IndexPath, Step};
 pub(crate) use policy::is_root;
-pub(crate) use postings::Postings;
+pub(crate) use postings::PostingsRef;
 pub(crate) use term::Term;
 pub(crate) use terms::{PathTerms, Span};
 
@@ -83,9 +86,11 @@ impl Index {
             first();
             let mut rest = PathTerms::new(rules.start());
             gather(&mut rest, fewer, rules);
-            indexed(documents).for_each(|(number, body)| {
-                composites.insert(body, number);
-            });
+            if !composites.is_empty() {
+                each_indexed(documents, |number, body| {
+                    composites.insert(body, number);
+                });
+            }
             rest
         });
         self.root.absorb(rest);
@@ -118,12 +123,15 @@ impl Index {
 }
 
 fn gather(root: &mut PathTerms, documents: &[Arc<Document>], rules: &Rules) {
-    indexed(documents).for_each(|(number, body)| root.gather(body, number, rules));
+    each_indexed(documents, |number, body| root.gather(body, number, rules));
 }
 
-fn indexed(documents: &[Arc<Document>]) -> impl Iterator<Item = (u64, RawJson<'_>)> {
-    let indexed = documents.iter().filter(|document| document.indexed);
-    indexed.map(|document| (document.number, RawJson::new(&document.body)))
+fn each_indexed(documents: &[Arc<Document>], mut take: impl FnMut(u64, RawJson<'_>)) {
+    let mut text = Vec::new();
+    for document in documents.iter().filter(|document| document.indexed) {
+        document.write_text(&mut text);
+        take(document.number, RawJson::new(&text));
+    }
 }
 
 /// Two indexes are equal if they answer every lookup alike.

@@ -2,12 +2,10 @@
 //!
 //! Most values of most containers occur once, some occur everywhere; the three forms are for these and what is between.
 
-use std::ops::Bound;
+use super::number_set::NumberSet;
 
-use crate::packed::PackedMap;
-
-/// Above this many numbers, moving the tail of a list on every insertion costs more than a map.
-const LIST_LIMIT: usize = 1024;
+/// Above this many numbers, a list takes more room than a set.
+const LIST_LIMIT: usize = 128;
 
 /// A set of document numbers. Never empty while it is in the index.
 #[derive(Debug)]
@@ -18,7 +16,7 @@ pub(crate) enum Postings {
     #[expect(clippy::box_collection, reason = "most postings are one number, and there are millions of them")]
     List(Box<Vec<u64>>),
     /// Too many for a list.
-    Packed(Box<PackedMap<u64, ()>>),
+    Set(Box<NumberSet>),
 }
 
 impl Postings {
@@ -38,11 +36,11 @@ impl Postings {
                 }
                 list.insert(place, number);
                 if list.len() > LIST_LIMIT {
-                    *self = Postings::Packed(Box::new(list.iter().map(|number| (*number, ())).collect()));
+                    *self = Postings::Set(Box::new(list.iter().copied().collect()));
                 }
                 true
             }
-            Postings::Packed(map) => map.insert(number, ()).is_none(),
+            Postings::Set(set) => set.insert(number),
         }
     }
 
@@ -58,11 +56,11 @@ impl Postings {
                 }
                 Some(false)
             }
-            Postings::Packed(map) => {
-                map.remove(&number)?;
+            Postings::Set(set) => {
+                set.remove(number).then_some(())?;
                 // Well below the limit, so that a set that hovers around it does not change form on every write.
-                if map.len() < LIST_LIMIT / 2 {
-                    *self = Postings::List(Box::new(map.iter().map(|(number, ())| *number).collect()));
+                if set.len() < LIST_LIMIT / 2 {
+                    *self = Postings::List(Box::new(set.iter().collect()));
                 }
                 Some(false)
             }
@@ -74,7 +72,7 @@ impl Postings {
         match self {
             Postings::One(_) => 1,
             Postings::List(list) => list.len(),
-            Postings::Packed(map) => map.len(),
+            Postings::Set(set) => set.len(),
         }
     }
 
@@ -83,9 +81,7 @@ impl Postings {
         match self {
             Postings::One(only) => (*only >= number).then_some(*only),
             Postings::List(list) => list.get(list.partition_point(|known| *known < number)).copied(),
-            Postings::Packed(map) => {
-                map.range(Bound::Included(&number), Bound::Unbounded).next().map(|(number, ())| *number)
-            }
+            Postings::Set(set) => set.at_or_after(number),
         }
     }
 
@@ -97,21 +93,68 @@ impl Postings {
                 let place = list.partition_point(|known| *known <= number);
                 place.checked_sub(1).map(|place| list[place])
             }
-            Postings::Packed(map) => {
-                map.range(Bound::Unbounded, Bound::Included(&number)).next_back().map(|(number, ())| *number)
-            }
+            Postings::Set(set) => set.at_or_before(number),
         }
     }
 
     /// All numbers, the least first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        let (list, map) = match self {
+        let (list, set) = match self {
             Postings::One(only) => (std::slice::from_ref(only), None),
             Postings::List(list) => (&list[..], None),
-            Postings::Packed(map) => (&[][..], Some(map)),
+            Postings::Set(set) => (&[][..], Some(set)),
         };
-        let packed = map.into_iter().flat_map(|map| map.iter().map(|(number, ())| *number));
-        list.iter().copied().chain(packed)
+        list.iter().copied().chain(set.into_iter().flat_map(|set| set.iter()))
+    }
+}
+
+/// The documents of a term, to be read.
+#[derive(Clone, Copy)]
+pub(crate) enum PostingsRef<'p> {
+    /// One number.
+    One(u64),
+    /// Several of them.
+    Several(&'p Postings),
+}
+
+impl<'p> From<&'p Postings> for PostingsRef<'p> {
+    fn from(postings: &'p Postings) -> Self {
+        PostingsRef::Several(postings)
+    }
+}
+
+impl<'p> PostingsRef<'p> {
+    /// How many numbers there are.
+    pub(crate) fn len(self) -> usize {
+        match self {
+            PostingsRef::One(_) => 1,
+            PostingsRef::Several(postings) => postings.len(),
+        }
+    }
+
+    /// The least number that is not less than `number`.
+    pub(crate) fn at_or_after(self, number: u64) -> Option<u64> {
+        match self {
+            PostingsRef::One(only) => (only >= number).then_some(only),
+            PostingsRef::Several(postings) => postings.at_or_after(number),
+        }
+    }
+
+    /// The greatest number that is not greater than `number`.
+    pub(crate) fn at_or_before(self, number: u64) -> Option<u64> {
+        match self {
+            PostingsRef::One(only) => (only <= number).then_some(only),
+            PostingsRef::Several(postings) => postings.at_or_before(number),
+        }
+    }
+
+    /// All numbers, the least first.
+    pub(crate) fn iter(self) -> impl Iterator<Item = u64> + 'p {
+        let (only, several) = match self {
+            PostingsRef::One(only) => (Some(only), None),
+            PostingsRef::Several(postings) => (None, Some(postings)),
+        };
+        only.into_iter().chain(several.into_iter().flat_map(Postings::iter))
     }
 }
 
@@ -154,7 +197,7 @@ mod tests {
     fn a_set_that_shrinks_goes_back_to_its_smaller_forms() {
         let mut postings = Postings::One(0);
         (1..2000).for_each(|number| assert!(postings.insert(number)));
-        assert!(matches!(postings, Postings::Packed(_)));
+        assert!(matches!(postings, Postings::Set(_)));
         (1..1999).for_each(|number| assert_eq!(postings.remove(number), Some(false)));
         assert!(matches!(postings, Postings::List(_)));
         assert_eq!(postings.remove(0), Some(false));

@@ -69,6 +69,53 @@ impl Term {
         Term::String(ShortBytes::mapped(kept, string_rank))
     }
 
+    /// Bytes that sort as terms do.
+    pub(super) fn to_key(&self) -> TermBytes {
+        let mut key = TermBytes::new(self.rank());
+        match self {
+            Term::Null | Term::Array | Term::Object => {}
+            Term::Bool(value) => key.push(&[u8::from(*value)]),
+            Term::Number(double, rest) => {
+                key.push(&double.to_be_bytes());
+                key.push(&rest.to_be_bytes());
+                // What is missing counts as zeros, which most integers end in.
+                key.trim_zeros();
+            }
+            Term::String(ranks) => key.push(ranks),
+        }
+        key
+    }
+
+    /// The term of bytes that [`Term::to_key`] has made.
+    pub(super) fn from_key(key: &[u8]) -> Term {
+        let (rank, rest) = key.split_first().unwrap_or((&0, &[]));
+        match rank {
+            1 => Term::Bool(rest.first() == Some(&1)),
+            2 => {
+                let mut bits = [0; 10];
+                bits[..rest.len().min(10)].copy_from_slice(&rest[..rest.len().min(10)]);
+                let [a, b, c, d, e, f, g, h, i, j] = bits;
+                Term::Number(u64::from_be_bytes([a, b, c, d, e, f, g, h]), u16::from_be_bytes([i, j]))
+            }
+            3 => Term::String(ShortBytes::from(rest)),
+            4 => Term::Array,
+            5 => Term::Object,
+            _ => Term::Null,
+        }
+    }
+
+    /// The place of its type among all types.
+    fn rank(&self) -> u8 {
+        match self {
+            Term::Null => 0,
+            Term::Bool(_) => 1,
+            Term::Number(..) => 2,
+            Term::String(_) => 3,
+            Term::Array => 4,
+            Term::Object => 5,
+        }
+    }
+
     /// Whether documents with this term have the same value.
     pub(crate) fn is_exact(&self) -> bool {
         match self {
@@ -89,6 +136,39 @@ impl Term {
             Term::Array => Value::Array(Vec::new()),
             Term::Object => Value::Object(Vec::new()),
         }
+    }
+}
+
+/// A term as bytes that sort like it, without an allocation.
+pub(super) struct TermBytes {
+    len: usize,
+    bytes: [u8; 1 + STRING_LIMIT],
+}
+
+impl TermBytes {
+    fn new(rank: u8) -> Self {
+        let mut bytes = [0; 1 + STRING_LIMIT];
+        bytes[0] = rank;
+        Self { len: 1, bytes }
+    }
+
+    fn push(&mut self, more: &[u8]) {
+        self.bytes[self.len..self.len + more.len()].copy_from_slice(more);
+        self.len += more.len();
+    }
+
+    fn trim_zeros(&mut self) {
+        while self.len > 1 && self.bytes[self.len - 1] == 0 {
+            self.len -= 1;
+        }
+    }
+}
+
+impl std::ops::Deref for TermBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 
@@ -175,6 +255,14 @@ mod tests {
             match x.cmp(&y) {
                 Ordering::Equal => prop_assert!(a == b || !x.is_some_and(|term| term.is_exact())),
                 order => prop_assert_eq!(order, a.total_cmp(&b)),
+            }
+        }
+
+        #[test]
+        fn keys_sort_as_terms_do_and_can_be_read(a in any_value(), b in any_value()) {
+            if let (Some(a), Some(b)) = (Term::of(&a), Term::of(&b)) {
+                prop_assert_eq!(a.to_key().cmp(&b.to_key()), a.cmp(&b));
+                prop_assert_eq!(Term::from_key(&a.to_key()), a);
             }
         }
 

@@ -10,18 +10,18 @@ use std::sync::Mutex;
 use cosmonaut_query::raw::{MAX_DEPTH, RawJson};
 use cosmonaut_query::value::Kind;
 
+use super::keyed_numbers::{KeyRange, KeyedNumbers};
 use super::path::Step;
 use super::policy::{Cursor, Rules};
-use super::postings::Postings;
+use super::postings::PostingsRef;
 use super::term::Term;
 use crate::engine::locks::lock;
-use crate::packed::PackedMap;
 
 /// What is indexed at one path and below it.
 #[derive(Debug)]
 pub(crate) struct PathTerms {
     rule: Cursor,
-    terms: PackedMap<Term, Postings>,
+    terms: KeyedNumbers,
     /// What has been gathered of many documents, in no order, until [`PathTerms::settle`].
     gathered: Vec<(Term, u64)>,
     /// How many pairs of term and document there are.
@@ -37,6 +37,17 @@ pub(crate) struct Span {
     pub(crate) high: Bound<Term>,
 }
 
+/// A term of the index, in the form in which the index holds it.
+#[derive(Clone, Copy)]
+pub(crate) struct TermKey<'t>(&'t [u8]);
+
+impl TermKey<'_> {
+    /// The term.
+    pub(crate) fn term(self) -> Term {
+        Term::from_key(self.0)
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     Insert(u64),
@@ -48,7 +59,7 @@ impl PathTerms {
     pub(super) fn new(rule: Cursor) -> PathTerms {
         PathTerms {
             rule,
-            terms: PackedMap::default(),
+            terms: KeyedNumbers::default(),
             gathered: Vec::new(),
             entries: 0,
             members: BTreeMap::new(),
@@ -102,16 +113,9 @@ impl PathTerms {
         // An array can have a value several times.
         gathered.dedup();
         self.entries += gathered.len();
-        let mut gathered = gathered.into_iter().peekable();
-        let next = || {
-            let (term, number) = gathered.next()?;
-            let mut postings = Postings::One(number);
-            while let Some((_, number)) = gathered.next_if(|(other, _)| *other == term) {
-                postings.insert(number);
-            }
-            Some((term, postings))
-        };
-        self.terms = std::iter::from_fn(next).collect();
+        for same in gathered.chunk_by(|(a, _), (b, _)| a == b) {
+            self.terms.push(&same[0].0.to_key(), same.iter().map(|(_, number)| *number));
+        }
         self.members.values_mut().chain(self.elements.as_deref_mut()).for_each(PathTerms::settle_all);
     }
 
@@ -127,16 +131,21 @@ impl PathTerms {
     }
 
     /// The documents with this term.
-    pub(crate) fn get(&self, term: &Term) -> Option<&Postings> {
-        self.terms.get(term)
+    pub(crate) fn get(&self, term: &Term) -> Option<PostingsRef<'_>> {
+        self.terms.get(&term.to_key())
     }
 
     /// The terms of a stretch with their documents, in order.
-    pub(crate) fn range<'t>(
-        &'t self,
+    pub(crate) fn range(
+        &self,
         span: &Span,
-    ) -> impl DoubleEndedIterator<Item = (&'t Term, &'t Postings)> + use<'t> {
-        self.terms.range(span.low.as_ref(), span.high.as_ref())
+    ) -> impl DoubleEndedIterator<Item = (TermKey<'_>, PostingsRef<'_>)> + use<'_> {
+        self.stretch(span).map(|entry| (TermKey(entry.key), entry.postings))
+    }
+
+    fn stretch(&self, span: &Span) -> KeyRange<'_> {
+        let (low, high) = (span.low.as_ref().map(Term::to_key), span.high.as_ref().map(Term::to_key));
+        self.terms.range(low.as_ref().map(|key| &**key), high.as_ref().map(|key| &**key))
     }
 
     /// How many documents a stretch has; counting stops once there are more than `enough`.
@@ -145,8 +154,8 @@ impl PathTerms {
             return self.entries;
         }
         let mut count = 0;
-        for (_, postings) in self.range(span) {
-            count += postings.len();
+        for entry in self.stretch(span) {
+            count += entry.postings.len();
             if count > enough {
                 break;
             }
@@ -216,22 +225,9 @@ impl PathTerms {
 
     fn apply_term(&mut self, term: Term, change: Change) {
         match change {
-            Change::Insert(number) => match self.terms.get_mut(&term) {
-                Some(postings) => self.entries += usize::from(postings.insert(number)),
-                None => {
-                    self.terms.insert(term, Postings::One(number));
-                    self.entries += 1;
-                }
-            },
+            Change::Insert(number) => self.entries += usize::from(self.terms.add(&term.to_key(), number)),
             Change::Gather(number) => self.gathered.push((term, number)),
-            Change::Remove(number) => {
-                let Some(postings) = self.terms.get_mut(&term) else { return };
-                let Some(emptied) = postings.remove(number) else { return };
-                self.entries -= 1;
-                if emptied {
-                    self.terms.remove(&term);
-                }
-            }
+            Change::Remove(number) => self.entries -= usize::from(self.terms.take(&term.to_key(), number)),
         }
     }
 

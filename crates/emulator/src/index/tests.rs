@@ -6,12 +6,12 @@ use std::ops::Bound;
 use cosmonaut_query::raw::RawJson;
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::model::{CompositeOrder, IndexingMode, IndexingPolicy};
-use cosmonaut_wire::{EffectivePartitionKey, Etag, PartitionKey};
+use cosmonaut_wire::{EffectivePartitionKey, PartitionKey, ResourceId};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::engine::RegionId;
+use crate::engine::{DocumentParts, RegionId, VersionTag};
 
 /// Values with few distinct scalars, so that they meet, and strings of every sort.
 pub(crate) fn any_value() -> impl Strategy<Value = Value> {
@@ -57,20 +57,21 @@ pub(crate) fn document(values: &[Value]) -> Vec<u8> {
 }
 
 fn stored(number: u64, body: Vec<u8>) -> Arc<Document> {
-    Arc::new(Document {
+    Arc::new(Document::from(DocumentParts {
+        container: ResourceId::container(1, 1),
         number,
-        id: number.to_string().into(),
+        id: &number.to_string(),
         key: PartitionKey::NONE,
         epk: EffectivePartitionKey::MIN,
-        body: body.into(),
-        etag: Etag::from("\"e\""),
+        open: &body[..body.len() - 1],
+        etag: VersionTag([0; 16]),
         ts: 1,
         lsn: 1,
         origin: RegionId(0),
         nth: 0,
         ttl: None,
         indexed: true,
-    })
+    }))
 }
 
 fn policy() -> IndexingPolicy {
@@ -98,13 +99,13 @@ proptest! {
         let (mut filled, mut followed) = (Index::new(&policy()).unwrap(), Index::new(&policy()).unwrap());
         let numbered: Vec<_> = all.iter().zip(1..).map(|(values, number)| stored(number, document(values))).collect();
         for document in &numbered {
-            followed.insert(document.number, &document.body);
+            followed.insert(document.number, &document.text());
         }
         let mut was_first = false;
         filled.fill(&numbered, || was_first = true);
         prop_assert!(was_first && filled == followed);
         for document in &numbered {
-            filled.remove(document.number, &document.body);
+            filled.remove(document.number, &document.text());
         }
         prop_assert!(filled == Index::new(&policy()).unwrap());
     }
@@ -303,7 +304,8 @@ fn entries_of_a_composite_index_are_in_its_order() {
         OrderPart { path: path("/b/?"), descending: true },
     ];
     let (composite, _) = index.composite(&parts).unwrap();
-    let numbers: Vec<_> = composite.entries().values().flat_map(Postings::iter).collect();
+    let numbers: Vec<_> =
+        composite.entries().values().flat_map(|postings| PostingsRef::from(postings).iter()).collect();
     assert_eq!(numbers, [2, 5, 1, 0, 4, 3]);
 }
 

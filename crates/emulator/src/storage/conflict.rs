@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use cosmonaut_wire::ResourceId;
+
 use super::StorageError;
 use super::codec::{decode_document, encode_document};
 use crate::Timestamp;
@@ -24,13 +26,17 @@ pub(super) fn encode_conflict(conflict: &Conflict) -> Vec<u8> {
     out
 }
 
-pub(super) fn decode_conflict(number: u64, bytes: &[u8]) -> Result<SavedConflict, StorageError> {
+pub(super) fn decode_conflict(
+    container: ResourceId,
+    number: u64,
+    bytes: &[u8],
+) -> Result<SavedConflict, StorageError> {
     let unreadable = || StorageError::corrupt("a stored conflict is not readable");
     let (made, rest) = bytes.split_first_chunk().ok_or_else(unreadable)?;
     let (created, loser) = rest.split_first().ok_or_else(unreadable)?;
     Ok(SavedConflict {
         number,
-        loser: Arc::new(decode_document(loser)?),
+        loser: Arc::new(decode_document(container, loser)?),
         created: *created != 0,
         made: Timestamp(u64::from_le_bytes(*made)),
     })

@@ -23,8 +23,8 @@ use crate::engine::locks::lock;
 use crate::engine::{LogEntry, RegionId};
 
 /// Raised whenever what is written could not be read by an earlier version.
-pub(super) const FORMAT: u64 = 3;
-/// The first format whose rows have checksums.
+pub(super) const FORMAT: u64 = 4;
+/// The first format whose rows have checksums. What later ones changed can be told from a row itself.
 const SEALED: u64 = 3;
 pub(super) const FILE: &str = "account.redb";
 
@@ -147,7 +147,12 @@ impl Disk {
         };
         match (format, ledger) {
             (Some(found), _) if found > FORMAT => Err(StorageError::newer(found, FORMAT)),
-            (Some(SEALED..), Some(ledger)) => Ok(ledger),
+            (Some(found @ SEALED..), Some(ledger)) => {
+                if found < FORMAT {
+                    migrate::raise_format(database).map_err(StorageError::other)?;
+                }
+                Ok(ledger)
+            }
             (Some(SEALED..), None) => Err(StorageError::corrupt("its sum is altered")),
             (Some(_) | None, _) => migrate::migrate(database, &reading).map_err(StorageError::other),
         }

@@ -114,15 +114,15 @@ impl SavedContainer {
         if self.documents.iter().all(|document| document.origin == RegionId::default()) {
             return Vec::new();
         }
-        let age = |document: &Document| (document.ts, document.origin, document.lsn);
+        let age = |document: &Document| (document.ts(), document.origin, document.lsn);
         let mut latest: HashMap<(String, &str), &Arc<Document>> = HashMap::new();
         let mut gone = Vec::new();
         for document in &self.documents {
-            let other = latest.insert((document.key.to_string(), &document.id), document);
+            let other = latest.insert((document.key.to_string(), document.id()), document);
             if let Some(other) = other {
                 let (kept, lost) =
                     if age(other) > age(document) { (other, document) } else { (document, other) };
-                latest.insert((kept.key.to_string(), &kept.id), kept);
+                latest.insert((kept.key.to_string(), kept.id()), kept);
                 gone.push(lost.number);
             }
         }
@@ -183,7 +183,7 @@ fn read_containers(
     let no_container = || StorageError::corrupt("a row belongs to no container");
     read_rows(reading, DOCUMENTS, sum, |(container, _), value| {
         let saved = containers.get_mut(&container).ok_or_else(no_container)?;
-        saved.documents.push(Arc::new(decode_document(value)?));
+        saved.documents.push(Arc::new(decode_document(saved.rid, value)?));
         Ok(())
     })?;
     read_rows(reading, RANGES, sum, |(container, sequence), value| {
@@ -195,13 +195,13 @@ fn read_containers(
     })?;
     read_rows(reading, CONFLICTS, sum, |(container, number), value| {
         let saved = containers.get_mut(&container).ok_or_else(no_container)?;
-        saved.conflicts.push(decode_conflict(number, value)?);
+        saved.conflicts.push(decode_conflict(saved.rid, number, value)?);
         Ok(())
     })?;
     read_rows(reading, LOG, sum, |(container, sequence, _), value| {
         let saved = containers.get_mut(&container).ok_or_else(no_container)?;
         let (range, _) = disk::sequence_of(sequence)?;
-        saved.log.entry(range).or_default().push(decode_entry(value)?);
+        saved.log.entry(range).or_default().push(decode_entry(saved.rid, value)?);
         Ok(())
     })?;
     Ok(containers.into_values().collect())

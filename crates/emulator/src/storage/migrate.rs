@@ -40,6 +40,14 @@ pub(super) fn migrate(database: &Database, reading: &ReadTransaction) -> Result<
     Ok(ledger.get())
 }
 
+/// Keeps earlier versions from reading what this one is about to write into a file whose rows it can read.
+pub(super) fn raise_format(database: &Database) -> Result<(), WriteError> {
+    let writing = database.begin_write()?;
+    writing.open_table(META)?.insert("format", FORMAT)?;
+    writing.commit()?;
+    Ok(())
+}
+
 fn copy<K: Key + 'static, V: Value + 'static>(
     reading: &ReadTransaction,
     from: TableDefinition<'static, K, V>,

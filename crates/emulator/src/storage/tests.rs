@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use cosmonaut_wire::model::DatabaseProperties;
 use cosmonaut_wire::{CosmosStatus, ResourceId};
 use redb::backends::InMemoryBackend;
-use redb::{Database, StorageBackend};
+use redb::{Database, ReadableTable, StorageBackend};
 
 use super::disk::{Disk, FORMAT, META};
 use super::*;
@@ -150,5 +150,32 @@ fn a_file_of_a_later_format_is_refused_and_left_alone() {
         error.contains(&format!("format {}", FORMAT + 1)) && error.contains(&format!("up to {FORMAT}")),
         "{error}"
     );
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_file_of_the_format_before_is_kept_from_the_version_that_wrote_it() {
+    let directory: PathBuf = std::env::temp_dir().join(format!("cosmonaut-{}-raised", std::process::id()));
+    let _ = std::fs::remove_dir_all(&directory);
+    let journal = Journal::open(&directory).unwrap();
+    journal.append([record(1)]).wait().unwrap();
+    drop(journal);
+    let format = |set: Option<u64>| {
+        let database = Database::open(directory.join(disk::FILE)).unwrap();
+        let writing = database.begin_write().unwrap();
+        let mut meta = writing.open_table(META).unwrap();
+        if let Some(format) = set {
+            meta.insert("format", format).unwrap();
+        }
+        let found = meta.get("format").unwrap().unwrap().value();
+        drop(meta);
+        writing.commit().unwrap();
+        found
+    };
+    format(Some(3));
+    let journal = Journal::open(&directory).unwrap();
+    assert_eq!(journal.load().unwrap().databases.len(), 1);
+    drop(journal);
+    assert_eq!(format(None), FORMAT);
     std::fs::remove_dir_all(&directory).unwrap();
 }

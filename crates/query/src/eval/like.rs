@@ -1,5 +1,8 @@
 //! `LIKE` patterns: `%`, `_`, `[a-f]`, `[^a-f]` and an escape character, compiled once and matched in linear space.
 
+/// How many bytes are compared before somebody is asked whether to go on.
+const COMPARED_AT_ONCE: usize = 1 << 16;
+
 /// A compiled pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pattern(Vec<Token>);
@@ -51,14 +54,20 @@ impl Pattern {
     ///
     /// After a mismatch only the latest `%` can usefully take more, so one place to go back to is enough. What is plain
     /// text after a `%` is searched for in linear time; beside `_` and sets the cost is bounded by the product of the
-    /// lengths.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    /// lengths, and `go_on` is asked after every [`COMPARED_AT_ONCE`] bytes: matching ends with its error.
+    pub(super) fn matches<E>(&self, text: &str, mut go_on: impl FnMut() -> Result<(), E>) -> Result<bool, E> {
         let tokens = &self.0;
         let (mut token, mut rest) = (0, text);
         let mut retry: Option<(usize, &str)> = None;
+        let mut compared = 0;
         loop {
+            compared += tokens.get(token).map_or(1, Token::cost);
+            if compared >= COMPARED_AT_ONCE {
+                compared = 0;
+                go_on()?;
+            }
             let from = match tokens.get(token) {
-                None if rest.is_empty() => return true,
+                None if rest.is_empty() => return Ok(true),
                 Some(Token::Any) => {
                     token += 1;
                     rest
@@ -69,16 +78,16 @@ impl Pattern {
                         rest = after;
                         continue;
                     }
-                    let Some((after, tried)) = retry else { return false };
+                    let Some((after, tried)) = retry else { return Ok(false) };
                     token = after;
                     let mut later = tried.chars();
                     if later.next().is_none() {
-                        return false;
+                        return Ok(false);
                     }
                     later.as_str()
                 }
             };
-            let Some(from) = first_place(&tokens[token..], from) else { return false };
+            let Some(from) = first_place(&tokens[token..], from) else { return Ok(false) };
             retry = Some((token, from));
             rest = from;
         }
@@ -96,6 +105,14 @@ fn first_place<'t>(tokens: &[Token], text: &'t str) -> Option<&'t str> {
 }
 
 impl Token {
+    /// How many bytes it compares at most, or one if it compares none.
+    fn cost(&self) -> usize {
+        match self {
+            Token::Text(text) => text.len(),
+            Token::Any | Token::One | Token::Set { .. } => 1,
+        }
+    }
+
     /// What is left of a text after this; none if the text does not begin with it.
     fn strip<'t>(&self, text: &'t str) -> Option<&'t str> {
         let mut rest = text.chars();
@@ -137,7 +154,14 @@ fn read_set(text: &str, escape: Option<char>) -> Option<(Token, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
+
+    fn matches(pattern: &Pattern, text: &str) -> bool {
+        let Ok(matches) = pattern.matches(text, || Ok::<(), Infallible>(()));
+        matches
+    }
 
     #[test]
     fn patterns_match_whole_texts() {
@@ -175,19 +199,19 @@ mod tests {
             ("%[a-c]", None, "xxb", true),
         ];
         for (pattern, escape, text, expected) in rows {
-            assert_eq!(Pattern::new(pattern, *escape).matches(text), *expected, "{pattern:?} {text:?}");
+            assert_eq!(matches(&Pattern::new(pattern, *escape), text), *expected, "{pattern:?} {text:?}");
         }
     }
 
     #[test]
     fn a_pattern_of_many_wildcards_over_a_long_text_ends() {
         let pattern = Pattern::new(&"%a".repeat(200), None);
-        assert!(!pattern.matches(&"b".repeat(20_000)));
+        assert!(!matches(&pattern, &"b".repeat(20_000)));
         // The product of the lengths would take minutes.
         let text = "a".repeat(1_000_000);
         for tail in ["%", ""] {
             let pattern = Pattern::new(&format!("%{}b{tail}", "a".repeat(100_000)), None);
-            assert!(!pattern.matches(&text));
+            assert!(!matches(&pattern, &text));
         }
     }
 }

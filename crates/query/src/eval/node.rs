@@ -82,7 +82,7 @@ impl Node {
             Node::In(needle, haystack) => is_in(needle, haystack, scope)?,
             Node::InSorted(needle, haystack) => is_in_sorted(&needle.eval(scope)?, haystack),
             Node::Between(parts) => between(parts, scope)?,
-            Node::Like(value, pattern) => like(&value.eval(scope)?, pattern),
+            Node::Like(value, pattern) => like(&value.eval(scope)?, pattern, scope)?,
             Node::LikeDynamic(value, pattern, escape) => {
                 like_dynamic(value, pattern, escape.as_deref(), scope)?
             }
@@ -190,10 +190,10 @@ fn between<'s>([value, low, high]: &'s [Node; 3], scope: &Scope<'s>) -> Evaluate
     Ok(logic.undecided())
 }
 
-fn like<'s>(value: &Val<'s>, pattern: &Pattern) -> Val<'s> {
+fn like<'s>(value: &Val<'s>, pattern: &Pattern, scope: &Scope<'s>) -> Evaluated<'s> {
     match value {
-        Val::Str(text) => Val::Bool(pattern.matches(text)),
-        _ => Val::Undefined,
+        Val::Str(text) => pattern.matches(text, || scope.run.look()).map(Val::Bool),
+        _ => Ok(Val::Undefined),
     }
 }
 
@@ -205,7 +205,10 @@ fn like_dynamic<'s>(
 ) -> Evaluated<'s> {
     let escape = escape.map(|escape| escape.eval(scope)).transpose()?;
     let (pattern, value) = (pattern.eval(scope)?, value.eval(scope)?);
-    Ok(like_pattern(&pattern, escape.as_ref()).map_or(Val::Undefined, |pattern| like(&value, &pattern)))
+    match like_pattern(&pattern, escape.as_ref()) {
+        Some(pattern) => like(&value, &pattern, scope),
+        None => Ok(Val::Undefined),
+    }
 }
 
 /// The pattern that these operands of `LIKE` make, if they make one.

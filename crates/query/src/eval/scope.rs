@@ -73,6 +73,11 @@ impl Run<'_> {
         if steps > limit { Err(EvalError::TooManySteps { limit }) } else { Ok(()) }
     }
 
+    /// Stops the run if its caller says so. For what takes long without making rows.
+    pub(super) fn look(&self) -> Result<(), EvalError> {
+        if self.interrupt.is_due() { Err(EvalError::Interrupted) } else { Ok(()) }
+    }
+
     /// The next random number of `[0, 1)`: splitmix64 over a counter that all runs of a program share.
     pub(super) fn random(&self) -> f64 {
         const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -29,7 +29,17 @@ pub(super) fn to_object<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
 
 fn parse<'a>(args: &Args<'a, '_>, kind: Kind) -> Option<Val<'a>> {
     let value = Value::from_json(args.str(0)?.as_bytes()).ok()?;
-    (value.kind() == kind).then(|| Val::from_value(&value).detach())
+    (value.kind() == kind && is_finite(&value)).then(|| Val::from_value(&value).detach())
+}
+
+/// Whether all numbers of a value are such that JSON can hold: `1e400` is none.
+fn is_finite(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.is_finite(),
+        Value::Array(elements) => elements.iter().all(is_finite),
+        Value::Object(members) => members.iter().all(|(_, value)| is_finite(value)),
+        Value::Undefined | Value::Null | Value::Bool(_) | Value::Integer(_) | Value::String(_) => true,
+    }
 }
 
 /// A string as it is, anything else as its JSON.

@@ -272,3 +272,16 @@ fn a_run_that_would_take_for_ever_is_stopped_by_whoever_waits_for_it() {
         assert_eq!(looks.load(Ordering::Relaxed), 1001, "{text}");
     }
 }
+
+#[test]
+fn a_pattern_that_takes_long_is_stopped_by_whoever_waits_for_it() {
+    let document = format!(r#"{{"t":"{}"}}"#, "a".repeat(100_000));
+    let tail = "a".repeat(5_000);
+    for pattern in [format!("%_{tail}b"), format!("%[a-c]{tail}b%"), format!("%{}b", "_a".repeat(2_500))] {
+        let text = format!("SELECT VALUE 1 FROM c WHERE c.t LIKE '{pattern}'");
+        let program = compile_in(&text, &Parameters::new(), &[], Limits::default()).unwrap();
+        let program = program.interrupted_by(Interrupt::when(|| true));
+        let mut rows = Rows::new();
+        assert_eq!(program.start().push(document.as_bytes(), 1, &mut rows), Err(EvalError::Interrupted));
+    }
+}

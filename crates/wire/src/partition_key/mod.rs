@@ -49,12 +49,12 @@ pub struct PartitionKey {
     components: Components,
 }
 
-/// Nearly all keys have one component, which then needs no list.
+/// Nearly all keys have one component, which then needs no list. A list is boxed so that it makes the others no larger.
 #[derive(Clone, Debug, PartialEq)]
 enum Components {
     None,
     One(PartitionKeyValue),
-    Many(Vec<PartitionKeyValue>),
+    Many(Box<[PartitionKeyValue]>),
 }
 
 impl PartitionKey {
@@ -95,7 +95,7 @@ impl From<Vec<PartitionKeyValue>> for PartitionKey {
         let components = match values.len() {
             0 => Components::None,
             1 => Components::One(values.swap_remove(0)),
-            _ => Components::Many(values),
+            _ => Components::Many(values.into_boxed_slice()),
         };
         Self { components }
     }

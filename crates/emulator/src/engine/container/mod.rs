@@ -314,16 +314,8 @@ impl Container {
 
 impl Site<'_> {
     /// What the service adds to the next version that a transaction writes.
-    pub(crate) fn stamp(&self, tx: &Transaction<'_>, number: u64) -> Stamp {
-        Stamp {
-            container: self.container.rid,
-            number,
-            lsn: tx.lsn(),
-            nth: tx.nth(),
-            range: self.range.number,
-            region: self.region,
-            now: tx.now(),
-        }
+    pub(crate) fn stamp(&self, tx: &Transaction<'_>) -> Stamp {
+        Stamp { lsn: tx.lsn(), nth: tx.nth(), range: self.range.number, region: self.region, now: tx.now() }
     }
 }
 

@@ -162,7 +162,7 @@ impl Container {
     fn undo(&self, had: &ReplicaState, has: &ReplicaState) -> Record {
         let gone = had.documents().filter(|document| has.document(document.number).is_none());
         let differs = |number: u64| {
-            let etag = |state: &ReplicaState| state.document(number).map(|document| document.etag.clone());
+            let etag = |state: &ReplicaState| state.document(number).map(|document| document.etag);
             etag(had) != etag(has)
         };
         let changed = has.documents().filter(|document| differs(document.number));

@@ -38,9 +38,9 @@ impl Container {
 
     fn losers_at_rest(&self, state: &ReplicaState) -> Vec<Loser> {
         let mut shared: Vec<_> = state.shared_unique().collect();
-        let value = |document: &Document| self.resolution.value(&document.body);
+        let value = |document: &Document| self.resolution.of(document);
         shared.sort_by(|a, b| {
-            let place = |document: &Document| (document.ts, document.origin, document.lsn, document.nth);
+            let place = |document: &Document| (document.ts(), document.origin, document.lsn, document.nth);
             value(b).total_cmp(&value(a)).then_with(|| place(b).cmp(&place(a)))
         });
         shared.dedup_by_key(|document| document.number);

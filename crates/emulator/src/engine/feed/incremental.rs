@@ -2,7 +2,7 @@
 //!
 //! Deletes and earlier versions are not in it; those are in `versions`.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use super::SLICE;
 use super::changes::{Part, Room};
@@ -55,10 +55,8 @@ pub(super) fn read(
 
 /// The item with the commit that wrote it, as `_lsn`.
 fn with_lsn(document: &Document) -> Bytes {
-    let open = document.body.strip_suffix(b"}").unwrap_or(&document.body);
-    let tail = format!(",\"_lsn\":{}}}", document.lsn);
-    let mut text = BytesMut::with_capacity(open.len() + tail.len());
-    text.put_slice(open);
-    text.put_slice(tail.as_bytes());
-    text.freeze()
+    let mut text = document.text();
+    text.pop();
+    text.extend_from_slice(format!(",\"_lsn\":{}}}", document.lsn).as_bytes());
+    text.into()
 }

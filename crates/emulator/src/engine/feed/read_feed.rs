@@ -158,7 +158,7 @@ impl Reader<'_> {
                     && is_named(container, scope, document)
                     && state.is_live(document, now)
                 {
-                    found.push((document.number, document.body.clone()));
+                    found.push((document.number, document.text().into()));
                 }
             }
             Ok((looked == SLICE).then_some(last))

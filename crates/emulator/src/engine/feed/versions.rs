@@ -103,26 +103,27 @@ fn describe(
         Change::Delete { expired, .. } => (ChangeOperationType::Delete, Some(*expired)),
     };
     let deleted = change.current().is_none().then(|| change.document());
-    let empty = RawValue::from_string("{}".to_owned()).map_err(unreadable)?;
-    let current = change.current().map(|current| raw(current)).transpose()?;
+    let empty = || RawValue::from_string("{}".to_owned()).map_err(unreadable);
+    let current = change.current().map_or_else(empty, |current| raw(current))?;
+    let previous = images.of(change).map(raw).transpose()?;
     let described = FullFidelityChange {
-        current: Some(current.unwrap_or(&empty)),
-        previous: images.of(change).map(|previous| raw(previous)).transpose()?,
+        current: Some(&*current),
+        previous: previous.as_deref(),
         metadata: ChangeMetadata {
             lsn: entry.lsn,
             crts: entry.timestamp.seconds() as i64,
             operation_type,
             previous_image_lsn: Some(change.previous().map_or(0, |previous| previous.lsn)),
             time_to_live_expired: expired,
-            id: deleted.map(|document| document.id.to_string()),
+            id: deleted.map(|document| document.id().to_owned()),
             partition_key: deleted.map(|document| named_key(document, keys)),
         },
     };
     serde_json::to_vec(&described).map(Bytes::from).map_err(unreadable)
 }
 
-fn raw(document: &Document) -> Result<&RawValue, Failure> {
-    serde_json::from_slice(&document.body).map_err(unreadable)
+fn raw(document: &Document) -> Result<Box<RawValue>, Failure> {
+    serde_json::from_slice(&document.text()).map_err(unreadable)
 }
 
 /// Stored text was checked when it was written, so this is a fault of the emulator and not of the request.

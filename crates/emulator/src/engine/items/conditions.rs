@@ -5,7 +5,7 @@
 use cosmonaut_wire::Etag;
 
 use crate::Failure;
-use crate::engine::charge;
+use crate::engine::{VersionTag, charge};
 
 /// What must hold of an item for an operation to go ahead.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,6 +17,14 @@ pub struct Conditions<'a> {
 }
 
 impl Conditions<'_> {
+    /// The same as [`Conditions::check_write`] for an item of this version.
+    pub(super) fn check_item(&self, current: VersionTag) -> Result<(), Failure> {
+        match (self.if_match, self.if_none_match) {
+            (None, None) => Ok(()),
+            (Some(_), _) | (_, Some(_)) => self.check_write(Some(&current.to_etag())),
+        }
+    }
+
     /// Whether a write may replace or delete the version that there is; 412 if not.
     pub(crate) fn check_write(&self, current: Option<&Etag>) -> Result<(), Failure> {
         let matches = |condition: &str| current.is_some_and(|etag| etag.is_named_by(condition));
@@ -31,7 +39,7 @@ impl Conditions<'_> {
     }
 
     /// Whether a reader has the version already.
-    pub(super) fn is_unmodified(&self, current: &Etag) -> bool {
-        self.if_none_match.is_some_and(|condition| current.is_named_by(condition))
+    pub(super) fn is_unmodified(&self, current: VersionTag) -> bool {
+        self.if_none_match.is_some_and(|condition| current.to_etag().is_named_by(condition))
     }
 }

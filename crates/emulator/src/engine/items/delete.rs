@@ -74,8 +74,8 @@ impl Delete<'_> {
     pub(super) fn apply(&self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
         let document = find_live(tx.state(), site.container.rid(), self.key, self.id, tx.now())
             .ok_or_else(|| not_found(self.id))?;
-        self.conditions.check_write(Some(&document.etag))?;
-        let (number, bytes) = (document.number, document.body.len());
+        self.conditions.check_item(document.etag)?;
+        let (number, bytes) = (document.number, document.text_len());
         let terms = tx.delete(number, false);
         Ok(Outcome {
             status: CosmosStatus::NO_CONTENT,

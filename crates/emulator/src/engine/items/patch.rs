@@ -11,12 +11,12 @@ use cosmonaut_wire::{CosmosStatus, PartitionKey};
 
 use super::incoming::{Incoming, check_size};
 use super::patch_tree::{Edit, Node};
-use super::put::{outcome, write};
+use super::put::write;
 use super::{Conditions, ItemReply, ItemRequest, Outcome, Site, find_live, not_found, required_key};
 use crate::engine::document::SYSTEM_MEMBERS;
 use crate::engine::key::KeyReader;
 use crate::engine::replica::Transaction;
-use crate::engine::{Container, Document, RegionId, charge};
+use crate::engine::{Container, RegionId, charge};
 use crate::{Failure, Timestamp};
 
 /// A patch, ready to be applied.
@@ -59,21 +59,21 @@ impl Patch<'_> {
         let keys = site.container.keys();
         let current = find_live(tx.state(), site.container.rid(), &self.key, self.id, tx.now())
             .ok_or_else(|| not_found(self.id))?;
-        self.conditions.check_write(Some(&current.etag))?;
-        self.check_condition(current)?;
-        let body = apply(&current.body, &self.operations)?;
+        self.conditions.check_item(current.etag)?;
+        let text = current.text();
+        self.check_condition(&text)?;
+        let body = apply(&text, &self.operations)?;
         let (number, indexed) = (current.number, current.indexed);
         let incoming = Incoming::read(&body, keys, Some(&self.key))?;
-        if incoming.id != current.id {
+        if *incoming.id != *current.id() {
             return Err(Failure::bad_request("a patch cannot change the id of an item"));
         }
-        let (document, terms) = write(site, tx, Some(number), &incoming, indexed)?;
-        Ok(outcome(CosmosStatus::OK, &document, terms))
+        Ok(write(site, tx, Some(number), &incoming, indexed)?.outcome(CosmosStatus::OK))
     }
 
-    fn check_condition(&self, current: &Document) -> Result<(), Failure> {
+    fn check_condition(&self, text: &[u8]) -> Result<(), Failure> {
         let Some(condition) = &self.condition else { return Ok(()) };
-        match condition.matches(&current.body) {
+        match condition.matches(text) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::precondition_failed(
                 "One of the specified pre-condition is not met: the patch's condition does not hold for the item",

@@ -11,7 +11,7 @@ use super::incoming::Incoming;
 use super::{Conditions, ItemReply, ItemRequest, Outcome, find_live, not_found};
 use crate::Failure;
 use crate::engine::replica::Transaction;
-use crate::engine::{Container, Document, PartitionRange, RegionId, charge};
+use crate::engine::{Container, Document, DocumentParts, PartitionRange, RegionId, VersionTag, charge};
 
 /// What a write does about an item that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,29 +94,41 @@ impl Put<'_> {
             (PutMode::Create, Some(_)) => return Err(exists(id)),
             (PutMode::Replace, None) => return Err(not_found(self.target)),
             // A replace must not rename an item, neither to a free id nor to a taken one.
-            (PutMode::Replace, Some(current)) if current.id != *id => {
+            (PutMode::Replace, Some(current)) if *current.id() != **id => {
                 return Err(Failure::bad_request(format!(
                     "the id in the body, {id:?}, is not the id of the item to replace, {:?}",
-                    current.id
+                    current.id()
                 )));
             }
             // An upsert that creates has nothing to compare with, and the service lets it pass.
             (PutMode::Create | PutMode::Upsert, None) => {}
             (PutMode::Upsert | PutMode::Replace, Some(current)) => {
-                self.conditions.check_write(Some(&current.etag))?
+                self.conditions.check_item(current.etag)?
             }
         }
         let number = current.map(|current| current.number);
         let status = if number.is_some() { CosmosStatus::OK } else { CosmosStatus::CREATED };
-        let (document, terms) = write(site, tx, number, &self.incoming, self.indexed)?;
-        Ok(outcome(status, &document, terms))
+        let written = write(site, tx, number, &self.incoming, self.indexed)?;
+        Ok(written.outcome(status))
     }
 }
 
-/// What a write that left this document came to.
-pub(super) fn outcome(status: CosmosStatus, document: &Document, terms: usize) -> Outcome {
-    let (body, etag) = (document.body.clone(), Some(document.etag.clone()));
-    Outcome { status, body, etag, item_lsn: document.lsn, charge: charge::write(document.body.len(), terms) }
+/// A version that a transaction has written.
+pub(super) struct WrittenItem {
+    text: Vec<u8>,
+    etag: VersionTag,
+    lsn: i64,
+    /// How many terms of the index have changed.
+    terms: usize,
+}
+
+impl WrittenItem {
+    /// What the write came to.
+    pub(super) fn outcome(self, status: CosmosStatus) -> Outcome {
+        let charge = charge::write(self.text.len(), self.terms);
+        let (body, etag) = (Bytes::from(self.text), Some(self.etag.to_etag()));
+        Outcome { status, body, etag, item_lsn: self.lsn, charge }
+    }
 }
 
 /// Writes a version of an item; `number` is the item's, if there is one.
@@ -126,31 +138,31 @@ pub(super) fn write(
     number: Option<u64>,
     incoming: &Incoming,
     indexed: bool,
-) -> Result<(Arc<Document>, usize), Failure> {
+) -> Result<WrittenItem, Failure> {
     if number.is_none() {
         purge_expired(tx, tx.state().find(&incoming.key, &incoming.id).map(|document| document.number));
     }
     claim_unique_keys(tx, number, incoming)?;
     let number = number.unwrap_or_else(|| site.container.next_number());
-    let stamp = site.stamp(tx, number);
-    let etag = stamp.etag();
-    let body: Bytes = stamp.complete(&incoming.open, &etag);
-    let document = Arc::new(Document {
+    let stamp = site.stamp(tx);
+    let document = Arc::new(Document::from(DocumentParts {
+        container: site.container.rid(),
         number,
-        id: incoming.id.clone(),
+        id: &incoming.id,
         key: incoming.key.clone(),
         epk: incoming.epk.clone(),
-        body,
-        etag,
+        open: &incoming.open,
+        etag: stamp.etag(),
         ts: tx.now().seconds(),
         lsn: tx.lsn(),
         origin: tx.origin(),
         nth: tx.nth(),
         ttl: incoming.ttl,
         indexed,
-    });
-    let terms = tx.put(Arc::clone(&document));
-    Ok((document, terms))
+    }));
+    let (text, etag, lsn) = (document.text(), document.etag, document.lsn);
+    let terms = tx.put(document, &text);
+    Ok(WrittenItem { text, etag, lsn, terms })
 }
 
 /// 409 if another item of the logical partition has the same unique values. Expired holders give way.

@@ -51,13 +51,13 @@ impl Read<'_> {
     ) -> Result<Outcome, Failure> {
         let document =
             find_live(state, container.rid(), self.key, self.id, now).ok_or_else(|| not_found(self.id))?;
-        let unmodified = self.conditions.is_unmodified(&document.etag);
+        let unmodified = self.conditions.is_unmodified(document.etag);
         Ok(Outcome {
             status: if unmodified { CosmosStatus::NOT_MODIFIED } else { CosmosStatus::OK },
-            body: if unmodified { Bytes::new() } else { document.body.clone() },
-            etag: Some(document.etag.clone()),
+            body: if unmodified { Bytes::new() } else { document.text().into() },
+            etag: Some(document.etag.to_etag()),
             item_lsn: document.lsn,
-            charge: if unmodified { charge::NOTHING } else { charge::read(document.body.len()) },
+            charge: if unmodified { charge::NOTHING } else { charge::read(document.text_len()) },
         })
     }
 }

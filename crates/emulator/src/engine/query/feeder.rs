@@ -13,7 +13,7 @@ use super::parts::Part;
 use super::token::{Key, Position};
 use crate::engine::key::covers;
 use crate::engine::{Document, ReplicaState};
-use crate::index::{PathTerms, Postings, Span, Term};
+use crate::index::{PathTerms, PostingsRef, Span, Term};
 use crate::{Failure, Timestamp};
 
 /// The most candidates that are looked for before the replica is released, so that writes get their turn.
@@ -106,7 +106,7 @@ impl<'s> Feeder<'s> {
     }
 
     /// Takes documents that share a term but not their value; false, and none taken, if the batch has no room for them.
-    pub(super) fn group(&mut self, postings: &Postings, from: Option<&Position>) -> bool {
+    pub(super) fn group(&mut self, postings: PostingsRef<'_>, from: Option<&Position>) -> bool {
         if self.room == 0 {
             return false;
         }
@@ -143,9 +143,9 @@ impl<'s> Feeder<'s> {
             Some(term) => span.and(Span { low: Bound::Included(term.clone()), ..Span::ALL }),
             None => span,
         };
-        for (term, postings) in terms.range(&span) {
-            let from = from.filter(|_| first == Some(term));
-            if let Some(end) = self.by_postings(postings, from, false, &|| Key::Term(term.clone())) {
+        for (key, postings) in terms.range(&span) {
+            let from = from.filter(|_| first == Some(&key.term()));
+            if let Some(end) = self.by_postings(postings, from, false, &|| Key::Term(key.term())) {
                 return Some(end);
             }
         }
@@ -155,7 +155,7 @@ impl<'s> Feeder<'s> {
     /// Takes the documents of one entry of an index; where to go on, if not all have room.
     pub(super) fn by_postings(
         &mut self,
-        postings: &Postings,
+        postings: PostingsRef<'_>,
         from: Option<&Position>,
         descending: bool,
         key: &dyn Fn() -> Key,

@@ -44,6 +44,8 @@ pub(super) struct PageRun<'q> {
     /// What of the charge was taken from the throughput.
     spent: f64,
     scratch: Rows,
+    /// The text of the candidate at hand.
+    text: Vec<u8>,
     seen: Seen,
 }
 
@@ -94,6 +96,7 @@ impl<'q> PageRun<'q> {
             last: None,
             spent: 0.0,
             scratch: Rows::new(),
+            text: Vec::new(),
             seen: Seen::default(),
         }
     }
@@ -205,7 +208,8 @@ impl<'q> PageRun<'q> {
         }
         let mut rows = std::mem::take(&mut self.scratch);
         rows.clear();
-        self.compiled.program.project(&candidate.document.body, &mut rows).map_err(eval_error)?;
+        candidate.document.write_text(&mut self.text);
+        self.compiled.program.project(&self.text, &mut rows).map_err(eval_error)?;
         let flow = self.take_rows(&rows, candidate);
         self.scratch = rows;
         flow
@@ -393,7 +397,7 @@ impl Tally {
     /// Counts a document that was loaded.
     pub(super) fn load(&mut self, document: &Document) {
         self.cost.documents += 1;
-        self.cost.loaded_bytes += document.body.len() as u64;
+        self.cost.loaded_bytes += document.text_len() as u64;
     }
 }
 
@@ -414,7 +418,7 @@ impl Seen {
 
 /// The values that a document is sorted by.
 pub(super) fn order_key(program: &Program, document: &Document) -> Result<Key, Failure> {
-    Ok(Key::Values(program.order_keys(&document.body).map_err(eval_error)?.unwrap_or_default()))
+    Ok(Key::Values(program.order_keys(&document.text()).map_err(eval_error)?.unwrap_or_default()))
 }
 
 pub(super) fn eval_error(error: EvalError) -> Failure {

@@ -41,10 +41,12 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
     let Some(part) = parts.left.front() else { return Ok(()) };
     let mut sorter = Sorter::new(page, part.position.clone())?;
     let program = &page.compiled.program;
+    let mut text = Vec::new();
     page.each_candidate(part, region, &mut |tally, document| {
         tally.load(document);
+        document.write_text(&mut text);
         let mut rows = Vec::new();
-        program.keyed_rows(&document.body, &mut rows).map_err(eval_error)?;
+        program.keyed_rows(&text, &mut rows).map_err(eval_error)?;
         tally.matched += u64::from(!rows.is_empty());
         sorter.add(document.number, rows)?;
         Ok(Flow::Next)

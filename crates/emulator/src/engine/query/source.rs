@@ -63,8 +63,7 @@ fn choose<'s>(
     }
     // A sequence that was begun by number goes on by number.
     let walk = if from.is_none() { walk() } else { None };
-    // How many documents a key has matters only where there is another way.
-    let numbers = candidates(view, compiled, if walk.is_some() { LIST_LIMIT } else { 0 }, used);
+    let numbers = candidates(view, compiled, used);
     Ok(match (numbers, walk) {
         (Some(numbers), Some((source, _))) if !source.is_much_shorter(numbers.estimate()) => {
             Source::Numbers(numbers)
@@ -93,14 +92,7 @@ impl Source<'_> {
 }
 
 /// The documents that the filter and the keys leave, if they are few enough to be worth finding.
-///
-/// The documents of one key are counted up to `most` only.
-pub(super) fn candidates<'s>(
-    view: View<'s>,
-    compiled: &Compiled,
-    most: usize,
-    used: &mut Used,
-) -> Option<Numbers<'s>> {
+pub(super) fn candidates<'s>(view: View<'s>, compiled: &Compiled, used: &mut Used) -> Option<Numbers<'s>> {
     let keys = &view.part.keys;
     if keys.is_empty() {
         return Some(Numbers::List(Vec::new()));
@@ -110,30 +102,22 @@ pub(super) fn candidates<'s>(
         compiled.filter.iter().filter_map(|filter| numbers_of(index, filter, used)).collect();
     if *keys != view.part.range.range {
         let smallest = sets.iter().map(Numbers::estimate).min();
-        sets.extend(of_keys(view.state, keys, smallest, most));
+        sets.extend(of_keys(view.state, keys, smallest));
     }
     Numbers::every(sets)
 }
 
 /// The documents whose keys are in a range, unless they are many keys and many more documents than `smallest`.
-fn of_keys<'s>(
-    state: &'s ReplicaState,
-    keys: &EpkRange,
-    smallest: Option<usize>,
-    most: usize,
-) -> Option<Numbers<'s>> {
-    let mut documents = state.in_epk(keys);
-    let Some(first) = documents.next() else { return Some(Numbers::List(Vec::new())) };
-    let last = documents.next_back().unwrap_or(first);
-    let within = |limit: usize| state.in_epk(keys).take(limit.saturating_add(1));
-    if first.epk == last.epk {
-        let limit = smallest.unwrap_or(0).max(most);
-        let estimate = Some(within(limit).count()).filter(|count| *count <= limit).unwrap_or(usize::MAX);
-        let seek = Box::new(|number| state.next_of_key(&first.epk, number));
-        return Some(Numbers::Sought { estimate, seek });
-    }
+fn of_keys<'s>(state: &'s ReplicaState, keys: &EpkRange, smallest: Option<usize>) -> Option<Numbers<'s>> {
+    let mut places = state.places_in(keys);
+    let (first, second) = match (places.next(), places.next()) {
+        (None, _) => return Some(Numbers::List(Vec::new())),
+        (Some(only), None) => return Some(Numbers::Postings(only.postings)),
+        (Some(first), Some(second)) => (first, second),
+    };
     let limit = smallest.unwrap_or(LIST_LIMIT);
-    let mut numbers: Vec<u64> = within(limit).map(|document| document.number).collect();
+    let all = [first, second].into_iter().chain(places).flat_map(|entry| entry.postings.iter());
+    let mut numbers: Vec<u64> = all.take(limit.saturating_add(1)).collect();
     if numbers.len() > limit {
         return None;
     }

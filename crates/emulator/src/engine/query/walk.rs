@@ -83,8 +83,8 @@ pub(super) fn is_elsewhere(compiled: &Compiled, candidate: &Candidate) -> bool {
 }
 
 fn has_value(document: &Document, path: &IndexPath) -> bool {
-    let body = RawJson::new(&document.body);
-    let found = path.0.iter().try_fold(body, |value, step| match step {
+    let text = document.text();
+    let found = path.0.iter().try_fold(RawJson::new(&text), |value, step| match step {
         Step::Member(name) => value.member(name),
         Step::Element => None,
     });
@@ -112,8 +112,9 @@ fn along_terms<'s>(
     let ties_descending = page.ties_descending();
     let mut entries = terms.range(&span);
     let mut next = None;
-    while let Some((term, postings)) = if order.descending { entries.next_back() } else { entries.next() } {
-        let from = from.filter(|_| first.as_ref() == Some(term));
+    while let Some((key, postings)) = if order.descending { entries.next_back() } else { entries.next() } {
+        let term = key.term();
+        let from = from.filter(|_| first.as_ref() == Some(&term));
         let key = || Key::Term(term.clone());
         if term.is_exact() {
             next = feeder.by_postings(postings, from, ties_descending, &key);
@@ -201,7 +202,7 @@ pub(super) fn along_composite(
     let mut next = None;
     while let Some((entry, postings)) = if backwards { entries.next_back() } else { entries.next() } {
         let from = from.filter(|_| first.as_deref() == Some(&entry[..]));
-        next = feeder.by_postings(postings, from, ties_descending, &|| Key::Composite(entry.clone()));
+        next = feeder.by_postings(postings.into(), from, ties_descending, &|| Key::Composite(entry.clone()));
         if next.is_some() {
             break;
         }

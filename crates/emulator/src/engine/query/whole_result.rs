@@ -79,7 +79,7 @@ fn is_index_condition(expr: &Expr) -> bool {
 fn compute(page: &mut PageRun<'_>, parts: &Parts, region: RegionId, given: u64) -> Result<Rows, Failure> {
     let program = &page.compiled.program;
     let mut execution = program.start();
-    let mut rows = Rows::new();
+    let (mut rows, mut text) = (Rows::new(), Vec::new());
     // Rows that come as documents are read need not be computed further than this page and the sign of another.
     let enough = usize::try_from(given).unwrap_or(usize::MAX).saturating_add(page.output.wanted());
     // A query without `FROM` has its row whatever the documents are.
@@ -90,7 +90,8 @@ fn compute(page: &mut PageRun<'_>, parts: &Parts, region: RegionId, given: u64) 
                 return Ok(Flow::Done);
             }
             tally.load(document);
-            execution.push(&document.body, document.number, &mut rows).map_err(eval_error)?;
+            document.write_text(&mut text);
+            execution.push(&text, document.number, &mut rows).map_err(eval_error)?;
             Ok(Flow::Next)
         })?;
     }

@@ -22,7 +22,7 @@ impl ReplicaState {
             (Some(mut versions), Some(causes)) => {
                 for (change, rank) in entry.changes.iter().zip(&causes.ranks) {
                     let document = change.document();
-                    let (item, by) = ((&document.key, &*document.id), (entry.origin(), entry.lsn));
+                    let (item, by) = ((&document.key, document.id()), (entry.origin(), entry.lsn));
                     let arriving = Arriving { item, rank, current: change.current(), by };
                     self.contend(&mut versions, &arriving);
                 }

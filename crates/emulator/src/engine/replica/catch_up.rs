@@ -22,7 +22,7 @@ impl ReplicaState {
                     self.contend(&mut versions, &Arriving { item, rank, current: None, by });
                 }
                 for current in source.shared() {
-                    let (item, rank) = ((&current.key, &*current.id), theirs.of(current.number));
+                    let (item, rank) = ((&current.key, current.id()), theirs.of(current.number));
                     let by = (current.origin, current.lsn);
                     let arriving = Arriving { item, rank: &rank, current: Some(current), by };
                     self.contend(&mut versions, &arriving);

@@ -163,10 +163,11 @@ impl<'s> Transaction<'s> {
         self.changes.len() as u32
     }
 
-    /// Puts a version in the place of the one that the item has, if any; says how many index terms changed.
-    pub(crate) fn put(&mut self, current: Arc<Document>) -> usize {
+    /// Puts a version, whose text is at hand, in the place of the one that the item has, if any; says how many index
+    /// terms changed.
+    pub(crate) fn put(&mut self, current: Arc<Document>, text: &[u8]) -> usize {
         let replaced = self.state.remove(current.number);
-        let terms = self.state.insert(Arc::clone(&current));
+        let terms = self.state.insert_with(Arc::clone(&current), text);
         let (change, removed) = match replaced {
             None => (Change::Create { current }, 0),
             Some((previous, terms)) => (Change::Replace { current, previous }, terms),

@@ -12,6 +12,7 @@ mod rank;
 mod rivals;
 mod slices;
 mod state;
+mod write_place;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, RwLock, RwLockWriteGuard};

@@ -25,7 +25,7 @@ impl ItemName for (&PartitionKey, &str) {
 
 impl ItemName for Document {
     fn name(&self) -> (&PartitionKey, &str) {
-        (&self.key, &self.id)
+        (&self.key, self.id())
     }
 }
 

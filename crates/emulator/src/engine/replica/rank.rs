@@ -102,7 +102,7 @@ impl Versions {
                 self.drop_rank(document.number);
             }
             let current = change.current().map(|current| current.number);
-            self.take((&document.key, &document.id), current, rank.clone(), (author.origin, lsn));
+            self.take((&document.key, document.id()), current, rank.clone(), (author.origin, lsn));
             ranks.push(rank);
         }
         ranks
@@ -112,7 +112,7 @@ impl Versions {
         let document = change.document();
         let base = match change.previous() {
             Some(previous) => self.of(previous.number),
-            None => self.of_deleted((&document.key, &document.id)).cloned().unwrap_or(Rank::UNKNOWN),
+            None => self.of_deleted((&document.key, document.id())).cloned().unwrap_or(Rank::UNKNOWN),
         };
         let later = base.time.saturating_add(1);
         let rank = Rank { time: now.max(later), region: author.origin, created: false, ..base.clone() };
@@ -120,11 +120,11 @@ impl Versions {
             Change::Create { current } => {
                 let again = base != Rank::UNKNOWN;
                 let generation = base.generation + u32::from(again);
-                let value = author.resolution.value(&current.body);
+                let value = author.resolution.of(current);
                 Rank { generation, deleted: false, value, created: true, ..rank }
             }
             Change::Replace { current, .. } => {
-                Rank { value: author.resolution.value(&current.body).max(base.value), ..rank }
+                Rank { value: author.resolution.of(current).max(base.value), ..rank }
             }
             Change::Delete { expired: false, .. } => Rank { deleted: true, ..rank },
             // Only just more than the version that expired: whoever wrote a later one has kept the item alive.

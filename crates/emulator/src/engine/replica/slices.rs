@@ -97,10 +97,10 @@ struct IndexDraft {
 impl IndexDraft {
     fn take(&mut self, number: u64, document: Option<Arc<Document>>) {
         if let Some(old) = self.indexed.remove(&number) {
-            self.index.remove(number, &old.body);
+            self.index.remove(number, &old.text());
         }
         if let Some(new) = document.filter(|document| document.indexed) {
-            self.index.insert(number, &new.body);
+            self.index.insert(number, &new.text());
             self.indexed.insert(number, new);
         }
     }
@@ -134,13 +134,13 @@ impl Halves {
 #[cfg(test)]
 mod tests {
     use cosmonaut_wire::model::{IndexingPolicy, PartitionKeyDefinition};
-    use cosmonaut_wire::{Etag, PartitionKey};
+    use cosmonaut_wire::{PartitionKey, ResourceId};
 
     use super::*;
     use crate::engine::ring::Ring;
     use crate::engine::throughput::Bucket;
     use crate::engine::unique::UniqueKeys;
-    use crate::engine::{Progress, RegionId};
+    use crate::engine::{DocumentParts, Progress, RegionId, VersionTag};
 
     fn index() -> Index {
         Index::new(&IndexingPolicy::default()).unwrap()
@@ -148,20 +148,21 @@ mod tests {
 
     fn document(number: u64, version: i64) -> Arc<Document> {
         let key = PartitionKey::from(number.to_string().as_str());
-        Arc::new(Document {
+        Arc::new(Document::from(DocumentParts {
+            container: ResourceId::container(1, 1),
             number,
-            id: number.to_string().into(),
+            id: &number.to_string(),
             epk: key.effective(&PartitionKeyDefinition::new(["/pk"])).unwrap(),
             key,
-            body: format!(r#"{{"id":"{number}","v":{version}}}"#).into(),
-            etag: Etag::from(format!("\"{number}-{version}\"")),
+            open: format!(r#"{{"id":"{number}","v":{version}"#).as_bytes(),
+            etag: VersionTag([version as u8; 16]),
             ts: 1,
             lsn: version,
             origin: RegionId(0),
             nth: number as u32,
             ttl: None,
             indexed: true,
-        })
+        }))
     }
 
     fn replica() -> Replica {
@@ -201,7 +202,7 @@ mod tests {
         let mut expected = index();
         replica.read(|state| {
             for document in state.documents() {
-                expected.insert(document.number, &document.body);
+                expected.insert(document.number, &document.text());
             }
             assert_eq!(format!("{:?}", state.index()), format!("{expected:?}"));
         });
@@ -236,7 +237,9 @@ mod tests {
         let [low, high] = Ring::of(&PartitionKeyDefinition::new(["/pk"])).halve(&EpkRange::FULL).unwrap();
         let mut halves = replica.begin_halves([&low, &high], [index(), index()]);
         // Another region made the item at the same time, and its version wins.
-        let arrived = Arc::new(Document { number: 0, nth: 100, ..(*document(40, 2)).clone() });
+        let mut arrived = (*document(40, 2)).clone();
+        (arrived.number, arrived.nth) = (0, 100);
+        let arrived = Arc::new(arrived);
         replica.each_document(&mut |number, document| {
             halves.take(number, document);
             if number == 40 && replica.read(|state| state.share(40).is_some()) {
@@ -247,7 +250,7 @@ mod tests {
             }
         });
         let children = halves.finish(&mut replica.lock());
-        let found = children.iter().find_map(|child| child.find(&arrived.key, &arrived.id));
+        let found = children.iter().find_map(|child| child.find(&arrived.key, arrived.id()));
         assert_eq!(found, Some(&arrived));
     }
 }

@@ -8,14 +8,15 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use cosmonaut_wire::model::TimeToLive;
-use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
+use cosmonaut_wire::{EpkRange, PartitionKey};
 
 use super::named::{ItemName, Named};
+use super::write_place::WritePlace;
 use super::{LogEntry, Versions};
 use crate::Timestamp;
 use crate::engine::unique::UniqueKeys;
 use crate::engine::{Document, Progress, RegionId};
-use crate::index::Index;
+use crate::index::{Index, KeyRange, KeyedNumbers};
 use crate::packed::PackedMap;
 use crate::storage::Commit;
 
@@ -36,8 +37,8 @@ pub struct ReplicaState {
     pub(super) unsafe_commits: VecDeque<(i64, Commit)>,
     documents: PackedMap<u64, Arc<Document>>,
     by_item: HashSet<Named>,
-    by_epk: PackedMap<(EffectivePartitionKey, u64), ()>,
-    by_lsn: PackedMap<(RegionId, i64, u32), u64>,
+    by_epk: KeyedNumbers,
+    by_lsn: PackedMap<WritePlace, ()>,
     expiries: PackedMap<(u64, u64), ()>,
     pub(super) unique_keys: UniqueKeys,
     /// Who holds which unique values: two, while regions that wrote at the same time have not agreed.
@@ -102,7 +103,7 @@ impl ReplicaState {
             unsafe_commits: VecDeque::new(),
             documents: PackedMap::default(),
             by_item: HashSet::new(),
-            by_epk: PackedMap::default(),
+            by_epk: KeyedNumbers::default(),
             by_lsn: PackedMap::default(),
             expiries: PackedMap::default(),
             unique_keys,
@@ -215,17 +216,15 @@ impl ReplicaState {
     }
 
     /// The documents whose keys are in a range, expired or not, by key and then by number.
-    pub fn in_epk<'s>(&'s self, keys: &EpkRange) -> impl DoubleEndedIterator<Item = &'s Document> + use<'s> {
-        let (low, high) = ((keys.min.clone(), 0), (keys.max.clone(), 0));
-        let found = self.by_epk.range(Bound::Included(&low), Bound::Excluded(&high));
-        found.filter_map(|((_, number), ())| self.document(*number))
+    pub fn in_epk<'s>(&'s self, keys: &EpkRange) -> impl Iterator<Item = &'s Document> + use<'s> {
+        let numbers = self.places_in(keys).flat_map(|entry| entry.postings.iter());
+        numbers.filter_map(|number| self.document(number))
     }
 
-    /// The least number, not less than `number`, of a document whose key has this place.
-    pub fn next_of_key(&self, epk: &EffectivePartitionKey, number: u64) -> Option<u64> {
-        let from = (epk.clone(), number);
-        let ((found, number), ()) = self.by_epk.range(Bound::Included(&from), Bound::Unbounded).next()?;
-        (found == epk).then_some(*number)
+    /// The numbers of these documents, by the places of their keys.
+    pub(crate) fn places_in(&self, keys: &EpkRange) -> KeyRange<'_> {
+        let (low, high) = (keys.min.as_bytes(), keys.max.as_bytes());
+        self.by_epk.range(Bound::Included(low), Bound::Excluded(high))
     }
 
     /// The documents whose current version was written after a point, in the order of writing: exactly so within a
@@ -235,23 +234,23 @@ impl ReplicaState {
         let mut sequences: Vec<_> = self.progress.sequences().map(rest).collect();
         std::iter::from_fn(move || {
             let heads = sequences.iter_mut().enumerate();
-            let next = heads.filter_map(|(nth, rest)| Some((rest.peek()?.ts, nth))).min()?;
+            let next = heads.filter_map(|(nth, rest)| Some((rest.peek()?.ts(), nth))).min()?;
             sequences[next.1].next()
         })
     }
 
     /// The same in one sequence.
     fn changed_in(&self, origin: RegionId, lsn: i64) -> impl Iterator<Item = &Document> {
-        let (after, last) = ((origin, lsn, u32::MAX), (origin, i64::MAX, u32::MAX));
+        let (after, last) = (WritePlace::after(origin, lsn), WritePlace::after(origin, i64::MAX));
         let rest = self.by_lsn.range(Bound::Excluded(&after), Bound::Included(&last));
-        rest.filter_map(|(_, number)| self.document(*number))
+        rest.filter_map(|(place, ())| self.document(place.number()))
     }
 
     /// The point before the first changes that are still to be seen from a time on, in seconds since 1970.
     pub(crate) fn point_before(&self, seconds: u64) -> Progress {
         let mut before = self.progress.clone();
         for (origin, _) in self.progress.sequences() {
-            if let Some(first) = self.changed_in(origin, 0).find(|document| document.ts >= seconds) {
+            if let Some(first) = self.changed_in(origin, 0).find(|document| document.ts() >= seconds) {
                 before.set(origin, first.lsn - 1);
             }
         }
@@ -312,12 +311,12 @@ impl ReplicaState {
     }
 
     /// All documents that share a unique key with a version, other than itself.
-    pub(super) fn unique_holders(
-        &self,
+    pub(super) fn unique_holders<'s>(
+        &'s self,
         key: &PartitionKey,
         number: u64,
         body: &[u8],
-    ) -> impl Iterator<Item = u64> {
+    ) -> impl Iterator<Item = u64> + use<'s> {
         let names = self.unique_keys.names(key, body).into_iter();
         let holders = |name: Box<[u8]>| {
             let all = (name.clone(), 0)..=(name, u64::MAX);
@@ -328,7 +327,7 @@ impl ReplicaState {
 
     /// All other documents that share a unique key with one.
     pub(crate) fn holders_beside(&self, document: &Document) -> impl Iterator<Item = u64> {
-        self.unique_holders(&document.key, document.number, &document.body)
+        self.unique_holders(&document.key, document.number, &document.text())
     }
 
     /// Documents of which another shares a unique key.
@@ -350,18 +349,24 @@ impl ReplicaState {
 
     /// Puts a document in every place where it is looked for; says how many index terms it has.
     pub(crate) fn insert(&mut self, document: Arc<Document>) -> usize {
+        let text = document.text();
+        self.insert_with(document, &text)
+    }
+
+    /// The same for a document whose text is at hand.
+    pub(super) fn insert_with(&mut self, document: Arc<Document>, text: &[u8]) -> usize {
         let number = document.number;
         self.touch(number);
         self.by_item.replace(Named(Arc::clone(&document)));
-        self.by_epk.insert((document.epk.clone(), number), ());
-        self.by_lsn.insert((document.origin, document.lsn, document.nth), number);
+        self.by_epk.add(document.epk.as_bytes(), number);
+        self.by_lsn.insert(WritePlace::of(&document), ());
         if let Some(expires) = document.expires(self.default_ttl) {
             self.expiries.insert((expires, number), ());
         }
-        let names = self.unique_keys.names(&document.key, &document.body);
+        let names = self.unique_keys.names(&document.key, text);
         self.unique.extend(names.into_iter().map(|name| (name, number)));
-        self.bytes += document.body.len() as u64;
-        let terms = if document.indexed { self.index.insert(number, &document.body) } else { 0 };
+        self.bytes += text.len() as u64;
+        let terms = if document.indexed { self.index.insert(number, text) } else { 0 };
         self.documents.insert(number, document);
         terms
     }
@@ -379,15 +384,20 @@ impl ReplicaState {
         index.fill(&documents, || {
             by_item.reserve(documents.len());
             by_item.extend(documents.iter().map(|document| Named(Arc::clone(document))));
-            *by_epk = sorted(&documents, |document| ((document.epk.clone(), document.number), ()));
-            *by_lsn = sorted(&documents, |document| {
-                ((document.origin, document.lsn, document.nth), document.number)
-            });
+            let mut places: Vec<_> =
+                documents.iter().map(|document| (&document.epk, document.number)).collect();
+            places.sort_unstable();
+            for same in places.chunk_by(|(a, _), (b, _)| a == b) {
+                by_epk.push(same[0].0.as_bytes(), same.iter().map(|(_, number)| *number));
+            }
+            *by_lsn = sorted(&documents, |document| (WritePlace::of(document), ()));
         });
         for document in &documents {
-            let names = self.unique_keys.names(&document.key, &document.body);
-            self.unique.extend(names.into_iter().map(|name| (name, document.number)));
-            self.bytes += document.body.len() as u64;
+            if !self.unique_keys.is_empty() {
+                let names = self.unique_keys.names(&document.key, &document.text());
+                self.unique.extend(names.into_iter().map(|name| (name, document.number)));
+            }
+            self.bytes += document.text_len() as u64;
         }
         self.documents = documents.into_iter().map(|document| (document.number, document)).collect();
         self.follow(self.default_ttl, self.retention);
@@ -403,16 +413,17 @@ impl ReplicaState {
         {
             self.by_item.insert(named);
         }
-        self.by_epk.remove(&(document.epk.clone(), number));
-        self.by_lsn.remove(&(document.origin, document.lsn, document.nth));
+        self.by_epk.take(document.epk.as_bytes(), number);
+        self.by_lsn.remove(&WritePlace::of(&document));
         if let Some(expires) = document.expires(self.default_ttl) {
             self.expiries.remove(&(expires, number));
         }
-        for name in self.unique_keys.names(&document.key, &document.body) {
+        let text = document.text();
+        for name in self.unique_keys.names(&document.key, &text) {
             self.unique.remove(&(name, number));
         }
-        self.bytes -= document.body.len() as u64;
-        let terms = if document.indexed { self.index.remove(number, &document.body) } else { 0 };
+        self.bytes -= text.len() as u64;
+        let terms = if document.indexed { self.index.remove(number, &text) } else { 0 };
         Some((document, terms))
     }
 

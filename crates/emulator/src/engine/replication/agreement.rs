@@ -62,7 +62,7 @@ impl Agreement {
         let mut contested = Vec::new();
         for (change, rank) in entry.changes.iter().zip(&causes.ranks) {
             let document = change.document();
-            let name = item_name(&document.key, &document.id).into_boxed_str();
+            let name = item_name(&document.key, document.id()).into_boxed_str();
             let entering = Leading::new(change, rank, (entry.origin(), entry.lsn));
             match self.items.get_mut(&name) {
                 None => drop(self.items.insert(name, entering)),

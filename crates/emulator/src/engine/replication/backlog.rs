@@ -138,5 +138,5 @@ impl Backlog {
 }
 
 fn size(entry: &LogEntry) -> usize {
-    entry.changes.iter().map(|change| change.document().body.len()).sum()
+    entry.changes.iter().map(|change| change.document().text_len()).sum()
 }

@@ -40,6 +40,7 @@ fn strings_to_values() {
             ("\"+1\"", "undefined"),
             ("\"1 2\"", "undefined"),
             ("\"Infinity\"", "undefined"),
+            ("\"1e400\"", "undefined"),
             ("\"null\"", "undefined"),
             ("1", "undefined"),
         ],
@@ -76,6 +77,8 @@ fn strings_to_values() {
             ("\"{}\"", "{}"),
             ("\"[]\"", "undefined"),
             ("\"{a:1}\"", "undefined"),
+            (r#""{\"a\":1e400}""#, "undefined"),
+            (r#""{\"a\":[{\"b\":-1e400}]}""#, "undefined"),
             ("undefined", "undefined"),
         ],
     );

@@ -48,7 +48,7 @@ fn conditions_find_what_they_say() {
         ("c.pk IN ('x', 'z') AND IS_DEFINED(c.tags)", "1 2 6"),
         ("c.id = '4'", "4"),
         ("c._ts > 4", "5 6"),
-        ("c._rid > '00000004'", "5 6"),
+        ("c._rid > 'AAAAAYAAAAEEAAAAAAAAAA=='", "5 6"),
         ("EXISTS(SELECT VALUE t FROM t IN c.tags WHERE t = 'r')", "1"),
         ("1 = 2", ""),
     ] {
@@ -86,7 +86,11 @@ fn a_scope_limits_what_is_seen() {
 #[test]
 fn select_star_gives_the_stored_bytes() {
     let store = Store::with(1, [r#"{"x":1.50,"u":"\u00e9"}"#]);
-    let stored = r#"{"x":1.50,"u":"\u00e9","id":"1","pk":"1","_rid":"00000001","_ts":1}"#;
+    let stored = concat!(
+        r#"{"x":1.50,"u":"\u00e9","id":"1","pk":"1","_rid":"AAAAAYAAAAEBAAAAAAAAAA==","#,
+        r#""_self":"dbs/AAAAAQ==/colls/AAAAAYAAAAE=/docs/AAAAAYAAAAEBAAAAAAAAAA==/","#,
+        r#""_etag":"\"01010101-0101-0101-0101-010101010101\"","_attachments":"attachments/","_ts":1}"#
+    );
     assert_eq!(store.all("SELECT * FROM c").unwrap(), [stored]);
     assert_eq!(store.all("SELECT * FROM c ORDER BY c.x").unwrap(), [stored]);
     assert_eq!(store.all("SELECT VALUE c FROM c WHERE c.x = 1.5").unwrap(), [stored]);

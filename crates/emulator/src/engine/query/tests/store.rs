@@ -8,14 +8,16 @@ use cosmonaut_query::eval::Rows;
 use cosmonaut_query::merge::{Merger, Step};
 use cosmonaut_query::plan::FILTER_PLACEHOLDER;
 use cosmonaut_wire::model::{CompositeOrder, ContainerProperties, IndexingPolicy, QuerySpec, TimeToLive};
-use cosmonaut_wire::{EffectivePartitionKey, EpkRange, Etag, PartitionKey};
+use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey, ResourceId};
 use serde_json::value::RawValue;
 
 use super::super::compiled::Compiled;
 use super::super::{PageSize, QueryPage, QueryRequest, run_within};
 use crate::engine::replica::Retention;
 use crate::engine::replication::Group;
-use crate::engine::{Document, FeedScope, Layout, PartitionRange, RegionId, Replica, ReplicaState};
+use crate::engine::{
+    Document, DocumentParts, FeedScope, Layout, PartitionRange, RegionId, Replica, ReplicaState, VersionTag,
+};
 use crate::index::Index;
 use crate::{Failure, Timestamp, World};
 
@@ -83,22 +85,23 @@ impl Store {
             Some(pk) => (PartitionKey::from(pk.as_str().unwrap()), String::new()),
             None => (PartitionKey::from(number.to_string().as_str()), format!(r#","pk":"{number}""#)),
         };
-        let body = format!(r#"{{{inner}{comma}"id":"{number}"{pk},"_rid":"{number:08}","_ts":{number}}}"#);
+        let open = format!(r#"{{{inner}{comma}"id":"{number}"{pk}"#);
         let epk = key.effective(&self.properties.partition_key).unwrap();
-        let document = Document {
+        let document = Document::from(DocumentParts {
+            container: ResourceId::container(1, 1),
             number,
-            id: number.to_string().into(),
+            id: &number.to_string(),
             key,
             epk: epk.clone(),
-            body: body.into(),
-            etag: Etag::from(format!("\"{number}\"")),
+            open: open.as_bytes(),
+            etag: VersionTag([number as u8; 16]),
             ts: number,
             lsn: number as i64,
             origin: RegionId(0),
             nth: 0,
             ttl: None,
             indexed: true,
-        };
+        });
         self.layout.range_of(&epk).replica(RegionId(0)).write(|state| state.insert(Arc::new(document)));
         number
     }
@@ -109,8 +112,7 @@ impl Store {
             range.replica(RegionId(0)).write(|state| {
                 state.follow(Some(TimeToLive::NoExpiry), Retention::Tail);
                 let Some((document, _)) = state.remove(number) else { return };
-                let ttl = Some(TimeToLive::Seconds(NonZeroU32::MIN));
-                state.insert(Arc::new(Document { ttl, ..(*document).clone() }));
+                state.insert(Arc::new(document.with_ttl(TimeToLive::Seconds(NonZeroU32::MIN))));
             });
         }
     }
@@ -193,9 +195,8 @@ impl Store {
         let compiled = Compiled::new(&QuerySpec::new(text), &self.properties, &Still)?;
         let mut documents = Vec::new();
         for range in self.layout.ranges() {
-            let held = |state: &ReplicaState| {
-                state.documents().map(|d| (d.number, d.body.clone())).collect::<Vec<_>>()
-            };
+            let held =
+                |state: &ReplicaState| state.documents().map(|d| (d.number, d.text())).collect::<Vec<_>>();
             documents.extend(range.replica(RegionId(0)).read(held));
         }
         documents.sort();

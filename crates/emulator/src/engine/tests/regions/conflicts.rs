@@ -28,7 +28,7 @@ impl Account {
     fn losers(&self) -> Vec<(&'static str, i64)> {
         let found = self.container.conflicts(&FeedScope::Container, 0).unwrap();
         let shown =
-            found.iter().map(|one| (one.operation(), json_of(&one.loser().body)["n"].as_i64().unwrap()));
+            found.iter().map(|one| (one.operation(), json_of(&one.loser().text())["n"].as_i64().unwrap()));
         shown.collect()
     }
 }

@@ -106,9 +106,9 @@ impl Account {
             for range in layout.ranges() {
                 range.replica(region).read(|state| {
                     held.extend(state.documents().map(|document| {
-                        let named = state.find(&document.key, &document.id).map(|found| found.number);
-                        assert_eq!(named, Some(document.number), "{} is found by its name", document.id);
-                        let body = String::from_utf8(document.body.to_vec()).unwrap();
+                        let named = state.find(&document.key, document.id()).map(|found| found.number);
+                        assert_eq!(named, Some(document.number), "{} is found by its name", document.id());
+                        let body = String::from_utf8(document.text()).unwrap();
                         (document.number, document.etag.to_string(), body)
                     }));
                 });

@@ -239,7 +239,7 @@ fn conflicts_survive_a_restart_found_or_not() {
 
     let account = open(&directory, everywhere());
     let after = listed(&account);
-    let shown: Vec<_> = after.iter().map(|one| (one.operation(), one.loser().id.to_string())).collect();
+    let shown: Vec<_> = after.iter().map(|one| (one.operation(), one.loser().id().to_owned())).collect();
     assert_eq!(shown, [("create", "found".to_owned()), ("create", "on the way".to_owned())]);
     assert_eq!(after[0].to_json().unwrap(), before);
     assert_eq!(account.container.conflict(&after[1].id()).unwrap().number(), after[1].number());

@@ -31,7 +31,7 @@ impl Account {
 
     fn refused(&self) -> Vec<(&'static str, String)> {
         let found = self.container.conflicts(&FeedScope::Container, 0).unwrap();
-        found.iter().map(|one| (one.operation(), one.loser().id.to_string())).collect()
+        found.iter().map(|one| (one.operation(), one.loser().id().to_owned())).collect()
     }
 }
 

@@ -1,0 +1,106 @@
+//! The tag of a document's version, in the sixteen bytes that its text shows.
+//!
+//! What the bytes mean is decided where a version is stamped; see `document`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use cosmonaut_wire::Etag;
+
+/// An entity tag of a document: unlike any other of its container.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct VersionTag(pub(crate) [u8; 16]);
+
+/// Before which bytes the text has a hyphen.
+const HYPHENS: [usize; 4] = [4, 6, 8, 10];
+
+impl VersionTag {
+    /// How many characters the text has without its quotes.
+    pub(crate) const BARE_LEN: usize = 36;
+
+    /// The text without its quotes.
+    pub(crate) fn bare(self) -> [u8; Self::BARE_LEN] {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [b'-'; Self::BARE_LEN];
+        let mut at = 0;
+        for (nth, byte) in self.0.into_iter().enumerate() {
+            at += usize::from(HYPHENS.contains(&nth));
+            text[at] = DIGITS[usize::from(byte >> 4)];
+            text[at + 1] = DIGITS[usize::from(byte & 15)];
+            at += 2;
+        }
+        text
+    }
+
+    /// The tag as it travels, quotes included.
+    pub fn to_etag(self) -> Etag {
+        Etag::from(self.to_string())
+    }
+}
+
+impl fmt::Display for VersionTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bare = self.bare();
+        write!(f, "\"{}\"", std::str::from_utf8(&bare).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for VersionTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for VersionTag {
+    type Err = NoVersionTag;
+
+    /// Reads exactly what [`VersionTag`] prints.
+    fn from_str(text: &str) -> Result<Self, NoVersionTag> {
+        let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or(NoVersionTag)?;
+        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+        let mut digits = bare.bytes().filter(|byte| *byte != b'-').map_while(digit);
+        let mut bytes = [0; 16];
+        for byte in &mut bytes {
+            let (high, low) = digits.next().zip(digits.next()).ok_or(NoVersionTag)?;
+            *byte = high << 4 | low;
+        }
+        let tag = Self(bytes);
+        if tag.bare() == *bare.as_bytes() { Ok(tag) } else { Err(NoVersionTag) }
+    }
+}
+
+/// A text that is no tag of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoVersionTag;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn printing_and_reading_are_inverse(bytes: [u8; 16]) {
+            prop_assert_eq!(VersionTag(bytes).to_string().parse(), Ok(VersionTag(bytes)));
+        }
+    }
+
+    #[test]
+    fn only_the_printed_form_is_read() {
+        let tag = "\"00000003-0002-0100-0005-6553f1000000\"";
+        assert_eq!(tag.parse::<VersionTag>().map(|tag| tag.to_string()), Ok(tag.to_owned()));
+        for text in [
+            "",
+            "\"\"",
+            "00000003-0002-0100-0005-6553f1000000",
+            "\"00000003-0002-0100-0005-6553F1000000\"",
+            "\"00000003-0002-0100-0005-6553f100000\"",
+            "\"00000003-0002-0100-0005-6553f1000000-\"",
+            "\"000000030002-0100-0005-6553f1000000-\"",
+            "\"00000003-0002-0100-0005-6553f100000g\"",
+        ] {
+            assert_eq!(text.parse::<VersionTag>(), Err(NoVersionTag), "{text}");
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod documents;
 mod faults;
 mod findings;
 mod harness;
+mod listing;
 mod long_texts;
 mod lost_answers;
 mod naming;

@@ -21,6 +21,8 @@ mod retaining;
 mod scenarios;
 mod sharing;
 mod steps;
+#[cfg(feature = "opentelemetry")]
+mod telemetry;
 mod throughput;
 mod turns;
 mod validation;

@@ -69,6 +69,9 @@ pub struct CosmosProviderConfig {
     pub history_cache_bytes: usize,
     /// How long what has ended is kept. For ever, unless something is said.
     pub retention: Retention,
+    /// Where metrics go, instead of to OpenTelemetry's global provider.
+    #[cfg(feature = "opentelemetry")]
+    pub meter_provider: Option<Arc<dyn opentelemetry::metrics::MeterProvider + Send + Sync>>,
     /// How long connecting may take, with all that is tried again.
     pub connect_timeout: Duration,
 }
@@ -159,6 +162,8 @@ impl Default for CosmosProviderConfig {
             reconciler_age_threshold: Duration::from_secs(5),
             history_cache_bytes: 64 << 20,
             retention: Retention::default(),
+            #[cfg(feature = "opentelemetry")]
+            meter_provider: None,
             connect_timeout: Duration::from_secs(60),
         }
     }

@@ -39,6 +39,7 @@ mod core;
 mod dispatch;
 mod join;
 mod lease;
+mod metrics;
 mod model;
 mod names;
 mod orchestration;

@@ -13,11 +13,13 @@ use duroxide::providers::{
 };
 use duroxide::{Event, SystemStats};
 
-use crate::admin::Admin;
+use crate::admin::{Admin, Backlog};
 use crate::config::CosmosProviderConfig;
 use crate::connect::connect;
 use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
+use crate::lease::LeaseProvider;
+use crate::metrics::{self, Ending, Metrics, QueueName};
 use crate::names;
 use crate::orchestration::{self, Turn};
 use crate::retention::{Retention, Sweeper, Swept};
@@ -31,6 +33,8 @@ use crate::work;
 pub struct CosmosProvider {
     pub(crate) core: Arc<Core>,
     sweeper: Arc<Sweeper>,
+    leases: Arc<dyn LeaseProvider>,
+    metrics: Arc<dyn Metrics>,
 }
 
 impl CosmosProvider {
@@ -52,7 +56,9 @@ impl CosmosProvider {
         };
         let leases = config.leases.provider(&container);
         let sweeper = Arc::new(Sweeper::new(config.retention, Arc::clone(&leases)));
-        Ok(Self { core: Core::new(container, leases, settings), sweeper })
+        let core = Core::new(container, Arc::clone(&leases), settings);
+        let metrics = metrics::listener(&config, &core);
+        Ok(Self { core, sweeper, leases, metrics })
     }
 
     /// Connects to an emulator on this machine, at its usual address and with its well-known key.
@@ -76,6 +82,7 @@ impl CosmosProvider {
     fn start(&self) {
         self.core.start();
         self.sweeper.start(&self.core);
+        self.metrics.start(&self.core, &self.leases);
     }
 
     pub(crate) fn admin(&self) -> Admin<'_> {
@@ -101,6 +108,17 @@ impl CosmosProvider {
     /// If the container cannot be read or written.
     pub async fn sweep(&self, retention: Retention) -> Result<Swept, ProviderError> {
         self.admin().sweep(retention).await
+    }
+
+    /// What waits to be worked on, in the whole container. Four queries over all partitions: for once a minute, not for
+    /// every second.
+    ///
+    /// # Errors
+    /// If the container cannot be read.
+    pub async fn backlog(&self) -> Result<Backlog, ProviderError> {
+        let found = self.admin().backlog().await?;
+        self.metrics.counted(found);
+        Ok(found)
     }
 
     /// Gives up the dispatch slots of this process, so that others take over its instances at once and not when
@@ -136,7 +154,9 @@ impl Provider for CosmosProvider {
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
         self.start();
-        orchestration::fetch(&self.core, lock_timeout, poll_timeout, filter).await
+        let fetched = orchestration::fetch(&self.core, lock_timeout, poll_timeout, filter).await?;
+        fetched.iter().for_each(|(_, _, attempt)| self.metrics.fetched(QueueName::Orchestrator, *attempt));
+        Ok(fetched)
     }
 
     async fn ack_orchestration_item(
@@ -159,7 +179,9 @@ impl Provider for CosmosProvider {
             metadata,
             cancelled: cancelled_activities,
         };
-        orchestration::ack(&self.core, lock_token, turn).await
+        let acked = orchestration::ack(&self.core, lock_token, turn).await;
+        self.metrics.ended(QueueName::Orchestrator, metrics::ending(&acked));
+        acked
     }
 
     async fn abandon_orchestration_item(
@@ -168,7 +190,9 @@ impl Provider for CosmosProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        orchestration::abandon(&self.core, lock_token, delay, ignore_attempt).await
+        orchestration::abandon(&self.core, lock_token, delay, ignore_attempt).await?;
+        self.metrics.ended(QueueName::Orchestrator, Ending::Abandoned);
+        Ok(())
     }
 
     async fn renew_orchestration_item_lock(
@@ -176,7 +200,9 @@ impl Provider for CosmosProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        orchestration::renew(&self.core, token, extend_for).await
+        let renewed = orchestration::renew(&self.core, token, extend_for).await;
+        self.metrics.renewed(QueueName::Orchestrator, &renewed);
+        renewed
     }
 
     async fn enqueue_for_orchestrator(
@@ -225,15 +251,21 @@ impl Provider for CosmosProvider {
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
         self.start();
-        work::fetch(&self.core, lock_timeout, poll_timeout, session, tag_filter).await
+        let fetched = work::fetch(&self.core, lock_timeout, poll_timeout, session, tag_filter).await?;
+        fetched.iter().for_each(|(_, _, attempt)| self.metrics.fetched(QueueName::Worker, *attempt));
+        Ok(fetched)
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
-        work::ack(&self.core, token, completion).await
+        let acked = work::ack(&self.core, token, completion).await;
+        self.metrics.ended(QueueName::Worker, metrics::ending(&acked));
+        acked
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-        work::renew(&self.core, token, extend_for).await
+        let renewed = work::renew(&self.core, token, extend_for).await;
+        self.metrics.renewed(QueueName::Worker, &renewed);
+        renewed
     }
 
     async fn abandon_work_item(
@@ -242,7 +274,9 @@ impl Provider for CosmosProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        work::abandon(&self.core, token, delay, ignore_attempt).await
+        work::abandon(&self.core, token, delay, ignore_attempt).await?;
+        self.metrics.ended(QueueName::Worker, Ending::Abandoned);
+        Ok(())
     }
 
     async fn renew_session_lock(

@@ -9,6 +9,11 @@ use crate::model::State;
 /// What makes a document the head of an instance that has had a turn.
 pub(super) const EXISTING: &str = "c.type = 'instance' AND c.state.exists = true";
 
+/// As [`EXISTING`], for lists by age. All heads have such a time; with a condition on what they are sorted by, the
+/// service reads the index of it from its end, and a page costs the same however many instances there are.
+pub(super) const EXISTING_BY_AGE: &str =
+    "c.type = 'instance' AND c.state.exists = true AND c.state.createdAt > 0";
+
 /// Some of the instances, and where the list goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -93,9 +98,9 @@ impl Admin<'_> {
 fn listing(status: Option<&str>) -> Result<Query, cosmonaut::Error> {
     let order = "ORDER BY c.state.createdAt DESC";
     match status {
-        None => Ok(Query::new(format!("SELECT VALUE c.instanceId FROM c WHERE {EXISTING} {order}"))),
+        None => Ok(Query::new(format!("SELECT VALUE c.instanceId FROM c WHERE {EXISTING_BY_AGE} {order}"))),
         Some(status) => Query::new(format!(
-            "SELECT VALUE c.instanceId FROM c WHERE {EXISTING} AND c.state.status = @status {order}"
+            "SELECT VALUE c.instanceId FROM c WHERE {EXISTING_BY_AGE} AND c.state.status = @status {order}"
         ))
         .with("@status", status),
     }

@@ -149,15 +149,6 @@ impl CosmosProvider {
         self.admin().summaries_page(search, size, continuation).await
     }
 
-    /// What waits to be worked on, in the whole container. Four queries over all partitions: for once a minute, not for
-    /// every second.
-    ///
-    /// # Errors
-    /// If the container cannot be read.
-    pub async fn backlog(&self) -> Result<Backlog, ProviderError> {
-        self.admin().backlog().await
-    }
-
     /// An instance and all that it has started: itself first, then level by level, in each the oldest first.
     /// Empty if there is no such instance.
     ///

@@ -7,7 +7,7 @@ use duroxide::providers::ProviderError;
 use serde::{Deserialize, Serialize};
 
 use super::Admin;
-use super::instances::EXISTING;
+use super::instances::{EXISTING, EXISTING_BY_AGE};
 
 /// An instance in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ impl InstanceSearch {
     /// instances that are left.
     fn query(&self) -> Result<Query, cosmonaut::Error> {
         let Self { status, orchestration, created_since, created_before, custom_status } = self;
-        let mut conditions = String::from(EXISTING);
+        let mut conditions = String::from(EXISTING_BY_AGE);
         for (is_set, condition) in [
             (status.is_some(), "c.state.status = @status"),
             (created_since.is_some(), "c.state.createdAt >= @since"),

@@ -10,6 +10,7 @@ mod documents;
 mod faults;
 mod findings;
 mod harness;
+mod listing;
 mod long_texts;
 mod lost_answers;
 mod naming;
@@ -20,6 +21,8 @@ mod retaining;
 mod scenarios;
 mod sharing;
 mod steps;
+#[cfg(feature = "opentelemetry")]
+mod telemetry;
 mod throughput;
 mod turns;
 mod validation;

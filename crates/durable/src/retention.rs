@@ -24,7 +24,7 @@ const FIRST_SLOT: u8 = 0;
 ///
 /// let month = Duration::from_secs(30 * 24 * 60 * 60);
 /// let config = CosmosProviderConfig {
-///     retention: Retention { ended_instances: Some(month), executions: Some(10) },
+///     retention: Retention { ended_instances: Some(month), executions: Some(10), ..Retention::default() },
 ///     ..CosmosProviderConfig::default()
 /// };
 /// ```
@@ -36,16 +36,20 @@ pub struct Retention {
     /// How many executions of an instance are kept, the current one included: for orchestrations that go on as new for
     /// ever.
     pub executions: Option<u32>,
+    /// How often is looked for what need not be kept. If nothing is said, ten times in the time that ended instances are
+    /// kept, and between once a minute and once an hour.
+    pub every: Option<Duration>,
 }
 
 impl Retention {
     /// How long to wait between sweeps; `None` if everything is kept.
     fn pause(self) -> Option<Duration> {
-        match (self.ended_instances, self.executions) {
-            (None, None) => None,
-            (None, Some(_)) => Some(LONGEST_PAUSE),
-            (Some(time), _) => Some((time / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)),
-        }
+        let usual = match (self.ended_instances, self.executions) {
+            (None, None) => return None,
+            (None, Some(_)) => LONGEST_PAUSE,
+            (Some(time), _) => (time / 10).clamp(SHORTEST_PAUSE, LONGEST_PAUSE),
+        };
+        Some(self.every.unwrap_or(usual))
     }
 }
 
@@ -98,15 +102,17 @@ mod tests {
     #[test]
     fn a_sweep_comes_ten_times_in_the_time_that_is_kept_but_at_most_every_minute() {
         let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
-        for (ended_instances, executions, expected) in [
-            (None, None, None),
-            (None, Some(3), Some(hour)),
-            (Some(Duration::ZERO), None, Some(minute)),
-            (Some(5 * hour), None, Some(hour / 2)),
-            (Some(5 * hour), Some(3), Some(hour / 2)),
-            (Some(1000 * hour), None, Some(hour)),
+        for (ended_instances, executions, every, expected) in [
+            (None, None, None, None),
+            (None, None, Some(minute), None),
+            (None, Some(3), None, Some(hour)),
+            (Some(Duration::ZERO), None, None, Some(minute)),
+            (Some(5 * hour), None, None, Some(hour / 2)),
+            (Some(5 * hour), Some(3), None, Some(hour / 2)),
+            (Some(1000 * hour), None, None, Some(hour)),
+            (Some(1000 * hour), None, Some(minute), Some(minute)),
         ] {
-            assert_eq!(Retention { ended_instances, executions }.pause(), expected);
+            assert_eq!(Retention { ended_instances, executions, every }.pause(), expected);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use cosmonaut::CosmosClient;
 use duroxide::providers::{InstanceInfo, ProviderAdmin, ProviderError};
-use duroxide_cosmonaut::{ConnectError, CosmosProvider, CosmosProviderConfig};
+use duroxide_cosmonaut::{ConnectError, CosmosProvider, CosmosProviderConfig, FindingKind};
 
 use super::Arguments;
 use crate::account::variable;
@@ -28,6 +28,7 @@ impl Place {
             create_if_absent: false,
             database: named(&arguments.database, DATABASE).unwrap_or(usual.database.clone()),
             container: named(&arguments.container, CONTAINER).unwrap_or(usual.container.clone()),
+            write_region: arguments.write_region.as_deref().map(Into::into),
             // Nothing is run here: what is wrong is for `doctor` to say, and for the others to look at.
             tolerate_findings: true,
             ..usual
@@ -61,11 +62,27 @@ pub(super) struct Store {
 }
 
 impl Store {
+    /// To look at what is stored.
     pub(super) async fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let place = Place::of(arguments)?;
         match CosmosProvider::connect(place.config.clone()).await {
             Ok(provider) => Ok(Self { provider, place: place.name }),
             Err(error) => Err(unreachable(&place, error).await),
+        }
+    }
+
+    /// To change what is stored, which must go through the region that the runtimes use.
+    pub(super) async fn open_to_change(arguments: &Arguments) -> Result<Self, Failure> {
+        let place = Place::of(arguments)?;
+        let strict = CosmosProviderConfig { tolerate_findings: false, ..place.config };
+        let refusal = CosmosProvider::connect(strict).await.err();
+        let findings = refusal.as_ref().map_or(&[][..], ConnectError::findings);
+        match findings.iter().find(|finding| finding.kind == FindingKind::WriteRegions) {
+            Some(finding) => Err(Failure::Work(format!(
+                "{} (say --write-region and --prefer with the region that the runtimes use)",
+                finding.what
+            ))),
+            None => Self::open(arguments).await,
         }
     }
 

@@ -42,6 +42,16 @@ pub(super) enum Command {
     },
 }
 
+impl Command {
+    /// Whether it writes something.
+    pub(super) fn is_change(&self) -> bool {
+        match self {
+            Self::List { .. } | Self::Show { .. } => false,
+            Self::Retry { .. } | Self::Terminate { .. } => true,
+        }
+    }
+}
+
 pub(super) async fn run(store: &Store, command: &Command) -> Result<Answer, Failure> {
     match command {
         Command::List { limit } => list(store, *limit).await,

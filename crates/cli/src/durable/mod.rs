@@ -35,6 +35,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", global = true)]
     container: Option<String>,
 
+    /// Where several regions write: the one that the runtimes use
+    #[arg(long, value_name = "REGION", global = true)]
+    write_region: Option<String>,
+
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
@@ -82,6 +86,17 @@ enum Stored {
     /// What has stopped for good: list, show, retry, terminate
     #[command(subcommand)]
     Dead(dead::Command),
+}
+
+impl Stored {
+    /// Whether it writes something.
+    fn is_change(&self) -> bool {
+        match self {
+            Self::Raise(_) | Self::Cancel(_) | Self::Delete(_) | Self::Prune(_) => true,
+            Self::Dead(command) => command.is_change(),
+            Self::List(_) | Self::Show(_) | Self::History(_) | Self::Tree { .. } | Self::Metrics => false,
+        }
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -133,7 +148,10 @@ fn shown(arguments: &Arguments, answer: Answer) -> String {
 }
 
 async fn stored(arguments: &Arguments, command: &Stored) -> Result<Answer, Failure> {
-    let store = connect::Store::open(arguments).await?;
+    let store = match command.is_change() {
+        true => connect::Store::open_to_change(arguments).await?,
+        false => connect::Store::open(arguments).await?,
+    };
     match command {
         Stored::List(arguments) => list::run(&store, arguments).await,
         Stored::Show(arguments) => show::run(&store, arguments).await,

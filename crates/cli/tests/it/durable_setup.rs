@@ -52,8 +52,16 @@ fn a_doctor_says_what_to_change_and_ends_with_status_1() {
     let ended = account.run(&["durable", "doctor", "--json"]);
     let json: Value = serde_json::from_str(&ended.output).unwrap();
     assert_eq!((ended.status, &json["findings"][1]["kind"]), (1, &"timeToLive".into()));
-    // Such a container can still be looked at.
+    // Such a container can still be looked at, but changes must go through one region.
     assert_eq!(account.ok(&["durable", "list"]), "there are no such instances\n");
+    account.refused(&[(&["durable", "delete", "x", "--yes"], 1, "say --write-region")]);
+    let bound = ["--write-region", "West US", "--prefer", "West US"];
+    account.refused(&[
+        (&[&["durable", "delete", "x", "--yes"], &bound[..]].concat(), 1, "no instance \"x\""),
+        (&[&["durable", "delete", "x", "--yes"], &bound[..2]].concat(), 1, "asks East US"),
+    ]);
+    let ended = account.run(&[&["durable", "doctor"], &bound[..]].concat());
+    assert!(ended.status == 1 && ended.error.contains("there is 1 error"), "{}", ended.error);
 }
 
 #[test]

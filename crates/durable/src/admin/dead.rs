@@ -16,6 +16,9 @@ use crate::store::Call;
 /// How the output of an instance begins that was given up after too many attempts.
 const POISON: &str = "poison: ";
 
+/// That a document holds an item of duroxide, as JSON in a string, or in pieces elsewhere.
+const HAS_ITEM: &str = "IS_STRING(c.body) AND (c.chunks > 0 OR IS_OBJECT(StringToObject(c.body)))";
+
 /// Something that has stopped for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,8 +114,8 @@ impl Admin<'_> {
         let query = Query::new(format!(
             "SELECT TOP {most} c.instanceId AS instance, c.id, c.type AS kind, c.v, c._ts AS ts FROM c WHERE \
              c.v > @format \
-             OR (c.type = 'message' AND NOT (IS_STRING(c.body) AND IS_NUMBER(c.visibleAt))) \
-             OR (c.type = 'work' AND NOT (IS_STRING(c.body) AND IS_NUMBER(c.visibleAt) AND IS_NUMBER(c.attempts))) \
+             OR (c.type = 'message' AND NOT (IS_NUMBER(c.visibleAt) AND {HAS_ITEM})) \
+             OR (c.type = 'work' AND NOT (IS_NUMBER(c.visibleAt) AND IS_NUMBER(c.attempts) AND {HAS_ITEM})) \
              OR (c.type = 'instance' AND NOT (IS_OBJECT(c.state) AND IS_STRING(c.state.status)))"
         ))
         .with("@format", format());

@@ -99,6 +99,20 @@ async fn messages_and_activities_that_cannot_be_read_are_removed_and_activities_
 }
 
 #[tokio::test]
+async fn an_activity_whose_text_is_damaged_is_found_and_a_long_one_is_not() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    provider.enqueue_for_worker(activity("long", 2, "x".repeat(800_000))).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 2, "x")).await.unwrap();
+    assert_eq!(provider.dead_letters(10).await.unwrap(), []);
+    damage(&home, "a", "work", "body", json!("{\"ActivityExec")).await;
+    let letters = provider.dead_letters(10).await.unwrap();
+    assert_eq!((letters.len(), letters[0].document.as_deref()), (1, Some("w:1:2")), "{letters:?}");
+    provider.terminate_dead("a").await.unwrap();
+    assert_eq!((home.count("work").await, home.count("message").await), (1, 1));
+}
+
+#[tokio::test]
 async fn the_head_of_a_newer_version_is_left_alone() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use duroxide::providers::ProviderAdmin;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{OrchestrationContext, OrchestrationRegistry};
-use duroxide_cosmonaut::{Retention, Swept};
+use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Retention, Swept};
 
 use crate::harness::{Account, Server};
 use crate::steps::*;
@@ -51,4 +51,23 @@ async fn past_executions_go_beyond_the_number_that_is_kept() {
     assert_eq!(world.store.list_executions("short").await.unwrap(), [1, 2]);
     assert_eq!(world.store.sweep(retention).await.unwrap(), Swept::default());
     world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_runtime_removes_by_itself_what_need_not_be_kept() {
+    let home = Server::shared(Account::OneRegion).home();
+    let at_once = Some(Duration::ZERO);
+    let retention = Retention {
+        ended_instances: at_once,
+        every: Some(Duration::from_millis(20)),
+        ..Retention::default()
+    };
+    let config = CosmosProviderConfig { retention, ..home.config() };
+    let provider = CosmosProvider::connect(config).await.unwrap();
+    make(&provider, "done", Some("Completed")).await;
+    make(&provider, "runs", None).await;
+    crate::world::until("the ended instance is gone", async || {
+        provider.list_instances().await.unwrap() == ["runs"]
+    })
+    .await;
 }

@@ -125,6 +125,7 @@ impl Target {
             database: named(&all.database, DATABASE).unwrap_or(usual.database.clone()),
             // The variables name the container of real orchestrations, so that only the flag counts here.
             container: all.container.clone().unwrap_or_else(|| CONTAINER.to_owned()),
+            write_region: all.write_region.as_deref().map(Into::into),
             throughput: arguments.throughput.map_or(Throughput::default(), Throughput::Autoscale),
             ..usual
         };

@@ -39,7 +39,10 @@ impl Term {
                 Some(integer) => Some(Term::of_number(integer)),
                 None => raw.as_number().map(Term::of_number),
             },
-            Kind::String => raw.as_str().map(|text| Term::of_string(&text)),
+            Kind::String => match beginning(raw) {
+                Some(text) => Some(Term::of_string(text)),
+                None => raw.as_str().map(|text| Term::of_string(&text)),
+            },
             Kind::Array => Some(Term::Array),
             Kind::Object => Some(Term::Object),
         }
@@ -137,6 +140,21 @@ impl Term {
             Term::Object => Value::Object(Vec::new()),
         }
     }
+}
+
+/// As much of a stored string as a term keeps, if no escape is in it: the rest of a long string need not be read.
+fn beginning(raw: RawJson<'_>) -> Option<&str> {
+    let inner = raw.as_bytes().strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    // A character that is cut here lies beyond the limit.
+    let head = &inner[..inner.len().min(STRING_LIMIT + 4)];
+    if head.contains(&b'\\') {
+        return None;
+    }
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(cut) => std::str::from_utf8(&head[..cut.valid_up_to()]).ok()?,
+    };
+    (text.len() == head.len() || text.len() >= STRING_LIMIT).then_some(text)
 }
 
 /// A term as bytes that sort like it, without an allocation.
@@ -279,6 +297,24 @@ mod tests {
             prop_assert_eq!(sortable(a.into()).cmp(&sortable(b.into())), a.partial_cmp(&b).unwrap());
             let (double, rest) = sortable(a.into());
             prop_assert_eq!(number_of(double, rest), Value::Number(a));
+        }
+    }
+
+    #[test]
+    fn stored_strings_have_the_terms_of_their_values() {
+        let long = "x".repeat(250);
+        for text in [
+            String::new(),
+            "a\\u00e9".to_owned(),
+            format!("{long}\\n{long}"),
+            format!("{long}éééééééé{long}"),
+            format!("{long}x\u{1F600}\u{1F600}\u{1F600}\\n{long}"),
+            format!("{long}xxx\u{1F600}\u{1F600}\u{1F600}"),
+            format!("{long}{long}\\n"),
+        ] {
+            let stored = format!("\"{text}\"");
+            let raw = RawJson::new(stored.as_bytes());
+            assert_eq!(Term::of_raw(raw), Term::of(&raw.to_value()), "{text}");
         }
     }
 

@@ -3,6 +3,7 @@
 //! Current documents are kept apart from the log, so that forgetting old commits loses nothing.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -193,6 +194,7 @@ impl Disk {
             for record in records {
                 tables.apply(record)?;
             }
+            tables.finish()?;
             ledger.get().write(&mut writing.open_table(META)?)?;
         }
         writing.commit()?;
@@ -253,6 +255,8 @@ pub(super) struct Tables<'t> {
     pub(super) documents: Sealed<'t, InContainer>,
     pub(super) conflicts: Sealed<'t, InContainer>,
     pub(super) log: Sealed<'t, InLog>,
+    /// The sequences that this transaction has changed. Each is written once, however many commits it has.
+    sequences: BTreeMap<InContainer, (i64, u64)>,
 }
 
 impl<'t> Tables<'t> {
@@ -265,6 +269,7 @@ impl<'t> Tables<'t> {
             documents: Sealed::open(writing, DOCUMENTS, ledger)?,
             conflicts: Sealed::open(writing, CONFLICTS, ledger)?,
             log: Sealed::open(writing, LOG, ledger)?,
+            sequences: BTreeMap::new(),
         })
     }
 
@@ -278,7 +283,8 @@ impl<'t> Tables<'t> {
             Record::DropOffer(rid) => drop_key(&mut self.offers, *rid),
             Record::Range { container, range, origin, lsn } => {
                 let key = (container_key(*container), sequence_key(*range, *origin));
-                self.ranges.insert(key, encode_sequence(*lsn, 0))
+                self.sequences.insert(key, (*lsn, 0));
+                Ok(())
             }
             Record::Entry { container, range, entry, keep } => {
                 self.entry(container_key(*container), sequence_key(*range, entry.origin()), entry, *keep)
@@ -308,7 +314,11 @@ impl<'t> Tables<'t> {
     }
 
     fn entry(&mut self, container: u64, range: u64, entry: &LogEntry, keep: bool) -> Result<(), WriteError> {
-        let mut next = self.ranges.get((container, range), decode_sequence)?.map_or(0, |(_, next)| next);
+        let known = match self.sequences.get(&(container, range)) {
+            Some(known) => Some(*known),
+            None => self.ranges.get((container, range), decode_sequence)?,
+        };
+        let mut next = known.map_or(0, |(_, next)| next);
         for change in &entry.changes {
             let number = change.document().number;
             next = next.max(number + 1);
@@ -317,9 +327,17 @@ impl<'t> Tables<'t> {
                 None => self.documents.remove((container, number))?,
             }
         }
-        self.ranges.insert((container, range), encode_sequence(entry.lsn, next))?;
+        self.sequences.insert((container, range), (entry.lsn, next));
         if keep {
             self.log.insert((container, range, entry.lsn), encode_entry(entry))?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was held back.
+    fn finish(&mut self) -> Result<(), WriteError> {
+        for (key, (lsn, next)) in std::mem::take(&mut self.sequences) {
+            self.ranges.insert(key, encode_sequence(lsn, next))?;
         }
         Ok(())
     }
@@ -329,6 +347,7 @@ impl<'t> Tables<'t> {
         let all = (container, 0)..=(container, u64::MAX);
         self.documents.remove_in(all.clone())?;
         self.ranges.remove_in(all.clone())?;
+        self.sequences.retain(|(of, _), _| *of != container);
         self.conflicts.remove_in(all)?;
         self.log.remove_in((container, 0, i64::MIN)..=(container, u64::MAX, i64::MAX))?;
         drop_key(&mut self.containers, rid)

@@ -34,6 +34,12 @@ impl Ledger {
         self.digest = self.digest.wrapping_sub(checksum);
     }
 
+    /// Adds the rows of another part of the file.
+    pub(super) fn join(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.digest = self.digest.wrapping_add(other.digest);
+    }
+
     /// Whether both have the same rows.
     pub(super) fn has_rows_of(&self, other: &Self) -> bool {
         (self.rows, self.digest) == (other.rows, other.digest)

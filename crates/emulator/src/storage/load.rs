@@ -10,11 +10,10 @@ use cosmonaut_wire::model::{DatabaseProperties, Offer};
 use redb::{ReadTransaction, ReadableDatabase, TableHandle};
 use serde::de::DeserializeOwned;
 
-use super::codec::{decode_document, decode_entry, decode_sequence};
+use super::codec::{decode_entry, decode_sequence};
 use super::conflict::{SavedConflict, decode_conflict};
-use super::disk::{
-    self, ByRid, CONFLICTS, CONTAINERS, DATABASES, DOCUMENTS, Disk, LOG, OFFERS, RANGES, in_engine,
-};
+use super::disk::{self, ByRid, CONFLICTS, CONTAINERS, DATABASES, Disk, LOG, OFFERS, RANGES, in_engine};
+use super::documents::read_documents;
 use super::ledger::Ledger;
 use super::sealed::read_rows;
 use super::{ContainerRecord, RangeRecord, StorageError};
@@ -147,7 +146,10 @@ impl Disk {
         let saved = Saved {
             databases: read_catalog(&reading, DATABASES, &mut sum)?,
             offers: read_catalog(&reading, OFFERS, &mut sum)?,
-            containers: read_containers(&reading, containers, &mut sum)?,
+            containers: {
+                read_documents(self.database(), &mut containers, &mut sum)?;
+                read_containers(&reading, containers, &mut sum)?
+            },
         };
         let expected = self.ledger();
         if !sum.has_rows_of(&expected) {
@@ -175,17 +177,15 @@ fn read_catalog<T: DeserializeOwned>(
     Ok(found)
 }
 
+pub(super) fn no_container() -> StorageError {
+    StorageError::corrupt("a row belongs to no container")
+}
+
 fn read_containers(
     reading: &ReadTransaction,
     mut containers: BTreeMap<u64, SavedContainer>,
     sum: &mut Ledger,
 ) -> Result<Vec<SavedContainer>, StorageError> {
-    let no_container = || StorageError::corrupt("a row belongs to no container");
-    read_rows(reading, DOCUMENTS, sum, |(container, _), value| {
-        let saved = containers.get_mut(&container).ok_or_else(no_container)?;
-        saved.documents.push(Arc::new(decode_document(saved.rid, value)?));
-        Ok(())
-    })?;
     read_rows(reading, RANGES, sum, |(container, sequence), value| {
         let saved = containers.get_mut(&container).ok_or_else(no_container)?;
         let known = decode_sequence(value)

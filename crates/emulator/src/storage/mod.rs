@@ -9,6 +9,7 @@ mod commit;
 mod compact;
 mod conflict;
 mod disk;
+mod documents;
 mod error;
 mod guard;
 mod ledger;

@@ -4,7 +4,9 @@ use std::borrow::Borrow;
 use std::cell::Cell;
 use std::ops::RangeBounds;
 
-use redb::{Key, ReadTransaction, ReadableTable, Table, TableDefinition, TableHandle, WriteTransaction};
+use redb::{
+    Key, Range, ReadTransaction, ReadableTable, Table, TableDefinition, TableHandle, WriteTransaction,
+};
 
 use super::StorageError;
 use super::checksum::Checksum;
@@ -88,12 +90,21 @@ pub(super) fn read_rows<K: Key + 'static>(
     reading: &ReadTransaction,
     table: Definition<K>,
     sum: &mut Ledger,
+    take: impl FnMut(K::SelfType<'_>, &[u8]) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    let opened = reading.open_table(table).map_err(StorageError::engine)?;
+    check_rows(opened.iter().map_err(StorageError::engine)?, table, sum, take)
+}
+
+/// The same for some rows of a table.
+pub(super) fn check_rows<K: Key + 'static>(
+    rows: Range<'_, K, &'static [u8]>,
+    table: Definition<K>,
+    sum: &mut Ledger,
     mut take: impl FnMut(K::SelfType<'_>, &[u8]) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
     let start = Checksum::of_table(table.name());
-    for row in
-        reading.open_table(table).map_err(StorageError::engine)?.iter().map_err(StorageError::engine)?
-    {
+    for row in rows {
         let (key, value) = row.map_err(StorageError::engine)?;
         let value =
             split(value.value()).filter(|(value, sum)| start.of_row::<K>(&key.value(), value) == *sum);

@@ -46,7 +46,9 @@ impl CosmosProvider {
             call_timeout: CALL_TIMEOUT,
         };
         let leases = config.leases.provider(&container);
-        Ok(Self { core: Core::new(container, leases, settings) })
+        let core = Core::new(container, leases, settings);
+        core.store.learn_time().await.map_err(|error| ConnectError::new(error.to_string()))?;
+        Ok(Self { core })
     }
 
     /// Connects to an emulator on this machine, at its usual address and with its well-known key.

@@ -5,6 +5,8 @@
 mod children;
 mod cleanup;
 mod deletion;
+mod deletion_record;
+mod erasing;
 mod executions;
 mod instances;
 mod metrics;

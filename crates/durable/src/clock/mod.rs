@@ -1,16 +1,104 @@
 //! The door through which time, chance and background tasks come into the provider.
 //!
-//! The one file of the crate that asks the machine for any of them.
+//! The one file of the crate that asks the machine for any of them. What is stored and compared by several
+//! processes is the time of [`Clock`], which is the server's.
+
+mod date;
+mod server_time;
 
 use std::future::Future;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// The time of day in milliseconds since the start of 1970, UTC: what is stored in documents.
+use server_time::Bounds;
+
+/// The server's time of day, as far as a process can know it.
+///
+/// That is the machine's own clock, within the bounds that the dates of the server's answers set. So no decision
+/// compares the clocks of two machines. Clones are one clock; each provider has its own.
+#[derive(Clone, Default)]
+pub(crate) struct Clock(Arc<ClockState>);
+
+#[derive(Default)]
+struct ClockState {
+    /// By how much the machine's clock is taken to be wrong, in milliseconds: 0, but for tests.
+    skew_ms: AtomicI64,
+    bounds: Mutex<Option<Bounds>>,
+}
+
+impl Clock {
+    /// Milliseconds since the start of 1970, UTC: what is stored in documents.
+    pub(crate) fn now_ms(&self) -> u64 {
+        let own = self.own_ms();
+        match *self.bounds() {
+            Some(bounds) => bounds.nearest(own, instant()),
+            None => own,
+        }
+    }
+
+    /// What is to be added to a time that duroxide's runtime has read from the machine's clock to have the
+    /// server's: 0 on most machines.
+    pub(crate) fn shift_ms(&self) -> i64 {
+        i64::try_from(i128::from(self.now_ms()) - i128::from(now_ms())).unwrap_or(0)
+    }
+
+    /// Takes in the date of an answer to a request that was sent at `sent`.
+    pub(crate) fn learn(&self, date: &str, sent: Instant) {
+        let Some(date_ms) = date::parse(date) else { return };
+        let said = Bounds::of_answer(date_ms, sent, instant());
+        let mut bounds = self.bounds();
+        *bounds = Some(bounds.map_or(said, |known| known.and(said)));
+    }
+
+    /// Makes the machine's clock wrong, as tests want it.
+    pub(crate) fn skew(&self, ms: i64) {
+        self.0.skew_ms.store(ms, Ordering::Relaxed);
+    }
+
+    fn own_ms(&self) -> u64 {
+        now_ms().saturating_add_signed(self.0.skew_ms.load(Ordering::Relaxed))
+    }
+
+    fn bounds(&self) -> MutexGuard<'_, Option<Bounds>> {
+        self.0.bounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl crate::CosmosProvider {
+    /// Makes this provider believe that its machine's clock is wrong by so many milliseconds.
+    #[doc(hidden)]
+    pub fn skew_clock(&self, ms: i64) {
+        self.core.store.clock().skew(ms);
+    }
+}
+
+/// When something ends, by the machine's own count of time. Clones are one end: who prolongs it prolongs all.
+#[derive(Clone)]
+pub(crate) struct End(Arc<Mutex<Instant>>);
+
+impl End {
+    pub(crate) fn at(end: Instant) -> Self {
+        Self(Arc::new(Mutex::new(end)))
+    }
+
+    pub(crate) fn get(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, end: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.get() <= instant()
+    }
+}
+
+/// The time of day by the machine's own clock, which may be wrong.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)

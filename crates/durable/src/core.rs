@@ -9,8 +9,9 @@ use crate::admin::{Admin, RECORDS};
 use crate::clock::{self, Task};
 use crate::dispatch::Dispatch;
 use crate::lease::LeaseProvider;
-use crate::orchestration::{Histories, Turns, outbox};
+use crate::orchestration::{Histories, Turns, mend, outbox};
 use crate::store::Store;
+use crate::work::WorkLocks;
 
 /// How a provider behaves, beside where its container is.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +33,8 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) turns: Turns,
     pub(crate) histories: Histories,
-    background: OnceLock<Task>,
+    pub(crate) work_locks: WorkLocks,
+    background: OnceLock<[Task; 2]>,
 }
 
 impl Core {
@@ -41,12 +43,14 @@ impl Core {
         leases: Arc<dyn LeaseProvider>,
         settings: Settings,
     ) -> Arc<Self> {
+        let store = Store::new(container.clone());
         Arc::new(Self {
-            store: Store::new(container.clone()),
-            dispatch: Dispatch::new(container, leases, settings.rescan),
+            dispatch: Dispatch::new(container, &store, leases, settings.rescan),
+            store,
             settings,
             turns: Turns::default(),
             histories: Histories::new(settings.history_cache_bytes),
+            work_locks: WorkLocks::default(),
             background: OnceLock::new(),
         })
     }
@@ -57,12 +61,17 @@ impl Core {
 
     /// When another process may take for forgotten what this one owes from now on.
     pub(crate) fn owed_until(&self) -> u64 {
-        clock::now_ms().saturating_add(clock::millis(self.settings.owed))
+        self.store.now_ms().saturating_add(clock::millis(self.settings.owed))
     }
 
     /// Finishes what others have left half done, from the first fetch on.
     pub(crate) fn start(self: &Arc<Self>) {
-        self.background.get_or_init(|| Task::spawn(finish(Arc::downgrade(self), self.dispatch.clone())));
+        self.background.get_or_init(|| {
+            [
+                Task::spawn(finish(Arc::downgrade(self), self.dispatch.clone())),
+                Task::spawn(mend(Arc::downgrade(self), self.store.losses().subscribe())),
+            ]
+        });
     }
 }
 
@@ -78,7 +87,7 @@ async fn finish(core: Weak<Core>, dispatch: Dispatch) {
         };
         if let Err(error) = finished {
             tracing::warn!(instance, %error, "what was left half done cannot be finished yet");
-            dispatch.unfinished(&instance, clock::now_ms() + clock::millis(AGAIN));
+            dispatch.unfinished(&instance, core.store.now_ms() + clock::millis(AGAIN));
         }
     }
 }

@@ -57,6 +57,7 @@ impl CosmosProvider {
         let leases = config.leases.provider(&container);
         let sweeper = Arc::new(Sweeper::new(config.retention, Arc::clone(&leases)));
         let core = Core::new(container, Arc::clone(&leases), settings);
+        core.store.learn_time().await.map_err(|error| ConnectError::new(error.to_string()))?;
         let metrics = metrics::listener(&config, &core);
         Ok(Self { core, sweeper, leases, metrics })
     }

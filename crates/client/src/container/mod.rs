@@ -135,6 +135,34 @@ impl ContainerClient {
         Ok(Response::new((), handle.run(&operation, &layer).await?))
     }
 
+    /// Forgets what this client has seen of the container, for all its clones: reads may be older than what was seen
+    /// before.
+    ///
+    /// A forced failover can lose writes. A session that has seen them is answered by no region any more: reads end
+    /// in [`ErrorKind::SessionNotAvailable`](crate::ErrorKind::SessionNotAvailable) until the session is forgotten.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// use cosmonaut::ErrorKind;
+    ///
+    /// let mut read = orders.read_item::<serde_json::Value>("contoso", "7", None).await;
+    /// if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::SessionNotAvailable) {
+    ///     orders.forget_session().await?;
+    ///     read = orders.read_item("contoso", "7", None).await;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container.
+    pub async fn forget_session(&self) -> Result<()> {
+        let handle = self.handle()?;
+        let container = handle.driver.container(&handle.path).await?;
+        handle.driver.forget_session(container.rid);
+        Ok(())
+    }
+
     /// The container's throughput; `None` if it shares its database's, or the account has none to set.
     ///
     /// ```no_run

@@ -147,6 +147,13 @@ impl CosmosDriver {
         self.core.sessions.adopt(container, token);
     }
 
+    /// Forgets what this driver has seen of a container: reads may be older than what was seen before.
+    ///
+    /// After a forced failover that has lost writes, no region ever has what a session has seen that saw them.
+    pub fn forget_session(&self, container: ResourceId) {
+        self.core.sessions.forget(container);
+    }
+
     /// The HTTP/2 connections to an endpoint; none if it does not speak HTTP/2.
     pub fn shards(&self, endpoint: &CosmosEndpoint) -> Vec<ShardStats> {
         self.core.transport.transport.shards(endpoint)

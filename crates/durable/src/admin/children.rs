@@ -10,6 +10,9 @@ use super::Admin;
 use super::instances::EXISTING;
 use crate::store::Call;
 
+/// How many parents one query asks for: the service takes queries of some length only.
+const PARENTS: usize = 200;
+
 /// An instance and who started it.
 #[derive(Deserialize)]
 pub(super) struct Child {
@@ -29,12 +32,16 @@ impl Admin<'_> {
         call: &Call,
         parents: &[String],
     ) -> Result<Vec<Child>, ProviderError> {
-        let query = Query::new(format!(
-            "SELECT c.instanceId AS child, c.state.parent AS parent FROM c \
-             WHERE {EXISTING} AND ARRAY_CONTAINS(@parents, c.state.parent)"
-        ))
-        .with("@parents", parents);
-        self.everywhere(call, query).await
+        let mut children = Vec::new();
+        for parents in parents.chunks(PARENTS) {
+            let query = Query::new(format!(
+                "SELECT c.instanceId AS child, c.state.parent AS parent FROM c \
+                 WHERE {EXISTING} AND ARRAY_CONTAINS(@parents, c.state.parent)"
+            ))
+            .with("@parents", parents);
+            children.extend(self.everywhere::<Child>(call, query).await?);
+        }
+        Ok(children)
     }
 
     pub(super) async fn parent(&self, instance: &str) -> Result<Option<String>, ProviderError> {

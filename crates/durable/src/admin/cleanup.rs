@@ -3,33 +3,23 @@
 //! A record of what is to go is the one write that decides. Whoever finds one that its writer has not finished
 //! in time finishes it.
 
+use std::time::Duration;
+
 use cosmonaut::Query;
 use duroxide::providers::ProviderError;
 use serde::{Deserialize, Serialize};
 
 use super::Admin;
+use super::deletion_record::Deletion;
 use crate::clock;
 use crate::model::{Document, Kind, Row, Write, key_id};
-use crate::store::{Batch, Call, Cause};
+use crate::store::{Call, Cause};
 
 /// The partition of the records. No instance is called so.
 pub(crate) const RECORDS: &str = "$cleanup";
 
-/// For how long a record is left to its writer.
-const OWN_TIME_MS: u64 = 60_000;
-
-/// Instances that are to go together.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Deletion {
-    pub(super) instances: Vec<String>,
-    /// By which their heads are locked.
-    pub(super) token: String,
-    /// Whether they go. Until then the locks are given back if the writer does not go on.
-    pub(super) committed: bool,
-    /// From when on others may finish it.
-    pub(super) visible_at: u64,
-}
+/// For how long a record is left to its writer, who prolongs it while it works.
+pub(super) const OWN_TIME: Duration = Duration::from_secs(60);
 
 /// Past executions of an instance that are to go together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,21 +30,8 @@ pub(super) struct Prune {
     pub(super) visible_at: u64,
 }
 
-impl Kind for Deletion {
-    const KIND: &'static str = "deletion";
-}
-
 impl Kind for Prune {
     const KIND: &'static str = "prune";
-}
-
-impl Deletion {
-    pub(super) fn record(instances: Vec<String>) -> Document<Self> {
-        let token = clock::unique_id();
-        let id = format!("d:{token}");
-        let visible_at = clock::now_ms() + OWN_TIME_MS;
-        Document::new(RECORDS, id, Self { instances, token, committed: false, visible_at })
-    }
 }
 
 impl Prune {
@@ -62,8 +39,8 @@ impl Prune {
         format!("p:{}", key_id(instance))
     }
 
-    pub(super) fn record(instance: &str, executions: Vec<u64>) -> Document<Self> {
-        let visible_at = clock::now_ms() + OWN_TIME_MS;
+    pub(super) fn record(instance: &str, executions: Vec<u64>, now: u64) -> Document<Self> {
+        let visible_at = now + clock::millis(OWN_TIME);
         let content = Self { instance: instance.to_owned(), executions, visible_at };
         Document::new(RECORDS, Self::id(instance), content)
     }
@@ -73,10 +50,10 @@ impl Admin<'_> {
     /// Finishes what others have begun to remove and left.
     pub(crate) async fn finish_cleanup(&self) -> Result<(), ProviderError> {
         let call = self.call("finish_cleanup");
-        let query = Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", clock::now_ms());
+        let query = Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", self.store.now_ms());
         for row in self.within::<Row>(&call, RECORDS, query).await? {
             match row.kind() {
-                Deletion::KIND => self.finish_deletion(&call, row.read(call.operation())?).await?,
+                Deletion::KIND => self.finish_deletion(row.read(call.operation())?).await?,
                 Prune::KIND => self.finish_prune(&call, &row.read(call.operation())?).await?,
                 other => tracing::warn!(kind = other, "a record of an unknown kind is left alone"),
             }
@@ -91,20 +68,9 @@ impl Admin<'_> {
         partition: &str,
         ids: Vec<String>,
     ) -> Result<(), ProviderError> {
-        for ids in ids.chunks(Batch::MAX_WRITES) {
-            let mut writes: Vec<Write> = ids.iter().map(Write::delete).collect();
-            while !writes.is_empty() {
-                let batch = Batch { partition, guard: None, writes: &writes };
-                let Err(failure) = self.store.batch(call, &batch).await else { break };
-                match (failure.cause(), failure.index()) {
-                    (Cause::NotFound, Some(gone)) if gone < writes.len() => {
-                        writes.remove(gone);
-                    }
-                    _ => return Err(failure.into_error(call)),
-                }
-            }
-        }
-        Ok(())
+        let writes = ids.into_iter().map(Write::delete).collect();
+        let removed = self.store.apply_to_rest(call, partition, writes).await;
+        removed.map_err(|failure| failure.into_error(call))
     }
 
     /// Removes a record, which somebody else may have done.

@@ -1,33 +1,36 @@
 //! Deleting instances, all of them or none.
 //!
 //! A record names them; their heads are locked, so that no turn of theirs can commit and start another child;
-//! then the checks are made, the record is committed by one write, and the documents go, the head of each
-//! instance last: as long as a part of an instance is left, its name cannot be used by a new one.
+//! then the checks are made, the record is committed by one write, and the documents go. If a check fails, the
+//! record is withdrawn by one write, and the locks go. The record stays until all of that is done: whoever finds
+//! one that its writer has left goes on with it.
 
 use std::collections::HashSet;
 
-use cosmonaut::{Patch, Query};
+use cosmonaut::Patch;
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
-use serde::Deserialize;
 
-use super::Admin;
-use super::cleanup::{Deletion, RECORDS};
+use super::cleanup::RECORDS;
+use super::deletion_record::{Deletion, Record};
+use super::erasing::FOR_EVER;
 use super::instances::Scope;
-use crate::model::{Document, HEAD, Head, Kind, Lock, Message, RUNNING, Work};
-use crate::store::{Batch, Call, Cause, Guard};
+use super::{Admin, BULK_LIMIT};
+use crate::join;
+use crate::model::{Document, HEAD, Head, Lock, RUNNING};
+use crate::store::Cause;
 
-/// A lock that does not end by itself: the record says when it may be taken away.
-const FOR_EVER: u64 = 1 << 52;
 /// How often a head that changes under the deletion is tried again.
 const RACES: usize = 32;
 
-/// A document of an instance.
-#[derive(Deserialize)]
-struct Listed {
-    id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    events: Option<u64>,
+const OPERATION: &str = "delete_instances_atomic";
+/// How many instances are worked on at once.
+const AT_ONCE: usize = 16;
+/// A deletion goes forward or back, never both.
+const NOT_WITHDRAWN: &str = "FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false";
+const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
+
+fn withdrawn() -> ProviderError {
+    ProviderError::retryable(OPERATION, "the deletion took too long and was taken back (try again)")
 }
 
 impl Admin<'_> {
@@ -41,54 +44,71 @@ impl Admin<'_> {
         if instances.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
-        let call = self.call("delete_instances_atomic");
-        let record = Deletion::record(instances);
-        self.store.create(&call, &record).await.map_err(|failure| failure.into_error(&call))?;
-        let unborn = match self.prepare(&call, &record.content, force).await {
-            Ok(unborn) => unborn,
-            Err(error) => {
-                self.take_back(&call, &record).await?;
-                return Err(error);
-            }
+        let mut record = self.begin(instances).await?;
+        let deleted = match self.prepare(&mut record, force).await {
+            Ok(unborn) => self.go_through(&mut record, &unborn).await,
+            Err(error) => self.take_back(&mut record).await.and(Err(error)),
         };
-        self.commit(&call, &record).await?;
-        let mut result = DeleteInstanceResult::default();
-        for instance in &record.content.instances {
-            let token = (!unborn.contains(instance)).then_some(&*record.content.token);
-            self.erase(&call, instance, token, &mut result).await?;
+        if deleted.is_err() {
+            // Whoever comes first goes on with the record.
+            self.dispatch.unfinished(RECORDS, self.store.now_ms());
         }
-        self.remove_record(&call, &record.id).await?;
+        deleted
+    }
+
+    /// Commits the deletion and carries it out.
+    async fn go_through(
+        &self,
+        record: &mut Record,
+        unborn: &HashSet<String>,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let committed = Patch::new().set("/committed", true).condition(NOT_WITHDRAWN);
+        if !self.mark(record, committed).await? {
+            return Err(withdrawn());
+        }
+        let mut result = DeleteInstanceResult::default();
+        for some in record.instances.clone().chunks(AT_ONCE) {
+            let erased = some.iter().map(|instance| {
+                let token = (!unborn.contains(instance)).then_some(&*record.token);
+                self.erase(OPERATION, instance, token)
+            });
+            for one in join::all(erased.collect()).await {
+                add(&mut result, &one?);
+            }
+            self.keep(record).await?;
+        }
+        self.end(record).await?;
         Ok(result)
     }
 
     /// Locks all heads and makes the checks; gives the instances that have no head.
-    async fn prepare(
-        &self,
-        call: &Call,
-        deletion: &Deletion,
-        force: bool,
-    ) -> Result<HashSet<String>, ProviderError> {
+    async fn prepare(&self, record: &mut Record, force: bool) -> Result<HashSet<String>, ProviderError> {
         let mut unborn = HashSet::new();
-        for instance in &deletion.instances {
-            let refused = |head: &Head| !force && head.state.exists && head.state.status == RUNNING;
-            match self.freeze(call, instance, &deletion.token, refused).await? {
-                Frozen::Yes => {}
-                Frozen::NoHead => {
-                    unborn.insert(instance.clone());
-                }
-                Frozen::Refused => {
-                    let message = format!(
-                        "Instance {instance} is still running (cancel it first, or delete it by force)"
-                    );
-                    return Err(ProviderError::permanent(call.operation(), message));
+        for some in record.instances.clone().chunks(AT_ONCE) {
+            let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
+            let frozen = join::all(frozen.collect()).await;
+            for (instance, frozen) in some.iter().zip(frozen) {
+                match frozen? {
+                    Frozen::Yes => {}
+                    Frozen::NoHead => {
+                        unborn.insert(instance.clone());
+                    }
+                    Frozen::Refused => {
+                        let message = format!(
+                            "Instance {instance} is still running (cancel it first, or delete it by force)"
+                        );
+                        return Err(ProviderError::permanent(OPERATION, message));
+                    }
                 }
             }
+            self.keep(record).await?;
         }
-        let children = self.children_of(call, &deletion.instances).await?;
-        match children.iter().find(|child| !deletion.instances.contains(&child.child)) {
+        let together: HashSet<&String> = record.instances.iter().collect();
+        let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
+        match children.iter().find(|child| !together.contains(&child.child)) {
             None => Ok(unborn),
             Some(orphan) => Err(ProviderError::permanent(
-                call.operation(),
+                OPERATION,
                 format!(
                     "instance {} has a child {} that is not to be deleted with it (read its tree again)",
                     orphan.parent, orphan.child
@@ -97,13 +117,8 @@ impl Admin<'_> {
         }
     }
 
-    async fn freeze(
-        &self,
-        call: &Call,
-        instance: &str,
-        token: &str,
-        refused: impl Fn(&Head) -> bool,
-    ) -> Result<Frozen, ProviderError> {
+    async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<Frozen, ProviderError> {
+        let call = &self.call(OPERATION);
         for _ in 0..RACES {
             let Some(mut head) = self.store.read::<Head>(call, instance, HEAD).await? else {
                 return Ok(Frozen::NoHead);
@@ -111,7 +126,8 @@ impl Admin<'_> {
             if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
                 return Ok(Frozen::Yes);
             }
-            if refused(&head.content) {
+            let state = &head.content.state;
+            if !force && state.exists && state.status == RUNNING {
                 return Ok(Frozen::Refused);
             }
             head.content.lock = Some(Lock { token: token.to_owned(), until: FOR_EVER, messages: Vec::new() });
@@ -129,119 +145,98 @@ impl Admin<'_> {
         Err(ProviderError::retryable(call.operation(), message))
     }
 
-    async fn commit(&self, call: &Call, record: &Document<Deletion>) -> Result<(), ProviderError> {
-        let patch = Patch::new().set("/committed", true);
-        match self.store.patch(call, (RECORDS, &record.id), patch, false).await {
-            Ok(_) => Ok(()),
-            Err(failure) if failure.cause() == Cause::NotFound => {
-                let message = "the deletion took too long and was taken back (try again)";
-                Err(ProviderError::retryable(call.operation(), message))
-            }
-            Err(failure) => Err(failure.into_error(call)),
-        }
-    }
-
     /// Undoes a deletion that was not committed.
-    async fn take_back(&self, call: &Call, record: &Document<Deletion>) -> Result<(), ProviderError> {
-        for instance in &record.content.instances {
-            let condition = format!("FROM c WHERE c.lock.token = '{}'", record.content.token);
-            let patch = Patch::new().set("/lock", ()).condition(condition);
-            match self.store.patch(call, (instance, HEAD), patch, false).await {
-                Ok(_) => self.dispatch.look_at(instance, 0),
-                Err(failure) => match failure.cause() {
-                    Cause::Condition | Cause::NotFound => {}
-                    Cause::Conflict | Cause::Transient | Cause::Permanent => {
-                        return Err(failure.into_error(call));
-                    }
-                },
-            }
+    async fn take_back(&self, record: &mut Record) -> Result<(), ProviderError> {
+        let withdrawn = Patch::new().set("/withdrawn", true).condition(NOT_COMMITTED);
+        if !self.mark(record, withdrawn).await? {
+            return Ok(());
         }
-        self.remove_record(call, &record.id).await
+        for some in record.instances.clone().chunks(AT_ONCE) {
+            let freed = some.iter().map(|instance| self.unlock(instance, &record.token));
+            join::all(freed.collect()).await.into_iter().collect::<Result<(), _>>()?;
+            self.keep(record).await?;
+        }
+        self.end(record).await
     }
 
-    /// Goes on with a deletion that its writer has left: forward if it was committed, else back.
-    pub(super) async fn finish_deletion(
-        &self,
-        call: &Call,
-        record: Document<Deletion>,
-    ) -> Result<(), ProviderError> {
-        if !record.content.committed {
-            // The writer may commit it at this very moment: then it is not deleted, and goes forward next time.
-            return match self.store.delete(call, RECORDS, &record.id, Some(&record.etag)).await {
-                Ok(()) => self.take_back(call, &record).await,
-                Err(failure) => match failure.cause() {
-                    Cause::Condition | Cause::NotFound => Ok(()),
-                    Cause::Conflict | Cause::Transient | Cause::Permanent => Err(failure.into_error(call)),
-                },
-            };
-        }
-        let mut result = DeleteInstanceResult::default();
-        for instance in &record.content.instances {
-            let head = self.store.read::<Head>(call, instance, HEAD).await?;
-            let lock = head.and_then(|head| head.content.lock);
-            // Any other instance of that name is a later one.
-            if lock.is_some_and(|lock| lock.token == record.content.token) {
-                self.erase(call, instance, Some(&record.content.token), &mut result).await?;
-            }
-        }
-        self.remove_record(call, &record.id).await
-    }
-
-    /// Removes all documents of an instance, the head last.
-    async fn erase(
-        &self,
-        call: &Call,
-        instance: &str,
-        token: Option<&str>,
-        result: &mut DeleteInstanceResult,
-    ) -> Result<(), ProviderError> {
-        let listing = Query::new(
-            "SELECT c.id, c.type, (IS_DEFINED(c.state.events) ? c.state.events : c.events) AS events FROM c",
-        );
-        let listed: Vec<Listed> = self.within(call, instance, Ok(listing)).await?;
-        count(&listed, token.is_some(), result);
-        for work in listed.iter().filter(|document| document.kind == Work::KIND) {
-            self.dispatch.work_gone(instance, &work.id);
-        }
-        let ids = listed.into_iter().map(|document| document.id).filter(|id| id != HEAD).collect();
-        self.remove(call, instance, ids).await?;
-        let Some(token) = token else { return Ok(()) };
-        let condition = format!("FROM c WHERE c.lock.token = '{token}'");
-        let guard = Guard {
-            id: HEAD.to_owned(),
-            patch: Patch::new().set("/lock/until", FOR_EVER).condition(condition),
-            then_delete: true,
-        };
-        let batch = Batch { partition: instance, guard: Some(guard), writes: &[] };
-        match self.store.batch(call, &batch).await {
-            Ok(_) => {}
+    async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
+        let call = self.call(OPERATION);
+        let patch = Patch::new().set("/lock", ()).condition(format!("FROM c WHERE c.lock.token = '{token}'"));
+        match self.store.patch(&call, (instance, HEAD), patch, false).await {
+            Ok(_) => self.dispatch.look_at(instance, 0),
             Err(failure) => match failure.cause() {
-                // Somebody else has finished it.
                 Cause::Condition | Cause::NotFound => {}
-                Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
+                Cause::Conflict | Cause::Transient | Cause::Permanent => {
+                    return Err(failure.into_error(&call));
+                }
             },
         }
-        self.dispatch.instance_until(instance, None);
         Ok(())
     }
 
+    /// Goes on with a deletion that its writer has left: forward if it was committed, else back.
+    pub(super) async fn finish_deletion(&self, record: Document<Deletion>) -> Result<(), ProviderError> {
+        let is_committed = record.content.committed;
+        let Some(mut record) = self.found(record).await? else { return Ok(()) };
+        if !is_committed {
+            // The writer may commit it at this very moment: then nothing is taken back, and it goes forward next time.
+            return self.take_back(&mut record).await;
+        }
+        for some in record.instances.clone().chunks(AT_ONCE) {
+            let erased = some.iter().map(|instance| self.erase_rest(instance, &record.token));
+            join::all(erased.collect()).await.into_iter().collect::<Result<(), _>>()?;
+            self.keep(&mut record).await?;
+        }
+        self.end(&record).await
+    }
+
+    /// Erases an instance that is locked for the deletion. Any other instance of that name is a later one.
+    async fn erase_rest(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
+        let head = self.store.read::<Head>(&self.call(OPERATION), instance, HEAD).await?;
+        let lock = head.and_then(|head| head.content.lock);
+        if lock.is_some_and(|lock| lock.token == token) {
+            self.erase(OPERATION, instance, Some(token)).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes ended instances with all that they have started, as many as the filter says.
     pub(super) async fn delete_bulk(
         &self,
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        let mut all = DeleteInstanceResult::default();
-        for root in self.select("delete_instance_bulk", Scope::EndedRoots, &filter).await? {
-            let tree = self.tree(&root).await?;
-            match self.delete(&tree.all_ids, false).await {
-                Ok(one) => add(&mut all, &one),
-                // Something of it runs, or has begun to: bulk deletion is for what has ended.
-                Err(error) if !error.is_retryable() => {
-                    tracing::info!(root, %error, "an instance is left out of a bulk deletion");
+        let most = filter.limit.unwrap_or(BULK_LIMIT) as usize;
+        let (mut all, mut roots, mut left_out) = (DeleteInstanceResult::default(), 0, HashSet::new());
+        loop {
+            // What is left out is found again, and must not keep others from being found.
+            let limit = u32::try_from(most - roots + left_out.len()).ok();
+            let InstanceFilter { instance_ids, completed_before, .. } = &filter;
+            let found = InstanceFilter {
+                instance_ids: instance_ids.clone(),
+                completed_before: *completed_before,
+                limit,
+            };
+            let found = self.select("delete_instance_bulk", Scope::EndedRoots, &found).await?;
+            let fresh: Vec<String> = found.into_iter().filter(|root| !left_out.contains(root)).collect();
+            if fresh.is_empty() || roots == most {
+                return Ok(all);
+            }
+            for root in fresh.into_iter().take(most - roots) {
+                let tree = self.tree(&root).await?;
+                match self.delete(&tree.all_ids, false).await {
+                    Ok(one) => {
+                        add(&mut all, &one);
+                        roots += 1;
+                    }
+                    // Something of it runs, or has begun to: bulk deletion is for what has ended.
+                    Err(error) if !error.is_retryable() => {
+                        tracing::info!(root, %error, "an instance is left out of a bulk deletion");
+                        left_out.insert(root);
+                    }
+                    Err(error) => return Err(error),
                 }
-                Err(error) => return Err(error),
             }
         }
-        Ok(all)
     }
 }
 
@@ -250,22 +245,6 @@ enum Frozen {
     Yes,
     NoHead,
     Refused,
-}
-
-fn count(listed: &[Listed], exists: bool, result: &mut DeleteInstanceResult) {
-    if exists {
-        result.instances_deleted += 1;
-    }
-    for Listed { kind, events, .. } in listed {
-        match &**kind {
-            "instance" | "execution" => {
-                result.executions_deleted += 1;
-                result.events_deleted += events.unwrap_or(0);
-            }
-            Message::KIND | Work::KIND => result.queue_messages_deleted += 1,
-            _ => {}
-        }
-    }
 }
 
 fn add(all: &mut DeleteInstanceResult, one: &DeleteInstanceResult) {

@@ -6,6 +6,8 @@ mod children;
 mod cleanup;
 mod dead;
 mod deletion;
+mod deletion_record;
+mod erasing;
 mod executions;
 mod instances;
 mod metrics;

@@ -73,7 +73,7 @@ impl Admin<'_> {
         if ids.len() <= Batch::MAX_WRITES {
             return self.remove(call, instance, ids).await;
         }
-        let record = Prune::record(instance, executions);
+        let record = Prune::record(instance, executions, self.store.now_ms());
         self.store.upsert(call, &record).await.map_err(|failure| failure.into_error(call))?;
         self.remove(call, instance, ids).await?;
         self.remove_record(call, &record.id).await

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::instances::Found;
 use super::work_queue::{Key, WorkEntry, key};
 use super::{Dispatch, Look};
-use crate::clock;
 
 /// An instance that may have messages.
 #[must_use = "a dropped claim is handed out again"]
@@ -87,7 +86,7 @@ impl WorkClaim {
 impl Drop for WorkClaim {
     fn drop(&mut self) {
         let (instance, id) = &self.key;
-        self.dispatch.0.state().work.settle(instance, id, clock::now_ms());
+        self.dispatch.0.state().work.settle(instance, id, self.dispatch.0.clock.now_ms());
         self.dispatch.0.work_changed.notify_waiters();
     }
 }

@@ -50,7 +50,7 @@ impl<'a> Look<'a> {
         loop {
             let mut changed = pin!(shared.instances_changed.notified());
             changed.as_mut().enable();
-            let now = clock::now_ms();
+            let now = shared.clock.now_ms();
             let owned = shared.leases.owned();
             let (claimed, pending) = {
                 let State { instances, .. } = &mut *shared.state();
@@ -75,7 +75,7 @@ impl<'a> Look<'a> {
         loop {
             let mut changed = pin!(shared.work_changed.notified());
             changed.as_mut().enable();
-            let now = clock::now_ms();
+            let now = shared.clock.now_ms();
             let owned = shared.leases.owned();
             let (claimed, pending) = {
                 let State { work, .. } = &mut *shared.state();

@@ -21,8 +21,10 @@ use cosmonaut::ContainerClient;
 use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 
-use crate::clock::{self, Task};
+use crate::clock::{Clock, Task};
 use crate::lease::{LeaseProvider, Slots, slot_of};
+use crate::model::AT_ONCE;
+use crate::store::{Losses, Store};
 
 pub(crate) use claim::{InstanceClaim, WorkClaim};
 pub(crate) use look::Look;
@@ -40,6 +42,9 @@ pub(crate) struct Dispatch(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
+    /// The server's time: that of the documents.
+    clock: Clock,
+    losses: Losses,
     instances_changed: Notify,
     work_changed: Notify,
     unfinished_changed: Notify,
@@ -67,7 +72,12 @@ struct State {
 impl Dispatch {
     /// Queues over a container; nothing is asked before somebody looks for something to do.
     /// What is left half done is looked for every `rescan`.
-    pub(crate) fn new(container: ContainerClient, leases: Arc<dyn LeaseProvider>, rescan: Duration) -> Self {
+    pub(crate) fn new(
+        container: ContainerClient,
+        store: &Store,
+        leases: Arc<dyn LeaseProvider>,
+        rescan: Duration,
+    ) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(State {
                 wanted: false,
@@ -76,6 +86,8 @@ impl Dispatch {
                 work: WorkQueue::new(),
                 unfinished: Unfinished::new(),
             }),
+            clock: store.clock().clone(),
+            losses: store.losses().clone(),
             instances_changed: Notify::new(),
             work_changed: Notify::new(),
             unfinished_changed: Notify::new(),
@@ -117,9 +129,10 @@ impl Dispatch {
 
     /// A work item was written, and is so now.
     pub(crate) fn work(&self, item: WorkEntry) {
+        let item = self.0.arrived(item);
         let mut state = self.0.state();
         if state.wanted {
-            state.work.put(item, clock::now_ms());
+            state.work.put(item, self.0.clock.now_ms());
             self.0.work_changed.notify_waiters();
         }
     }
@@ -173,7 +186,17 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What is visible at once has its place in the order of arrival.
+    fn or_now(&self, visible_at_ms: u64) -> u64 {
+        if visible_at_ms == AT_ONCE { self.clock.now_ms() } else { visible_at_ms }
+    }
+
+    fn arrived(&self, item: WorkEntry) -> WorkEntry {
+        WorkEntry { visible_at_ms: self.or_now(item.visible_at_ms), ..item }
+    }
+
     fn message_at(&self, instance: &str, id: &str, visible_at_ms: u64) -> bool {
+        let visible_at_ms = self.or_now(visible_at_ms);
         let mut state = self.state();
         let news = state.minds(instance) && state.instances.message(instance, id, visible_at_ms);
         if news {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use cosmonaut::{ChangeFeed, ChangeFeedStart, ContainerClient, DiagnosticsContext, FeedScope, Query};
+use cosmonaut::{
+    ChangeFeed, ChangeFeedStart, ContainerClient, DiagnosticsContext, ErrorKind, FeedScope, Query,
+};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -103,7 +105,7 @@ async fn begin(shared: &Arc<Shared>) -> cosmonaut::Result<Task> {
 
 async fn keep_reading(shared: Weak<Shared>) {
     let mut pace = Pace::new();
-    let mut renewed = None;
+    let (mut renewed, mut unmet_since) = (None, None);
     loop {
         let Some(shared) = shared.upgrade() else { return };
         let renew_at = || shared.leading.get().copied();
@@ -111,8 +113,16 @@ async fn keep_reading(shared: Weak<Shared>) {
             renewed = Some(clock::instant() + shared.renew_leases().await);
         }
         let pause = match shared.round().await {
-            Ok(read) => pace.after(read.news, read.requests),
+            Ok(read) => {
+                unmet_since = None;
+                pace.after(read.news, read.requests)
+            }
             Err(error) => {
+                if error.kind() == ErrorKind::SessionNotAvailable
+                    && shared.losses.is_certain(*unmet_since.get_or_insert_with(clock::instant))
+                {
+                    shared.losses.forget_session().await;
+                }
                 tracing::warn!(%error, "the change feed cannot be read; it is tried again");
                 LONGEST_PAUSE
             }
@@ -170,7 +180,7 @@ impl Shared {
             }
             Sighting::Work(item) => {
                 let mut state = self.state();
-                let news = state.wanted && state.work.seen(item, clock::now_ms());
+                let news = state.wanted && state.work.seen(self.arrived(item), self.clock.now_ms());
                 if news {
                     self.work_changed.notify_waiters();
                 }
@@ -200,7 +210,7 @@ impl Shared {
             let gained = owned.without(&state.slots);
             state.slots = owned;
             state.instances.keep_only(&owned);
-            state.work.own(&owned, clock::now_ms());
+            state.work.own(&owned, self.clock.now_ms());
             gained
         };
         if gained.is_empty() {
@@ -224,7 +234,7 @@ impl Shared {
             return Ok(());
         }
         let slots = self.state().slots;
-        let old = clock::now_ms().saturating_sub(clock::millis(LEFT_BEHIND));
+        let old = self.clock.now_ms().saturating_sub(clock::millis(LEFT_BEHIND));
         self.scan(&slots, old).await
     }
 
@@ -252,9 +262,9 @@ impl Shared {
         let mut state = self.state();
         match sighting {
             Sighting::Message { instance, visible_at_ms, .. } if slots.contains(slot_of(&instance)) => {
-                state.instances.look(&instance, visible_at_ms);
+                state.instances.look(&instance, self.or_now(visible_at_ms));
             }
-            Sighting::Work(item) => state.work.found(item, clock::now_ms()),
+            Sighting::Work(item) => state.work.found(self.arrived(item), self.clock.now_ms()),
             Sighting::Unfinished { instance, from_ms } if slots.contains(slot_of(&instance)) => {
                 state.unfinished.add(instance, from_ms);
             }

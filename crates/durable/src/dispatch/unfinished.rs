@@ -40,7 +40,7 @@ impl Shared {
     pub(super) async fn next_unfinished(&self) -> String {
         loop {
             let changed = self.unfinished_changed.notified();
-            let now = clock::now_ms();
+            let now = self.clock.now_ms();
             let taken = self.state().unfinished.take(now);
             let due = match taken {
                 Ok(instance) => return instance,

@@ -13,6 +13,17 @@ pub(crate) const FORMAT: u32 = 1;
 /// After how many seconds the service removes what was prepared for a transaction that never came.
 pub(crate) const PREPARED_TTL: i32 = 60 * 60;
 
+/// The same for a turn that is so large that its documents are kept only after it was committed: longer than no
+/// process runs.
+pub(crate) const PREPARED_LARGE_TTL: i32 = 7 * 24 * 60 * 60;
+
+/// For how many seconds a delivery is kept after it was made, so that it can be made again if the target loses it.
+pub(crate) const DELIVERED_TTL: i32 = 10 * 60;
+
+/// For how many seconds a processed message from another instance is remembered: longer than a delivery is kept, by
+/// a wide margin for the time between delivering and processing notes.
+const SEEN_TTL: i32 = 60 * 60;
+
 /// The content of a document, and how its kind is called in `type`.
 pub(crate) trait Kind: Serialize + DeserializeOwned {
     const KIND: &'static str;
@@ -112,20 +123,31 @@ impl TombstoneKind {
     const fn name_and_ttl(self) -> (&'static str, i32) {
         match self {
             Self::Cancelled => ("cancelled", 60 * 60),
-            Self::Seen => ("seen", 7 * 24 * 60 * 60),
+            Self::Seen => ("seen", SEEN_TTL),
         }
     }
 }
 
-/// The content of a tombstone: nothing.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Tombstone {}
+/// The content of a tombstone.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Tombstone {
+    /// What tells the text that was processed from another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) digest: Option<String>,
+}
 
 impl Tombstone {
     pub(crate) fn document(instance: &str, id: &str, kind: TombstoneKind) -> Document<Self> {
         let (name, ttl) = kind.name_and_ttl();
-        let mut document = Document::new(instance, id, Self {}).with_ttl(ttl);
+        let mut document = Document::new(instance, id, Self::default()).with_ttl(ttl);
         document.kind = name.to_owned();
+        document
+    }
+
+    /// What stays of a message that was processed.
+    pub(crate) fn seen(instance: &str, id: &str, digest: Option<String>) -> Document<Self> {
+        let mut document = Self::document(instance, id, TombstoneKind::Seen);
+        document.content.digest = digest;
         document
     }
 }

@@ -14,13 +14,17 @@ mod text;
 mod token;
 mod write;
 
-pub(crate) use document::{Document, Kind, PREPARED_TTL, Row, Tombstone, TombstoneKind};
+pub(crate) use document::{
+    DELIVERED_TTL, Document, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, Tombstone, TombstoneKind,
+};
 pub(crate) use head::{Delivery, HEAD, Head, Lock, RUNNING, StageMark, State};
 pub(crate) use history::{Execution, History, chain};
 pub(crate) use kv::{Kv, KvChange, KvValue, key_id};
 pub(crate) use order::committed_order;
-pub(crate) use queue::{Intent, IntentTarget, Message, SESSION, Session, Stage, Work, session_partition};
-pub(crate) use target::{target_instance, visible_at};
-pub(crate) use text::{Chunk, MAX_TEXT, Pieces, chunk_id, escaped_len};
+pub(crate) use queue::{
+    Intent, IntentTarget, Message, SESSION, Session, Stage, Work, WorkLock, session_partition,
+};
+pub(crate) use target::{AT_ONCE, target_instance, visible_at};
+pub(crate) use text::{Chunk, MAX_TEXT, Pieces, chunk_id, digest, escaped_len};
 pub(crate) use token::{InstanceToken, WorkToken};
 pub(crate) use write::{Write, WriteKind};

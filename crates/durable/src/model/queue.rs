@@ -77,6 +77,13 @@ impl Work {
     pub(crate) fn id(execution: u64, activity: u64) -> String {
         format!("w:{execution}:{activity}")
     }
+
+    /// Which activity a work item is of, whatever else its id says.
+    pub(crate) fn execution_and_activity(id: &str) -> Option<(u64, u64)> {
+        let (execution, activity) = id.strip_prefix("w:")?.split_once(':')?;
+        let activity = activity.split('.').next()?;
+        Some((execution.parse().ok()?, activity.parse().ok()?))
+    }
 }
 
 /// What a turn, or a completion, owes to another instance.
@@ -90,8 +97,9 @@ pub(crate) struct Intent {
     pub(crate) what: IntentTarget,
     /// From when on the target may see it.
     pub(crate) target_visible_at: u64,
-    /// From when on another process may take it for forgotten, and deliver it.
-    pub(crate) visible_at: u64,
+    /// From when on another process may take it for forgotten, and deliver it; not there once it is delivered.
+    #[serde(default)]
+    pub(crate) visible_at: Option<u64>,
     pub(crate) body: String,
     #[serde(default)]
     pub(crate) chunks: u32,
@@ -112,6 +120,9 @@ impl Kind for Intent {
 }
 
 impl Intent {
+    /// What `type` says once it is delivered.
+    pub(crate) const DELIVERED: &'static str = "delivered";
+
     pub(crate) fn id(turn: u64, n: usize) -> String {
         format!("o:{turn}.{n}")
     }

@@ -19,10 +19,13 @@ pub(crate) fn target_instance(item: &WorkItem) -> &str {
     }
 }
 
-/// From when on an item is visible that is sent `now`.
-pub(crate) fn visible_at(item: &WorkItem, now: u64) -> u64 {
+/// When something is visible that is visible at once. No clock is asked for that: whoever reads it may have another.
+pub(crate) const AT_ONCE: u64 = 0;
+
+/// From when on an item is visible, by the clock of the runtime that sends it; `None` for at once.
+pub(crate) fn visible_at(item: &WorkItem) -> Option<u64> {
     match item {
-        WorkItem::TimerFired { fire_at_ms, .. } => *fire_at_ms,
+        WorkItem::TimerFired { fire_at_ms, .. } => Some(*fire_at_ms),
         WorkItem::StartOrchestration { .. }
         | WorkItem::ActivityExecute { .. }
         | WorkItem::ActivityCompleted { .. }
@@ -32,6 +35,6 @@ pub(crate) fn visible_at(item: &WorkItem, now: u64) -> u64 {
         | WorkItem::ContinueAsNew { .. }
         | WorkItem::QueueMessage { .. }
         | WorkItem::SubOrchCompleted { .. }
-        | WorkItem::SubOrchFailed { .. } => now,
+        | WorkItem::SubOrchFailed { .. } => None,
     }
 }

@@ -4,6 +4,7 @@
 //! staged turn, where it is escaped once more.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use super::Kind;
 
@@ -23,6 +24,11 @@ impl Kind for Chunk {
 /// The id of a piece of what belongs in document `id`.
 pub(crate) fn chunk_id(id: &str, n: u32) -> String {
     format!("{id}~{n}")
+}
+
+/// What tells a text from another one, in a few characters.
+pub(crate) fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// How many bytes a text has as a JSON string, without its quotes.

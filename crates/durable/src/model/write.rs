@@ -17,6 +17,10 @@ pub(crate) enum WriteKind {
     Delete,
     /// Takes away a document's time to live.
     Keep,
+    /// Says of an intent that it is delivered, and lets it go after a while.
+    Deliver,
+    /// Lets a piece of an intent's text go when the intent does.
+    Expire,
 }
 
 /// A write of one document.
@@ -43,6 +47,14 @@ impl Write {
 
     pub(crate) fn keep(id: impl Into<String>) -> Self {
         Self { kind: WriteKind::Keep, id: id.into(), document: None }
+    }
+
+    pub(crate) fn deliver(id: impl Into<String>) -> Self {
+        Self { kind: WriteKind::Deliver, id: id.into(), document: None }
+    }
+
+    pub(crate) fn expire(id: impl Into<String>) -> Self {
+        Self { kind: WriteKind::Expire, id: id.into(), document: None }
     }
 
     fn of<T: Kind>(kind: WriteKind, document: &Document<T>) -> Self {

@@ -12,7 +12,7 @@ use super::lost_lock;
 use super::turns::Held;
 use crate::clock;
 use crate::core::Core;
-use crate::model::{Document, HEAD, Kind, PREPARED_TTL, Write};
+use crate::model::{Document, HEAD, Kind, Write};
 use crate::store::{Batch, Call, Cause, Guard};
 
 /// How many bytes are written at once, unless a document has more: few, so that the lock outlives each write.
@@ -25,16 +25,16 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// With `expires`, they go after a while unless the commit keeps them.
-    pub(super) fn new<T: Kind>(documents: Vec<Document<T>>, expires: bool) -> Self {
+    /// With `ttl`, they go after so many seconds unless they are kept.
+    pub(super) fn new<T: Kind>(documents: Vec<Document<T>>, ttl: Option<i32>) -> Self {
         let writes = documents.into_iter().map(|mut document| {
-            document.ttl = expires.then_some(PREPARED_TTL);
+            document.ttl = ttl;
             Write::upsert(&document)
         });
-        Self { writes: writes.collect(), expires }
+        Self { writes: writes.collect(), expires: ttl.is_some() }
     }
 
-    /// Writes them as long as the lock is held; gives what the commit has to do to keep them.
+    /// Writes them as long as the lock is held; gives what has to be done to keep them.
     pub(super) async fn write(
         self,
         core: &Core,
@@ -46,13 +46,13 @@ impl Ahead {
         let kept = ids.collect();
         // One operation of each transaction is the head's.
         for writes in parts(self.writes, (Batch::MAX_WRITES - 1, MAX_BYTES), Write::size) {
-            let now = clock::now_ms();
-            let until = held.prolonged(now);
-            let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token, now));
+            let (began, time) = (clock::instant(), held.prolonged());
+            let until = core.store.now_ms().saturating_add(clock::millis(time));
+            let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
             let guard = Some(Guard { id: HEAD.to_owned(), patch, then_delete: false });
             let batch = Batch { partition: &held.head.instance_id, guard, writes: &writes };
             match core.store.batch(call, &batch).await {
-                Ok(_) => held.renewed(until),
+                Ok(_) => held.end().set(began + time),
                 Err(failure) => match (failure.cause(), failure.index()) {
                     (Cause::Condition | Cause::NotFound, Some(0)) => return Err(lost_lock(call.operation())),
                     _ => return Err(failure.into_error(call)),

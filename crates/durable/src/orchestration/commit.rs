@@ -12,21 +12,22 @@ use serde_json::value::to_raw_value;
 
 use super::ahead::Ahead;
 use super::load::load;
-use super::lock::{holds_lock, read_head, time_left};
+use super::lock::{PATIENCE, holds_lock, read_head};
 use super::plan::{Plan, Times, Turn, plan};
-use super::turns::{Held, HeldMessage};
+use super::turns::{Held, HeldMessage, Outline};
 use super::{lost_lock, outbox, stage};
-use crate::clock;
+use crate::clock::{self, End};
 use crate::core::Core;
 use crate::dispatch::WorkEntry;
 use crate::model::{
-    Execution, HEAD, InstanceToken, RUNNING, Tombstone, TombstoneKind, Work, Write, WriteKind,
+    AT_ONCE, Execution, HEAD, InstanceToken, PREPARED_TTL, RUNNING, Tombstone, TombstoneKind, Work, Write,
+    WriteKind,
 };
 use crate::store::{Batch, Call, Cause, Failure, Guard};
 
 const OPERATION: &str = "ack_orchestration_item";
-/// How long the commit of a large turn may take; its lock is prolonged meanwhile.
-const LARGE: Duration = Duration::from_secs(60);
+/// How long what follows a commit may take: others finish it otherwise.
+pub(super) const AFTERWARDS: Duration = Duration::from_secs(60);
 
 /// The versions of documents after a commit, by their ids.
 pub(super) type Versions = HashMap<String, Etag>;
@@ -35,25 +36,36 @@ pub(super) type Versions = HashMap<String, Etag>;
 pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), ProviderError> {
     let InstanceToken { instance, token } =
         InstanceToken::decode(token).ok_or_else(|| lost_lock(OPERATION))?;
-    let call = core.store.call(OPERATION, time_left(core, &token));
     let held = match core.turns.get(&token) {
         Some(held) => held,
-        None => hold_again(core, &call, &instance, &token).await?,
+        None => hold_again(core, &instance, &token).await?,
     };
-    let execution = turn.execution;
-    let earlier = earlier_execution(core, &call, &held, execution).await?;
-    let events = turn.events.clone();
-    let times = Times { now: clock::now_ms(), owed_until: core.owed_until() };
-    let mut plan = plan(&held, &token, turn, earlier, times)?;
-    let call = if fits(&plan) && plan.chunks.is_empty() { call } else { core.store.call(OPERATION, LARGE) };
-    let versions = if fits(&plan) {
-        commit_whole(core, &call, &held, &token, &mut plan).await?
-    } else {
-        stage::commit(core, &call, &held, &token, &mut plan).await?
+    let outline = Outline::of(&turn);
+    if held.is_about_another(&outline) {
+        let message = "another turn may have been committed under this lock token before";
+        return Err(ProviderError::permanent(OPERATION, message));
+    }
+    if held.end().is_over() {
+        return if held.was_tried(&outline) {
+            find_out(core, &instance, &token).await
+        } else {
+            Err(lost_lock(OPERATION))
+        };
+    }
+    let (execution, events) = (turn.execution, turn.events.clone());
+    let (plan, versions) = match commit(core, &held, &token, turn).await {
+        Ok(done) => done,
+        Err(error) => {
+            let is_uncertain = error.is_retryable();
+            held.set_tried(outline, is_uncertain);
+            let is_over = is_uncertain && held.end().is_over();
+            return if is_over { find_out(core, &instance, &token).await } else { Err(error) };
+        }
     };
     core.turns.remove(&token);
     remember_history(core, &instance, &held, &plan, (execution, events), &versions);
     announce(core, &instance, &plan, &versions);
+    let call = core.store.call(OPERATION, AFTERWARDS);
     for (instance, id) in &plan.cancelled_elsewhere {
         let tombstone = Tombstone::document(instance, id, TombstoneKind::Cancelled);
         if let Err(failure) = core.store.upsert(&call, &tombstone).await {
@@ -64,20 +76,64 @@ pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), Prov
     Ok(())
 }
 
-/// What another provider object has locked, or this one before it forgot.
-async fn hold_again(
+/// Commits a turn as long as its lock holds, which others may prolong meanwhile.
+async fn commit(
     core: &Core,
-    call: &Call,
-    instance: &str,
+    held: &Held,
     token: &str,
-) -> Result<Arc<Held>, ProviderError> {
-    let snapshot = load(core, call, instance).await?;
+    turn: Turn,
+) -> Result<(Plan, Versions), ProviderError> {
+    let call = core.store.call(OPERATION, PATIENCE).under(held.end());
+    let was_tried = held.was_tried(&Outline::of(&turn));
+    let earlier = earlier_execution(core, &call, held, turn.execution).await?;
+    let times = Times {
+        now: core.store.now_ms(),
+        owed_until: core.owed_until(),
+        shift: core.store.clock().shift_ms(),
+    };
+    let mut plan = plan(held, token, turn, earlier, times)?;
+    let committed = if fits(&plan) {
+        commit_whole(core, &call, held, token, &mut plan).await
+    } else {
+        stage::commit(core, &call, held, token, &mut plan).await
+    };
+    let versions = match committed {
+        // The lock is gone because an earlier call has committed the turn, and did not learn of it.
+        Err(error) if was_tried && !error.is_retryable() => {
+            let instance = &*held.head.instance_id;
+            tracing::debug!(instance, %error, "the commit is repeated in vain");
+            find_out(core, instance, token).await.map(|()| Versions::new())?
+        }
+        committed => committed?,
+    };
+    Ok((plan, versions))
+}
+
+/// Finds out whether a turn was committed whose commit was tried and got no answer before the lock's end. What
+/// follows a commit is then left to others, who look for such things.
+async fn find_out(core: &Core, instance: &str, token: &str) -> Result<(), ProviderError> {
+    let call = core.store.call(OPERATION, PATIENCE);
+    let head = read_head(core, &call, instance).await?;
+    match head.and_then(|head| head.content.state.last_ack) {
+        Some(last) if last == token => Ok(()),
+        Some(_) | None => Err(lost_lock(OPERATION)),
+    }
+}
+
+/// What another provider object has locked, or this one before it forgot.
+async fn hold_again(core: &Core, instance: &str, token: &str) -> Result<Arc<Held>, ProviderError> {
+    let call = core.store.call(OPERATION, core.settings.call_timeout);
+    let snapshot = load(core, &call, instance).await?;
     let head = snapshot.head.ok_or_else(|| lost_lock(OPERATION))?;
     let lock =
         head.content.lock.clone().filter(|lock| lock.token == token).ok_or_else(|| lost_lock(OPERATION))?;
+    let left = Duration::from_millis(lock.until.saturating_sub(core.store.now_ms()));
+    let end = End::at(clock::instant() + left);
     let messages = snapshot.messages.iter().filter(|message| lock.messages.contains(&message.id));
-    let messages = messages.map(|it| HeldMessage { id: it.id.clone(), chunks: it.content.chunks }).collect();
-    Ok(Arc::new(Held::new(head, messages, snapshot.keys, None)))
+    let messages = messages
+        .map(|it| HeldMessage { id: it.id.clone(), chunks: it.content.chunks, digest: None })
+        .collect();
+    Ok(core.turns.insert(token, Held::new(head, messages, snapshot.keys, None, end)))
 }
 
 async fn earlier_execution(
@@ -99,7 +155,7 @@ async fn earlier_execution(
             status: RUNNING.to_owned(),
             output: None,
             output_chunks: 0,
-            started_at: clock::now_ms(),
+            started_at: core.store.now_ms(),
             completed_at: None,
             last_event: 0,
             events: 0,
@@ -130,7 +186,7 @@ pub(super) fn head_patch(plan: &Plan, token: &str) -> Patch {
         .set("/state", &plan.state)
         .set("/lock", ())
         .set("/deliveries", &plan.deliveries)
-        .condition(holds_lock(token, clock::now_ms()))
+        .condition(holds_lock(token))
 }
 
 async fn commit_whole(
@@ -141,7 +197,7 @@ async fn commit_whole(
     plan: &mut Plan,
 ) -> Result<Versions, ProviderError> {
     let instance = &*held.head.instance_id;
-    let chunks = Ahead::new(std::mem::take(&mut plan.chunks), true);
+    let chunks = Ahead::new(std::mem::take(&mut plan.chunks), Some(PREPARED_TTL));
     let kept = chunks.write(core, call, held, token).await?;
     let history = plan.history.iter().map(Write::upsert);
     let mut writes: Vec<Write> = history.chain(std::mem::take(&mut plan.writes)).chain(kept).collect();
@@ -253,7 +309,7 @@ fn announce(core: &Core, instance: &str, plan: &Plan, versions: &Versions) {
             instance: instance.to_owned(),
             id: work.id.clone(),
             etag: versions.get(&work.id).cloned().unwrap_or_else(|| Etag::from("")),
-            visible_at_ms: plan.state.updated_at,
+            visible_at_ms: AT_ONCE,
             locked_until_ms: None,
             session: work.session.clone(),
             tag: work.tag.clone(),

@@ -13,10 +13,12 @@ use duroxide::{Event, EventKind};
 use super::load::{Snapshot, current_history, load};
 use super::lock;
 use super::turns::{Held, HeldMessage};
-use crate::clock;
+use crate::clock::{self, End};
 use crate::core::Core;
-use crate::model::{Delivery, Document, Head, InstanceToken, Lock, Message, State, Write};
-use crate::store::{Batch, Call, Cause};
+use crate::model::{
+    Delivery, Document, Head, InstanceToken, Kv, Lock, Message, State, Write, chunk_id, digest,
+};
+use crate::store::{Call, Cause};
 
 /// How many messages a turn gets at most; the others come with the next.
 const MAX_MESSAGES: usize = 5_000;
@@ -93,7 +95,7 @@ async fn try_lock(
     filter: Option<&DispatcherCapabilityFilter>,
 ) -> Result<Outcome, ProviderError> {
     let snapshot = load(core, call, instance).await?;
-    let now = clock::now_ms();
+    let now = core.store.now_ms();
     if let Some(until) = snapshot.head.as_ref().and_then(|head| head.content.locked_until(now)) {
         // A lock may end sooner than it says, as when an instance is deleted: somebody looks now and then.
         return Ok(Outcome::Held { until: until.min(now + LONGEST_HELD_MS) });
@@ -108,7 +110,7 @@ async fn try_lock(
     {
         return Ok(Outcome::NotForThis);
     }
-    let items = read_messages(core, call, &ready).await?;
+    let Readings { items, digests, error } = read_messages(core, call, &ready).await?;
     let is_known = snapshot.head.as_ref().is_some_and(|head| {
         let state = &head.content.state;
         state.exists || state.last_event > 0
@@ -120,18 +122,20 @@ async fn try_lock(
         }
         return Ok(Outcome::Idle { messages: known, later });
     }
-    let history = match &snapshot.head {
-        Some(head) => current_history(core, call, head).await?,
-        None => Ok(Arc::default()),
+    let history = match (error, &snapshot.head) {
+        (Some(error), _) => Err(error),
+        (None, Some(head)) => current_history(core, call, head).await?,
+        (None, None) => Ok(Arc::default()),
     };
+    let ready = ready.iter().zip(digests);
     let ready: Vec<HeldMessage> = ready
-        .iter()
-        .map(|message| HeldMessage { id: message.id.clone(), chunks: message.content.chunks })
+        .map(|(it, digest)| HeldMessage { id: it.id.clone(), chunks: it.content.chunks, digest })
         .collect();
-    let Some(head) = write_lock(core, call, instance, &snapshot, &ready, lock_timeout).await? else {
+    let Some((head, end)) = write_lock(core, call, instance, &snapshot, &ready, lock_timeout).await? else {
         return Ok(Outcome::Again);
     };
-    Ok(locked(core, Snapshot { head: None, ..snapshot }, (head, ready, items), history, later))
+    let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, history };
+    Ok(locked(core, turn, later))
 }
 
 /// Which messages are to be processed now, and when the first of the others is.
@@ -167,30 +171,50 @@ fn is_start(item: &WorkItem) -> bool {
     matches!(item, WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
 }
 
+/// What messages say.
+struct Readings {
+    items: Vec<WorkItem>,
+    /// One for each message.
+    digests: Vec<Option<String>>,
+    /// Why the turn cannot be run: a part of a message is lost.
+    error: Option<String>,
+}
+
 async fn read_messages(
     core: &Core,
     call: &Call,
     ready: &[&Document<Message>],
-) -> Result<Vec<WorkItem>, ProviderError> {
+) -> Result<Readings, ProviderError> {
     let mut items = Vec::with_capacity(ready.len());
+    let (mut digests, mut lost) = (Vec::with_capacity(ready.len()), None);
     for message in ready {
         let Message { body, chunks, .. } = &message.content;
         let place = (&*message.instance_id, &*message.id);
         let whole;
         let text = match chunks {
             0 => body,
-            chunks => {
-                whole = core.store.whole_text(call, place, body.clone(), *chunks).await?;
-                &whole
-            }
+            chunks => match core.store.whole_text(call, place, body.clone(), *chunks).await {
+                Ok(text) => {
+                    whole = text;
+                    &whole
+                }
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(error) => {
+                    tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
+                    lost = Some(error.message);
+                    digests.push(None);
+                    continue;
+                }
+            },
         };
+        digests.push(Message::is_delivered(&message.id).then(|| digest(text)));
         match serde_json::from_str(text) {
             Ok(item) => items.push(item),
             // It never will be readable, and must not keep the others from being processed.
             Err(error) => tracing::error!(?place, %error, "a message is unreadable and is passed over"),
         }
     }
-    Ok(items)
+    Ok(Readings { items, digests, error: lost })
 }
 
 async fn drop_orphans(
@@ -204,20 +228,16 @@ async fn drop_orphans(
         count = orphans.len(),
         "queue messages to an instance that is not there are dropped"
     );
-    let writes: Vec<_> = orphans.iter().map(|message| Write::delete(&*message.id)).collect();
-    for writes in writes.chunks(Batch::MAX_WRITES) {
-        let batch = Batch { partition: instance, guard: None, writes };
-        match core.store.batch(call, &batch).await {
-            Ok(_) => {}
-            // Another process drops them.
-            Err(failure) if failure.cause() == Cause::NotFound => {}
-            Err(failure) => return Err(failure.into_error(call)),
-        }
-    }
-    Ok(())
+    let writes = orphans.iter().flat_map(|message| {
+        let pieces = (0..message.content.chunks).map(|n| chunk_id(&message.id, n));
+        // The message last: as long as it is there, somebody drops what is left of it.
+        pieces.chain([message.id.clone()]).map(Write::delete)
+    });
+    let dropped = core.store.apply_to_rest(call, instance, writes.collect()).await;
+    dropped.map_err(|failure| failure.into_error(call))
 }
 
-/// Writes the lock if nothing has changed; `None` if something has.
+/// Writes the lock if nothing has changed, and says when it ends; `None` if something has.
 async fn write_lock(
     core: &Core,
     call: &Call,
@@ -225,11 +245,11 @@ async fn write_lock(
     snapshot: &Snapshot,
     ready: &[HeldMessage],
     timeout: Duration,
-) -> Result<Option<Document<Head>>, ProviderError> {
-    let began = clock::now_ms();
+) -> Result<Option<(Document<Head>, End)>, ProviderError> {
+    let (began, now) = (clock::instant(), core.store.now_ms());
     let mut head = match &snapshot.head {
         Some(head) => head.clone(),
-        None => Head::unborn(instance, clock::unique_id(), began),
+        None => Head::unborn(instance, clock::unique_id(), now),
     };
     let token = clock::unique_id();
     let deliveries = &mut head.content.deliveries;
@@ -238,7 +258,7 @@ async fn write_lock(
         let attempts = deliveries.get(&message.id).map_or(0, |delivery| delivery.attempts) + 1;
         deliveries.insert(message.id.clone(), Delivery { attempts, not_before: 0 });
     }
-    let until = began.saturating_add(clock::millis(timeout));
+    let until = now.saturating_add(clock::millis(timeout));
     let messages = ready.iter().map(|message| message.id.clone()).collect();
     head.content.lock = Some(Lock { token: token.clone(), until, messages });
     let written = match &snapshot.head {
@@ -263,27 +283,28 @@ async fn write_lock(
         },
     }
     // The lock is to last from now on: a write that was slow must not have used it up.
-    let now = clock::now_ms();
-    if now.saturating_sub(began) > clock::millis(timeout) / 10 {
-        let until = now.saturating_add(clock::millis(timeout));
-        if lock::write_until(core, call, instance, &token, until).await? {
-            head.content.lock.iter_mut().for_each(|lock| lock.until = until);
-        } else {
-            return Ok(None);
-        }
+    let now = clock::instant();
+    if now.duration_since(began) <= timeout / 10 {
+        return Ok(Some((head, End::at(began + timeout))));
     }
-    Ok(Some(head))
+    let Some(until) = lock::prolong(core, call, instance, &token, timeout).await? else { return Ok(None) };
+    head.content.lock.iter_mut().for_each(|lock| lock.until = until);
+    Ok(Some((head, End::at(now + timeout))))
+}
+
+/// A turn that was just locked.
+struct NewTurn {
+    head: Document<Head>,
+    end: End,
+    messages: Vec<HeldMessage>,
+    items: Vec<WorkItem>,
+    keys: Vec<Kv>,
+    history: Result<Arc<Vec<Event>>, String>,
 }
 
 /// Remembers the turn, and puts together what the runtime gets.
-fn locked(
-    core: &Core,
-    snapshot: Snapshot,
-    (head, messages, items): (Document<Head>, Vec<HeldMessage>, Vec<WorkItem>),
-    history: Result<Arc<Vec<Event>>, String>,
-    later: Option<u64>,
-) -> Outcome {
-    let Snapshot { keys, .. } = snapshot;
+fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
+    let NewTurn { head, end, messages, items, keys, history } = turn;
     let lock = head.content.lock.clone().expect("a head that was just locked");
     let state = &head.content.state;
     let (events, history_error) = match &history {
@@ -315,7 +336,7 @@ fn locked(
         history_error,
         kv_snapshot,
     };
-    core.turns.insert(&lock.token, Held::new(head, messages, keys, history.ok()));
+    core.turns.insert(&lock.token, Held::new(head, messages, keys, history.ok(), end));
     let fetched = Box::new((item, token.encode(), attempts));
     Outcome::Locked { fetched, until: lock.until, messages: lock.messages, later }
 }

@@ -77,7 +77,11 @@ pub(super) async fn read_history(
     let mut events = Vec::new();
     for document in documents {
         let Document { id, content: History { body, chunks, .. }, .. } = document;
-        let text = core.store.whole_text(call, (instance, &id), body, chunks).await?;
+        let text = match core.store.whole_text(call, (instance, &id), body, chunks).await {
+            Ok(text) => text,
+            Err(error) if error.is_retryable() => return Err(error),
+            Err(error) => return Ok(Err(error.message)),
+        };
         match serde_json::from_str::<Vec<Event>>(&text) {
             Ok(part) => events.extend(part),
             Err(error) => return Ok(Err(format!("document {id:?} holds what is no history: {error}"))),

@@ -6,24 +6,28 @@ use cosmonaut::Patch;
 use duroxide::providers::ProviderError;
 
 use super::lost_lock;
-use crate::clock;
+use crate::clock::{self, End};
 use crate::core::Core;
 use crate::model::{Document, HEAD, Head, InstanceToken};
 use crate::store::{Call, Cause};
 
 /// The least time that a call is repeated for while the service cannot answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Prolongs a lock, which must not have ended.
 pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
     let operation = "renew_orchestration_item_lock";
     let InstanceToken { instance, token } =
         InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
-    let call = core.store.call(operation, time_left(core, &token));
-    let until = clock::now_ms().saturating_add(clock::millis(extend_for));
-    if !write_until(core, &call, &instance, &token, until).await? {
+    let end = core.turns.get(&token).map(|held| held.end().clone());
+    let end = end.unwrap_or_else(|| End::at(clock::instant() + extend_for));
+    if end.is_over() {
         return Err(lost_lock(operation));
     }
+    let call = core.store.call(operation, PATIENCE).under(&end);
+    let Some(until) = prolong(core, &call, &instance, &token, extend_for).await? else {
+        return Err(lost_lock(operation));
+    };
     core.dispatch.instance_until(&instance, Some(until));
     Ok(())
 }
@@ -38,23 +42,22 @@ pub(crate) async fn abandon(
     let operation = "abandon_orchestration_item";
     let InstanceToken { instance, token } =
         InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
-    let call = core.store.call(operation, time_left(core, &token));
-    let head = match core.turns.get(&token) {
+    let held = core.turns.get(&token);
+    let end = held.as_ref().map_or_else(|| End::at(clock::instant()), |held| held.end().clone());
+    let call = core.store.call(operation, PATIENCE).under(&end);
+    let head = match held {
         Some(held) => held.head.clone(),
         None => read_head(core, &call, &instance).await?.ok_or_else(|| lost_lock(operation))?,
     };
     let lock = head.content.lock.filter(|lock| lock.token == token).ok_or_else(|| lost_lock(operation))?;
-    let not_before = delay.map_or(0, |delay| clock::now_ms().saturating_add(clock::millis(delay)));
+    let not_before = delay.map_or(0, |delay| core.store.now_ms().saturating_add(clock::millis(delay)));
     let mut deliveries = head.content.deliveries;
     for id in &lock.messages {
         let delivery = deliveries.entry(id.clone()).or_default();
         delivery.not_before = not_before;
         delivery.attempts = delivery.attempts.saturating_sub(u32::from(ignore_attempt));
     }
-    let patch = Patch::new()
-        .set("/lock", ())
-        .set("/deliveries", deliveries)
-        .condition(format!("FROM c WHERE c.lock.token = '{token}'"));
+    let patch = Patch::new().set("/lock", ()).set("/deliveries", deliveries).condition(holds_lock(&token));
     if !patch_head(core, &call, &instance, patch, |head| head.content.lock.is_none()).await? {
         return Err(lost_lock(operation));
     }
@@ -64,28 +67,33 @@ pub(crate) async fn abandon(
     Ok(())
 }
 
-/// Sets the end of a lock that has not ended; false if it has.
-pub(super) async fn write_until(
+/// Lets a lock last from now on; gives until when, or `None` if somebody else has it.
+pub(super) async fn prolong(
     core: &Core,
     call: &Call,
     instance: &str,
     token: &str,
-    until: u64,
-) -> Result<bool, ProviderError> {
-    let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token, clock::now_ms()));
+    extend_for: Duration,
+) -> Result<Option<u64>, ProviderError> {
+    let end = clock::instant() + extend_for;
+    let until = core.store.now_ms().saturating_add(clock::millis(extend_for));
+    let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
     let is_set = |head: &Document<Head>| {
         head.content.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until)
     };
-    let written = patch_head(core, call, instance, patch, is_set).await?;
-    if let Some(held) = core.turns.get(token).filter(|_| written) {
-        held.renewed(until);
+    if !patch_head(core, call, instance, patch, is_set).await? {
+        return Ok(None);
     }
-    Ok(written)
+    core.turns.get(token).iter().for_each(|held| held.end().set(end));
+    Ok(Some(until))
 }
 
 /// The condition that a lock is still held.
-pub(super) fn holds_lock(token: &str, now: u64) -> String {
-    format!("FROM c WHERE c.lock.token = '{token}' AND c.lock.until > {now}")
+///
+/// It does not ask for the time: as long as nobody else has taken the lock, it is the holder's. That the time is
+/// over the holder knows by its own count of time.
+pub(super) fn holds_lock(token: &str) -> String {
+    format!("FROM c WHERE c.lock.token = '{token}'")
 }
 
 /// Patches a head under a condition; false if that does not hold. `done` tells a head that an attempt without an
@@ -113,10 +121,4 @@ pub(super) async fn read_head(
     instance: &str,
 ) -> Result<Option<Document<Head>>, ProviderError> {
     core.store.read(call, instance, HEAD).await
-}
-
-/// For how long it makes sense to try something under a lock.
-pub(super) fn time_left(core: &Core, token: &str) -> Duration {
-    let until = core.turns.get(token).map_or(0, |held| held.until());
-    Duration::from_millis(until.saturating_sub(clock::now_ms())).max(PATIENCE)
 }

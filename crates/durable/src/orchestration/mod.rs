@@ -11,6 +11,7 @@
 //! | `ahead` | what is written before a turn is committed, and goes if it never is? |
 //! | `commit`, `stage` | how does that happen all at once, whatever its size? |
 //! | `outbox` | how do other instances get what they are owed, exactly once? |
+//! | `mending` | what is done when a forced failover has lost writes? |
 //! | `read` | what can clients see? |
 
 mod ahead;
@@ -19,6 +20,7 @@ mod fetch;
 mod histories;
 mod load;
 mod lock;
+mod mending;
 pub(crate) mod outbox;
 mod plan;
 mod read;
@@ -30,6 +32,7 @@ pub(crate) use commit::ack;
 pub(crate) use fetch::fetch;
 pub(crate) use histories::Histories;
 pub(crate) use lock::{abandon, renew};
+pub(crate) use mending::mend;
 pub(crate) use plan::Turn;
 pub(crate) use read::{append, custom_status, history, instance_stats, kv_value, kv_values, latest_history};
 pub(crate) use send::{send, to_text};

@@ -2,7 +2,15 @@
 //! has certainly arrived.
 //!
 //! What is delivered has the same id however often that happens, and the target keeps a trace of what it has
-//! processed. So it arrives exactly once.
+//! processed. So it arrives exactly once. Two windows bound what is kept:
+//!
+//! - An intent stays for ten minutes after its delivery (`DELIVERED_TTL`). If a forced failover takes the delivery
+//!   from the target within that time, it is made again; see `mending`.
+//! - The trace of a processed message stays for an hour (`seen`). Nothing is delivered again later than that: a
+//!   delivery that was noted is gone after ten minutes, and one that was not noted, because its process died in
+//!   between, is found and repeated within seconds by any process that runs. Only if no process runs for an hour
+//!   after such a death does a message arrive twice. The runtime ignores a second start, completion or
+//!   cancellation; a second event or queue message it does not.
 
 use cosmonaut::{Etag, Query};
 use duroxide::providers::{ProviderError, WorkItem};
@@ -10,14 +18,16 @@ use duroxide::providers::{ProviderError, WorkItem};
 use super::lock::read_head;
 pub(crate) use super::plan::Owed;
 use super::stage;
-use crate::clock;
 use crate::core::Core;
 use crate::dispatch::WorkEntry;
-use crate::model::{Document, Intent, IntentTarget, Message, Pieces, Row, Work, Write, chunk_id};
-use crate::store::{Batch, Call, Cause};
+use crate::model::{
+    AT_ONCE, Document, Intent, IntentTarget, Kind, Message, Pieces, Row, Tombstone, Work, Write, chunk_id,
+    digest,
+};
+use crate::store::{Call, Cause};
 
 /// How many deliveries are under way at once.
-const AT_ONCE: usize = 16;
+const DELIVERIES: usize = 16;
 
 /// Delivers what an instance owes. What cannot be delivered now is tried again in the background.
 pub(crate) async fn deliver(core: &Core, call: &Call, source: &str, owed: Vec<Owed>) {
@@ -25,14 +35,14 @@ pub(crate) async fn deliver(core: &Core, call: &Call, source: &str, owed: Vec<Ow
         return;
     }
     let mut done = Vec::new();
-    for some in owed.chunks(AT_ONCE) {
+    for some in owed.chunks(DELIVERIES) {
         let results = crate::join::all(some.iter().map(|owed| hand_over(core, call, owed)).collect()).await;
         for (owed, result) in some.iter().zip(results) {
             match result {
-                Ok(()) => done.push(&owed.intent),
+                Ok(_) => done.push(&owed.intent),
                 Err(error) => {
                     tracing::warn!(source, target = owed.intent.content.target, %error, "a delivery is put off");
-                    core.dispatch.unfinished(source, clock::now_ms());
+                    core.dispatch.unfinished(source, core.store.now_ms());
                 }
             }
         }
@@ -62,45 +72,82 @@ pub(crate) async fn recover(core: &Core, instance: &str) -> Result<(), ProviderE
     Ok(())
 }
 
-/// Puts one thing into the target's queue, unless it is or was there.
-async fn hand_over(core: &Core, call: &Call, owed: &Owed) -> Result<(), ProviderError> {
-    let Intent { target, target_id: id, what, target_visible_at: visible_at, .. } = &owed.intent.content;
+/// Puts one thing into the target's queue, unless it is or was there; says whether it was not.
+pub(super) async fn hand_over(core: &Core, call: &Call, owed: &Owed) -> Result<bool, ProviderError> {
+    let Intent { target, target_id, .. } = &owed.intent.content;
+    if put(core, call, owed, target_id).await? {
+        return Ok(true);
+    }
+    if is_same(core, call, owed).await? {
+        return Ok(false);
+    }
+    // The source has lost the turn that sent what is there, and has run another one in its place.
+    let id = format!("{target_id}.{}", digest(&owed.text));
+    let source = &*owed.intent.instance_id;
+    tracing::error!(
+        source,
+        target,
+        id = target_id,
+        "an instance has lost a turn whose message had arrived; the message of the turn in its place comes as well"
+    );
+    put(core, call, owed, &id).await
+}
+
+/// Whether what has the id of a delivery is the same delivery, waiting or processed.
+async fn is_same(core: &Core, call: &Call, owed: &Owed) -> Result<bool, ProviderError> {
+    let Intent { target, target_id: id, .. } = &owed.intent.content;
+    let Some(row) = core.store.read_row(call, target, id).await? else { return Ok(true) };
+    match row.kind() {
+        Message::KIND => {
+            let Message { body, chunks, .. } = row.read::<Message>(call.operation())?.content;
+            let text = core.store.whole_text(call, (target, id), body, chunks).await;
+            Ok(text.is_ok_and(|text| text == owed.text))
+        }
+        "seen" => {
+            let there = row.read::<Tombstone>(call.operation())?.content.digest;
+            Ok(there.is_none_or(|there| there == digest(&owed.text)))
+        }
+        // Work has an id of its own activity.
+        _ => Ok(true),
+    }
+}
+
+/// Creates what is delivered; false if there is something with its id.
+async fn put(core: &Core, call: &Call, owed: &Owed, id: &str) -> Result<bool, ProviderError> {
+    let Intent { target, what, target_visible_at: visible_at, .. } = &owed.intent.content;
     let (body, pieces) = Pieces::of(owed.text.clone()).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, id), pieces).await?;
-    let (visible_at, etag) = match what {
+    let (session, tag) = session_and_tag(&owed.text);
+    let created = match what {
         IntentTarget::Message => {
-            let message = Document::new(target, &**id, Message { visible_at: *visible_at, body, chunks });
-            (*visible_at, core.store.create_with(call, &message, &kept).await)
+            let message = Message { visible_at: *visible_at, body, chunks };
+            core.store.create_with(call, &Document::new(target, id, message), &kept).await
         }
         IntentTarget::Work => {
-            let (session, tag) = session_and_tag(&owed.text);
-            let visible_at = clock::now_ms();
-            let work = Work { visible_at, attempts: 0, lock: None, session, tag, body, chunks };
-            (visible_at, core.store.create_with(call, &Document::new(target, &**id, work), &kept).await)
+            let (session, tag) = (session.clone(), tag.clone());
+            let work = Work { visible_at: AT_ONCE, attempts: 0, lock: None, session, tag, body, chunks };
+            core.store.create_with(call, &Document::new(target, id, work), &kept).await
         }
     };
-    let etag = match etag {
+    let etag = match created {
         Ok(etag) => etag,
-        Err(failure) if failure.cause() == Cause::Conflict => return Ok(()),
+        Err(failure) if failure.cause() == Cause::Conflict => return Ok(false),
         Err(failure) => return Err(failure.into_error(call)),
     };
     match what {
-        IntentTarget::Message => core.dispatch.message_at(target, id, visible_at),
-        IntentTarget::Work => {
-            let (session, tag) = session_and_tag(&owed.text);
-            core.dispatch.work(WorkEntry {
-                instance: target.clone(),
-                id: id.clone(),
-                etag: etag.unwrap_or_else(|| Etag::from("")),
-                visible_at_ms: visible_at,
-                locked_until_ms: None,
-                session,
-                tag,
-            });
-        }
+        IntentTarget::Message => core.dispatch.message_at(target, id, *visible_at),
+        IntentTarget::Work => core.dispatch.work(WorkEntry {
+            instance: target.clone(),
+            id: id.to_owned(),
+            etag: etag.unwrap_or_else(|| Etag::from("")),
+            visible_at_ms: AT_ONCE,
+            locked_until_ms: None,
+            session,
+            tag,
+        }),
     }
-    Ok(())
+    Ok(true)
 }
 
 fn session_and_tag(text: &str) -> (Option<String>, Option<String>) {
@@ -110,30 +157,14 @@ fn session_and_tag(text: &str) -> (Option<String>, Option<String>) {
     }
 }
 
-/// Strikes out what was delivered.
+/// Says of what was delivered that it is, and lets it go after a while.
 async fn settle(core: &Core, call: &Call, source: &str, done: &[&Document<Intent>]) {
-    let ids = done.iter().flat_map(|intent| {
-        let chunks = (0..intent.content.chunks).map(|n| chunk_id(&intent.id, n));
-        std::iter::once(intent.id.clone()).chain(chunks)
+    let writes = done.iter().flat_map(|intent| {
+        let pieces = (0..intent.content.chunks).map(|n| Write::expire(chunk_id(&intent.id, n)));
+        pieces.chain([Write::deliver(&*intent.id)])
     });
-    let writes: Vec<_> = ids.map(Write::delete).collect();
-    for writes in writes.chunks(Batch::MAX_WRITES) {
-        let batch = Batch { partition: source, guard: None, writes };
-        let Err(failure) = core.store.batch(call, &batch).await else { continue };
-        if failure.cause() != Cause::NotFound {
-            tracing::warn!(source, ?failure, "deliveries are not struck out, and will be repeated in vain");
-            core.dispatch.unfinished(source, clock::now_ms());
-            continue;
-        }
-        // Another process has struck out some of them.
-        for write in writes {
-            match core.store.delete(call, source, &write.id, None).await {
-                Ok(()) => {}
-                Err(failure) if failure.cause() == Cause::NotFound => {}
-                Err(failure) => {
-                    tracing::warn!(source, id = write.id, ?failure, "a delivery is not struck out")
-                }
-            }
-        }
+    if let Err(failure) = core.store.apply_to_rest(call, source, writes.collect()).await {
+        tracing::warn!(source, ?failure, "deliveries are not noted, and will be repeated in vain");
+        core.dispatch.unfinished(source, core.store.now_ms());
     }
 }

@@ -67,7 +67,8 @@ pub(crate) async fn append(
     loop {
         let found = read_head(core, &call, instance).await?;
         let is_new = found.is_none();
-        let mut head = found.unwrap_or_else(|| Head::unborn(instance, clock::unique_id(), clock::now_ms()));
+        let mut head =
+            found.unwrap_or_else(|| Head::unborn(instance, clock::unique_id(), core.store.now_ms()));
         let state = &mut head.content.state;
         if state.last_event == 0 {
             state.execution = execution;

@@ -6,7 +6,7 @@ use duroxide::providers::{ProviderError, WorkItem};
 
 use crate::clock;
 use crate::core::Core;
-use crate::model::{Document, Message, Pieces, target_instance};
+use crate::model::{AT_ONCE, Document, Message, Pieces, target_instance};
 use crate::store::Cause;
 
 /// Puts a message into the queue of its instance, which need not exist.
@@ -20,7 +20,7 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
     let instance = target_instance(item);
     // Chosen once, so that a repeated request cannot deliver twice.
     let id = Message::client_id(&clock::unique_id());
-    let visible_at = clock::now_ms().saturating_add(delay.map_or(0, clock::millis));
+    let visible_at = delay.map_or(AT_ONCE, |delay| core.store.now_ms().saturating_add(clock::millis(delay)));
     let text = to_text(operation, item)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;

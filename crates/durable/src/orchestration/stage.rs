@@ -11,14 +11,13 @@ use cosmonaut::Patch;
 use duroxide::providers::ProviderError;
 
 use super::ahead::{Ahead, parts};
-use super::commit::{Versions, head_patch, mend, resolve, versions};
+use super::commit::{AFTERWARDS, Versions, head_patch, mend, resolve, versions};
 use super::lock::read_head;
 use super::plan::Plan;
 use super::send::to_text;
 use super::turns::Held;
-use crate::clock;
 use crate::core::Core;
-use crate::model::{Document, HEAD, Stage, StageMark, Write, escaped_len};
+use crate::model::{Document, HEAD, PREPARED_LARGE_TTL, PREPARED_TTL, Stage, StageMark, Write, escaped_len};
 use crate::store::{Batch, Call, Cause, Guard};
 
 /// How many operations of the transaction that spreads a part are not the part's own: the change of the head, its
@@ -37,23 +36,29 @@ pub(super) async fn commit(
 ) -> Result<Versions, ProviderError> {
     let instance = &*held.head.instance_id;
     let most = (Batch::MAX_WRITES - OWN_WRITES, MAX_PART);
-    let parts = parts(std::mem::take(&mut plan.writes), most, staged_size);
+    let mut staged = parts(std::mem::take(&mut plan.writes), most, staged_size);
     let (chunks, history) = (std::mem::take(&mut plan.chunks), std::mem::take(&mut plan.history));
-    // The commit has room for so many; what a larger turn leaves when it is given up stays with its instance.
-    let expires = chunks.len() + history.len() + parts.len() < Batch::MAX_WRITES;
-    let mut kept = Ahead::new(chunks, expires).write(core, call, held, token).await?;
-    kept.extend(Ahead::new(history, expires).write(core, call, held, token).await?);
-    for (n, part) in (0..).zip(&parts) {
+    // The commit has room to keep so many. Of a larger turn, they are kept when it is spread.
+    let is_large = chunks.len() + history.len() + staged.len() >= Batch::MAX_WRITES;
+    let ttl = Some(if is_large { PREPARED_LARGE_TTL } else { PREPARED_TTL });
+    let mut kept = Ahead::new(chunks, ttl).write(core, call, held, token).await?;
+    kept.extend(Ahead::new(history, ttl).write(core, call, held, token).await?);
+    if is_large {
+        let keeping = parts(std::mem::take(&mut kept), most, staged_size);
+        staged.splice(..0, keeping);
+    }
+    let ttl = (staged.len() < Batch::MAX_WRITES).then_some(PREPARED_TTL);
+    for (n, part) in (0..).zip(&staged) {
         // One at a time: all of them can be more than is good to have in memory twice.
         let stage = Stage { body: to_text(call.operation(), part)? };
         let document = Document::new(instance, Stage::id(token, n), stage);
-        kept.extend(Ahead::new(vec![document], expires).write(core, call, held, token).await?);
+        kept.extend(Ahead::new(vec![document], ttl).write(core, call, held, token).await?);
     }
-    let count = parts.len() as u32;
+    let count = staged.len() as u32;
     let mark = StageMark { token: token.to_owned(), count, done: 0, is_last: plan.is_nothing };
     let patch = match mark.count {
         0 => head_patch(plan, token),
-        _ => head_patch(plan, token).set("/stage", &mark).set("/visibleAt", clock::now_ms()),
+        _ => head_patch(plan, token).set("/stage", &mark).set("/visibleAt", core.store.now_ms()),
     };
     let guard = Guard { id: HEAD.to_owned(), patch, then_delete: false };
     let batch = Batch { partition: instance, guard: Some(guard), writes: &kept };
@@ -65,22 +70,23 @@ pub(super) async fn commit(
             _ => return Err(failure.into_error(call)),
         }
     }
-    spread(core, call, instance, mark, parts).await
+    spread(core, instance, mark, staged).await
 }
 
 /// Spreads a turn that this process has just committed. It is committed whatever becomes of that.
 async fn spread(
     core: &Core,
-    call: &Call,
     instance: &str,
     mark: StageMark,
     parts: Vec<Vec<Write>>,
 ) -> Result<Versions, ProviderError> {
-    match expand(core, call, instance, mark, Some(parts)).await {
+    // The lock went with the commit, so it says nothing about how long this may take.
+    let call = core.store.call("ack_orchestration_item", AFTERWARDS);
+    match expand(core, &call, instance, mark, Some(parts)).await {
         Ok(versions) => Ok(versions),
         Err(error) => {
             tracing::warn!(instance, %error, "a committed turn cannot be spread yet");
-            core.dispatch.unfinished(instance, clock::now_ms());
+            core.dispatch.unfinished(instance, core.store.now_ms());
             Ok(Versions::new())
         }
     }
@@ -138,7 +144,7 @@ async fn apply(
     let patch = if is_done {
         Patch::new().set("/stage", ()).set("/visibleAt", ())
     } else {
-        Patch::new().set("/stage/done", done + 1).set("/visibleAt", clock::now_ms())
+        Patch::new().set("/stage/done", done + 1).set("/visibleAt", core.store.now_ms())
     };
     let patch = patch.condition(format!("FROM c WHERE c.stage.token = '{token}' AND c.stage.done = {done}"));
     writes.push(Write::delete(Stage::id(token, *done)));
@@ -153,7 +159,11 @@ async fn apply(
         match (failure.cause(), failure.index()) {
             (Cause::Condition | Cause::NotFound, Some(0)) => return Ok(None),
             (cause, Some(index)) if index >= offset && mend(writes, index - offset, cause).is_some() => {}
-            _ => return Err(failure.into_error(call)),
+            _ => {
+                let error = failure.into_error(call);
+                let message = format!("a committed turn of instance {instance:?}: {}", error.message);
+                return Err(ProviderError { message, ..error });
+            }
         }
     }
 }

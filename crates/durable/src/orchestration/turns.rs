@@ -3,12 +3,14 @@
 //! A token is enough to find an instance again; what is remembered here saves reading it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::mem::Discriminant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use duroxide::Event;
+use duroxide::{Event, EventKind};
 
-use crate::clock;
+use super::plan::Turn;
+use crate::clock::{self, End};
 use crate::model::{Document, Head, Kv};
 
 /// An instance as it was locked.
@@ -18,15 +20,20 @@ pub(crate) struct Held {
     pub(super) keys: Vec<Kv>,
     /// The history before the turn, if it could be read.
     pub(super) history: Option<Arc<Vec<Event>>>,
-    until: AtomicU64,
-    /// For how long the runtime locks, in milliseconds.
-    span: u64,
+    /// When the lock ends, unless it is prolonged.
+    end: End,
+    /// For how long the runtime locks.
+    span: Duration,
+    /// The turn whose commit was tried last, without a certain end.
+    tried: Mutex<Option<Outline>>,
 }
 
 /// A message of a turn.
 pub(super) struct HeldMessage {
     pub(super) id: String,
     pub(super) chunks: u32,
+    /// What tells its text from another one, if it may be delivered again.
+    pub(super) digest: Option<String>,
 }
 
 impl Held {
@@ -35,24 +42,63 @@ impl Held {
         messages: Vec<HeldMessage>,
         keys: Vec<Kv>,
         history: Option<Arc<Vec<Event>>>,
+        end: End,
     ) -> Self {
-        let until = head.content.lock.as_ref().map_or(0, |lock| lock.until);
-        let span = until.saturating_sub(clock::now_ms());
-        Self { head, messages, keys, history, until: AtomicU64::new(until), span }
+        let span = end.get().saturating_duration_since(clock::instant());
+        Self { head, messages, keys, history, end, span, tried: Mutex::default() }
     }
 
-    /// Until when the lock holds if it is prolonged now.
-    pub(super) fn prolonged(&self, now: u64) -> u64 {
-        self.until().max(now.saturating_add(self.span))
+    /// When the lock ends, unless it is prolonged.
+    pub(super) fn end(&self) -> &End {
+        &self.end
     }
 
-    /// Until when the lock holds.
-    pub(super) fn until(&self) -> u64 {
-        self.until.load(Ordering::Relaxed)
+    /// For how long the lock holds from now on if it is prolonged now.
+    pub(super) fn prolonged(&self) -> Duration {
+        self.end.get().saturating_duration_since(clock::instant()).max(self.span)
     }
 
-    pub(super) fn renewed(&self, until: u64) {
-        self.until.store(until, Ordering::Relaxed);
+    /// Whether the commit of this very turn was tried before, and may have happened.
+    pub(super) fn was_tried(&self, turn: &Outline) -> bool {
+        self.tried().as_ref() == Some(turn)
+    }
+
+    /// Whether the commit of another turn was tried before, and may have happened.
+    ///
+    /// The runtime hands over a turn that fails the orchestration when it has tried to commit a turn a few times.
+    /// An outage that passes must not fail an orchestration.
+    pub(super) fn is_about_another(&self, turn: &Outline) -> bool {
+        self.tried().as_ref().is_some_and(|tried| tried != turn)
+    }
+
+    /// Keeps in mind what came of a commit: whether the turn may have been committed.
+    pub(super) fn set_tried(&self, turn: Outline, is_uncertain: bool) {
+        *self.tried() = is_uncertain.then_some(turn);
+    }
+
+    fn tried(&self) -> MutexGuard<'_, Option<Outline>> {
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What tells a turn from another one under the same lock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outline {
+    execution: u64,
+    status: Option<String>,
+    events: Vec<(u64, Discriminant<EventKind>)>,
+    counts: [usize; 3],
+}
+
+impl Outline {
+    pub(super) fn of(turn: &Turn) -> Self {
+        let events = turn.events.iter();
+        Self {
+            execution: turn.execution,
+            status: turn.metadata.status.clone(),
+            events: events.map(|event| (event.event_id, std::mem::discriminant(&event.kind))).collect(),
+            counts: [turn.work.len(), turn.messages.len(), turn.cancelled.len()],
+        }
     }
 }
 
@@ -61,13 +107,14 @@ impl Held {
 pub(crate) struct Turns(Mutex<HashMap<String, Arc<Held>>>);
 
 impl Turns {
-    pub(super) fn insert(&self, token: &str, held: Held) {
+    pub(super) fn insert(&self, token: &str, held: Held) -> Arc<Held> {
         /// How long a turn is remembered beyond its lock, for errors that say what happened.
-        const GRACE_MS: u64 = 60_000;
-        let now = clock::now_ms();
+        const GRACE: Duration = Duration::from_secs(60);
+        let (now, held) = (clock::instant(), Arc::new(held));
         let mut turns = self.turns();
-        turns.retain(|_, held| held.until().saturating_add(GRACE_MS) > now);
-        turns.insert(token.to_owned(), Arc::new(held));
+        turns.retain(|_, held| held.end.get() + GRACE > now);
+        turns.insert(token.to_owned(), Arc::clone(&held));
+        held
     }
 
     pub(super) fn get(&self, token: &str) -> Option<Arc<Held>> {

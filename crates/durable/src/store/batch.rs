@@ -3,8 +3,8 @@
 use cosmonaut::options::BatchOptions;
 use cosmonaut::{Etag, Patch, RawItem};
 
-use super::{Call, Failure, Store};
-use crate::model::{Write, WriteKind};
+use super::{Call, Cause, Failure, Store};
+use crate::model::{DELIVERED_TTL, Intent, Write, WriteKind};
 
 /// The condition of a transaction, and the change that comes with it.
 #[derive(Clone, Debug)]
@@ -49,6 +49,30 @@ impl Store {
         Ok(done.results().iter().map(|result| result.etag().cloned()).collect())
     }
 
+    /// Makes writes to one partition, as many at a time as a transaction holds. A document that is gone does not
+    /// matter.
+    pub(crate) async fn apply_to_rest(
+        &self,
+        call: &Call,
+        partition: &str,
+        writes: Vec<Write>,
+    ) -> Result<(), Failure> {
+        for writes in writes.chunks(Batch::MAX_WRITES) {
+            let mut writes = writes.to_vec();
+            while !writes.is_empty() {
+                let batch = Batch { partition, guard: None, writes: &writes };
+                let Err(failure) = self.batch(call, &batch).await else { break };
+                match (failure.cause(), failure.index()) {
+                    (Cause::NotFound, Some(gone)) if gone < writes.len() => {
+                        writes.remove(gone);
+                    }
+                    _ => return Err(failure),
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn build(&self, batch: &Batch<'_>) -> cosmonaut::Batch {
         let mut request = self.container.batch(batch.partition);
         if let Some(guard) = &batch.guard {
@@ -64,6 +88,14 @@ impl Store {
                 WriteKind::Upsert => request.upsert(RawItem::from(text())),
                 WriteKind::Delete => request.delete(&**id),
                 WriteKind::Keep => request.patch(&**id, Patch::new().set("/ttl", -1)),
+                WriteKind::Deliver => request.patch(
+                    &**id,
+                    Patch::new()
+                        .set("/type", Intent::DELIVERED)
+                        .set("/visibleAt", ())
+                        .set("/ttl", DELIVERED_TTL),
+                ),
+                WriteKind::Expire => request.patch(&**id, Patch::new().set("/ttl", DELIVERED_TTL)),
             };
         }
         request

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::{BatchResponse, DiagnosticsContext, Error, Page, Response};
+use cosmonaut::{BatchResponse, DiagnosticsContext, Error, ErrorKind, Page, Response};
 use tokio::time::Instant;
 
 use super::failure::{Cause, Failure};
+use super::losses::Losses;
 use super::meter::Meter;
 use super::retry;
-use crate::clock;
+use crate::clock::{self, Clock, End};
 
 /// The least time that a request is given, so that a late call is answered by the service and not by a clock.
 const LEAST: Duration = Duration::from_millis(50);
@@ -18,16 +19,33 @@ const LEAST: Duration = Duration::from_millis(50);
 pub(crate) struct Call {
     operation: &'static str,
     began: Instant,
+    /// Until when it goes on in any case.
     deadline: Instant,
+    /// The end of the lock that it works under, and until which it goes on too.
+    lock: Option<End>,
+    clock: Clock,
+    losses: Losses,
     /// What all calls of the provider cost.
     total: Arc<Meter>,
     own: Meter,
 }
 
 impl Call {
-    pub(super) fn new(operation: &'static str, time: Duration, total: Arc<Meter>) -> Self {
+    pub(super) fn new(
+        operation: &'static str,
+        time: Duration,
+        (clock, losses): (Clock, Losses),
+        total: Arc<Meter>,
+    ) -> Self {
         let began = clock::instant();
-        Self { operation, began, deadline: began + time, total, own: Meter::default() }
+        let own = Meter::default();
+        Self { operation, began, deadline: began + time, lock: None, clock, losses, total, own }
+    }
+
+    /// Lets it go on as long as a lock holds: whoever prolongs the lock prolongs the call.
+    pub(crate) fn under(mut self, lock: &End) -> Self {
+        self.lock = Some(lock.clone());
+        self
     }
 
     pub(crate) fn operation(&self) -> &'static str {
@@ -36,7 +54,8 @@ impl Call {
 
     /// The time that is left.
     pub(crate) fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(clock::instant())
+        let deadline = self.lock.as_ref().map_or(self.deadline, |lock| lock.get().max(self.deadline));
+        deadline.saturating_duration_since(clock::instant())
     }
 
     /// Sends a request, again and again while that may help and there is time.
@@ -45,16 +64,24 @@ impl Call {
         T: Answer,
         F: Future<Output = Result<T, Error>> + Send,
     {
-        let (mut attempt, mut maybe_applied) = (0, false);
+        let (mut attempt, mut maybe_applied, mut unmet_since) = (0, false, None);
         loop {
+            let sent = clock::instant();
             let error = match request(self.left().max(LEAST)).await {
                 Ok(answer) => {
+                    answer.date().iter().for_each(|date| self.clock.learn(date, sent));
                     self.count(answer.diagnostics().iter());
                     return Ok(answer);
                 }
                 Err(error) => error,
             };
             self.count(error.diagnostics().into_iter());
+            if error.kind() == ErrorKind::SessionNotAvailable
+                && self.losses.is_certain(*unmet_since.get_or_insert(sent))
+            {
+                self.losses.forget_session().await;
+                unmet_since = None;
+            }
             let pause = match Cause::of(error.kind()) {
                 Cause::Transient => retry::pause(attempt, error.retry_after(), self.left(), clock::random()),
                 Cause::NotFound | Cause::Conflict | Cause::Condition | Cause::Permanent => None,
@@ -65,7 +92,7 @@ impl Call {
                 return Err(Failure::new(error, maybe_applied || repeated));
             };
             // A throttled request was certainly not applied; of the others one cannot know.
-            maybe_applied |= error.kind() != cosmonaut::ErrorKind::Throttled;
+            maybe_applied |= error.kind() != ErrorKind::Throttled;
             tracing::debug!(operation = self.operation, attempt, %error, "the request is repeated");
             clock::sleep(pause).await;
             attempt += 1;
@@ -109,11 +136,22 @@ impl Drop for Call {
 /// What says how it was had.
 pub(super) trait Answer {
     fn diagnostics(&self) -> &[DiagnosticsContext];
+
+    /// When the server wrote it, if that is shown.
+    fn date(&self) -> Option<&str>;
+}
+
+fn date_of<T>(response: &Response<T>) -> Option<&str> {
+    response.headers().get("date")?.to_str().ok()
 }
 
 impl<T> Answer for Response<T> {
     fn diagnostics(&self) -> &[DiagnosticsContext] {
         std::slice::from_ref(Response::diagnostics(self))
+    }
+
+    fn date(&self) -> Option<&str> {
+        date_of(self)
     }
 }
 
@@ -121,10 +159,19 @@ impl Answer for BatchResponse {
     fn diagnostics(&self) -> &[DiagnosticsContext] {
         std::slice::from_ref(self.response().diagnostics())
     }
+
+    fn date(&self) -> Option<&str> {
+        date_of(self.response())
+    }
 }
 
 impl<T> Answer for Option<Page<T>> {
     fn diagnostics(&self) -> &[DiagnosticsContext] {
         self.as_ref().map_or(&[], |page| &page.diagnostics)
+    }
+
+    /// Pages do not show it. Nothing is lost by that: every page is followed by a write.
+    fn date(&self) -> Option<&str> {
+        None
     }
 }

@@ -7,6 +7,7 @@
 mod batch;
 mod call;
 mod failure;
+mod losses;
 mod meter;
 mod retry;
 
@@ -18,25 +19,61 @@ use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Pat
 use duroxide::providers::ProviderError;
 use serde::de::DeserializeOwned;
 
+use crate::clock::{self, Clock};
+use crate::join;
 use crate::model::{Chunk, Document, Kind, PREPARED_TTL, Row, Write, chunk_id};
 
 pub(crate) use batch::{Batch, Guard};
 pub(crate) use call::Call;
 pub(crate) use failure::{Cause, Failure};
+pub(crate) use losses::Losses;
 pub use meter::Usage;
 
 use meter::Meter;
+
+/// How many pieces of a long text are under way at once.
+const PIECES: usize = 4;
+/// How long one of them is tried.
+const PIECE_TIME: Duration = Duration::from_secs(30);
 
 /// The container of a provider.
 #[derive(Clone)]
 pub(crate) struct Store {
     container: ContainerClient,
+    clock: Clock,
+    losses: Losses,
     meter: Arc<Meter>,
 }
 
 impl Store {
     pub(crate) fn new(container: ContainerClient) -> Self {
-        Self { container, meter: Arc::default() }
+        let losses = Losses::new(container.clone());
+        Self { container, clock: Clock::default(), losses, meter: Arc::default() }
+    }
+
+    /// What is known of writes that a forced failover has lost.
+    pub(crate) fn losses(&self) -> &Losses {
+        &self.losses
+    }
+
+    /// The clock that the answers of the container set.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The server's time, in milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
+    }
+
+    /// Asks for the server's time, once, before anything is decided by it.
+    pub(crate) async fn learn_time(&self) -> cosmonaut::Result<()> {
+        let sent = clock::instant();
+        let read = self.container.read(None).await?;
+        if let Some(date) = read.headers().get("date").and_then(|date| date.to_str().ok()) {
+            self.clock.learn(date, sent);
+        }
+        Ok(())
     }
 
     /// What all calls together have cost.
@@ -46,7 +83,7 @@ impl Store {
 
     /// Begins a call of the provider that may go on for `time`.
     pub(crate) fn call(&self, operation: &'static str, time: Duration) -> Call {
-        Call::new(operation, time, Arc::clone(&self.meter))
+        Call::new(operation, time, (self.clock.clone(), self.losses.clone()), Arc::clone(&self.meter))
     }
 
     pub(crate) async fn create<T: Kind + Sync>(
@@ -222,13 +259,20 @@ impl Store {
         chunks: u32,
     ) -> Result<String, ProviderError> {
         let mut whole = text;
-        for n in 0..chunks {
-            let id = chunk_id(id, n);
-            let Some(chunk) = self.read::<Chunk>(call, partition, &id).await? else {
-                let message = format!("document {id:?} of instance {partition:?} is missing");
-                return Err(ProviderError::permanent(call.operation(), message));
-            };
-            whole.push_str(&chunk.content.text);
+        let ids: Vec<String> = (0..chunks).map(|n| chunk_id(id, n)).collect();
+        for some in ids.chunks(PIECES) {
+            let read = some.iter().map(|id| async move {
+                // A long text may take longer than the call: each piece has its own time.
+                let call = self.call(call.operation(), PIECE_TIME);
+                self.read::<Chunk>(&call, partition, id).await
+            });
+            for (id, chunk) in some.iter().zip(join::all(read.collect()).await) {
+                let Some(chunk) = chunk? else {
+                    let message = format!("document {id:?} of instance {partition:?} is missing");
+                    return Err(ProviderError::permanent(call.operation(), message));
+                };
+                whole.push_str(&chunk.content.text);
+            }
         }
         Ok(whole)
     }
@@ -244,19 +288,25 @@ impl Store {
         /// A transaction has room for so many, beside what else it does.
         const MOST: usize = Batch::MAX_WRITES / 2;
         let expires = pieces.len() <= MOST;
-        let mut kept = Vec::new();
+        let mut documents = Vec::with_capacity(pieces.len());
         for (n, text) in (0..).zip(pieces) {
             let mut document = Document::new(partition, chunk_id(id, n), Chunk { text });
             document.ttl = expires.then_some(PREPARED_TTL);
-            match self.create(call, &document).await {
-                Ok(_) => {}
-                // An earlier attempt has written it.
-                Err(failure) if failure.cause() == Cause::Conflict => {}
-                Err(failure) => return Err(failure.into_error(call)),
-            }
-            kept.extend(expires.then(|| Write::keep(document.id)));
+            documents.push(document);
         }
-        Ok(kept)
+        for some in documents.chunks(PIECES) {
+            let written = some.iter().map(|document| async move {
+                let call = self.call(call.operation(), PIECE_TIME);
+                match self.create(&call, document).await {
+                    Ok(_) => Ok(()),
+                    // An earlier attempt has written it.
+                    Err(failure) if failure.cause() == Cause::Conflict => Ok(()),
+                    Err(failure) => Err(failure.into_error(&call)),
+                }
+            });
+            join::all(written.collect()).await.into_iter().collect::<Result<(), _>>()?;
+        }
+        Ok(documents.into_iter().filter(|_| expires).map(|document| Write::keep(document.id)).collect())
     }
 
     /// Creates a document, and keeps the pieces of its text.

@@ -1,24 +1,21 @@
-//! Enqueueing, locking, completing and giving up work items: one conditional request each.
+//! Enqueueing and locking work items: one conditional request each.
 
 use std::time::Duration;
 
-use cosmonaut::{Etag, ItemResponse, Patch};
+use cosmonaut::{Etag, Patch};
 use duroxide::providers::{ProviderError, SessionFetchConfig, TagFilter, WorkItem};
 
+use super::holding::{patched_row, prolong};
 use super::sessions;
-use crate::clock;
+use crate::clock::{self, End};
 use crate::core::Core;
 use crate::dispatch::{WorkEntry, WorkFilter};
-use crate::model::{
-    Document, Intent, IntentTarget, Kind, Message, Pieces, Row, Work, WorkToken, Write, chunk_id,
-    target_instance,
-};
-use crate::orchestration::outbox::{self, Owed};
-use crate::orchestration::{lost_lock, to_text};
-use crate::store::{Batch, Call, Cause, Guard};
+use crate::model::{AT_ONCE, Document, Kind, Pieces, Work, WorkToken};
+use crate::orchestration::to_text;
+use crate::store::{Call, Cause};
 
 /// The least time that a call is repeated for while the service cannot answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A work item, its token, and how often it was tried.
 type Fetched = (WorkItem, String, u32);
@@ -31,12 +28,11 @@ pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), Provider
         return Err(ProviderError::permanent(operation, message));
     };
     let call = core.store.call(operation, core.settings.call_timeout);
-    let now = clock::now_ms();
     let text = to_text(operation, item)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let (session, tag) = (session_id.clone(), tag.clone());
-    let content = Work { visible_at: now, attempts: 0, lock: None, session, tag, body, chunks };
+    let content = Work { visible_at: AT_ONCE, attempts: 0, lock: None, session, tag, body, chunks };
     // The plain id is that by which an orchestration cancels; a second item of an activity has to do without.
     let mut id = Work::id(*execution_id, *activity);
     if chunks > 0 {
@@ -65,7 +61,7 @@ async fn is_own(core: &Core, call: &Call, document: &Document<Work>) -> Result<b
     let found = core.store.read_row(call, &document.instance_id, &document.id).await?;
     let Some(row) = found.filter(|row| row.kind() == Work::KIND) else { return Ok(false) };
     let found: Document<Work> = row.read(call.operation())?;
-    Ok(found.content.body == document.content.body && found.content.visible_at == document.content.visible_at)
+    Ok(found.content.body == document.content.body)
 }
 
 /// Waits at most `poll` for a work item that the worker takes, and locks it.
@@ -106,13 +102,13 @@ async fn lock(
     (instance, id): (&str, &str),
     timeout: Duration,
 ) -> Result<Option<Fetched>, ProviderError> {
-    let (began, token) = (clock::now_ms(), clock::unique_id());
-    let until = began.saturating_add(clock::millis(timeout));
+    let (began, now, token) = (clock::instant(), core.store.now_ms(), clock::unique_id());
+    let until = now.saturating_add(clock::millis(timeout));
     let patch = Patch::new()
         .set("/lock", serde_json::json!({"token": token, "until": until}))
         .increment("/attempts", 1)
         .condition(format!(
-            "FROM c WHERE c.type = 'work' AND c.visibleAt <= {began} AND (IS_NULL(c.lock) OR c.lock.until <= {began})"
+            "FROM c WHERE c.type = 'work' AND c.visibleAt <= {now} AND (IS_NULL(c.lock) OR c.lock.until <= {now})"
         ));
     let mut document = match core.store.patch(call, (instance, id), patch, true).await {
         Ok(patched) => patched_row(call, &patched)?.read::<Work>(call.operation())?,
@@ -128,25 +124,50 @@ async fn lock(
             Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
         },
     };
+    core.work_locks.insert(&token, End::at(began + timeout));
     // The lock is to last from now on: a write that was slow must not have used it up.
-    let now = clock::now_ms();
-    if now.saturating_sub(began) > clock::millis(timeout) / 10 {
-        let until = now.saturating_add(clock::millis(timeout));
-        if !write_until(core, call, (instance, id), &token, until).await? {
+    if clock::instant().duration_since(began) > timeout / 10 {
+        let Some(until) = prolong(core, call, (instance, id), &token, timeout).await? else {
             return Ok(None);
-        }
+        };
         document.content.lock.iter_mut().for_each(|lock| lock.until = until);
     }
     let etag = Etag::from(document.etag.clone());
     core.dispatch.work(entry(&document, Some(etag)));
     let Work { attempts, session, body, chunks, .. } = document.content;
+    let token = WorkToken { partition: instance.to_owned(), id: id.to_owned(), token, session, chunks };
+    match read_item(core, call, (instance, id), body, chunks).await {
+        Ok(item) => Ok(Some((item, token.encode(), attempts))),
+        Err(error) if error.is_retryable() => Err(error),
+        // It never will be readable. The orchestration learns that, and need not wait for ever.
+        Err(error) => {
+            tracing::error!(instance, id, %error, "a work item is unreadable, and counts as failed");
+            let Some(failed) = failed(instance, id, error.clone()) else { return Err(error) };
+            super::ack(core, &token.encode(), Some(failed)).await?;
+            Ok(None)
+        }
+    }
+}
+
+async fn read_item(
+    core: &Core,
+    call: &Call,
+    (instance, id): (&str, &str),
+    body: String,
+    chunks: u32,
+) -> Result<WorkItem, ProviderError> {
     let text = core.store.whole_text(call, (instance, id), body, chunks).await?;
-    let item = serde_json::from_str(&text).map_err(|error| {
+    serde_json::from_str(&text).map_err(|error| {
         let message = format!("work item {id:?} of instance {instance:?} cannot be read: {error}");
         ProviderError::permanent(call.operation(), message)
-    })?;
-    let token = WorkToken { partition: instance.to_owned(), id: id.to_owned(), token, session, chunks };
-    Ok(Some((item, token.encode(), attempts)))
+    })
+}
+
+/// The completion of an activity that cannot be run, by the id of its work item.
+fn failed(instance: &str, id: &str, error: ProviderError) -> Option<WorkItem> {
+    let (execution_id, activity) = Work::execution_and_activity(id)?;
+    let details = error.to_infrastructure_error();
+    Some(WorkItem::ActivityFailed { instance: instance.to_owned(), execution_id, id: activity, details })
 }
 
 /// Tells the queue how an item is that could not be locked; gives it if an attempt without an answer has locked it.
@@ -170,196 +191,8 @@ async fn look_again(
     Ok(None)
 }
 
-/// Removes a work item and hands over its completion, both or neither.
-pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
-    let operation = "ack_work_item";
-    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
-    let call = core.store.call(operation, core.settings.call_timeout);
-    let now = clock::now_ms();
-    let partition = &*token.partition;
-    let mut writes: Vec<Write> = (0..token.chunks).map(|n| Write::delete(chunk_id(&token.id, n))).collect();
-    let (completion, kept) = match completion {
-        Some(completion) => prepare(core, &call, &token, &completion, now).await?,
-        None => (Completion::None, Vec::new()),
-    };
-    writes.extend(kept);
-    match &completion {
-        Completion::None => {}
-        Completion::Own(message) => writes.push(Write::create(message)),
-        Completion::Owed(owed) => writes.push(Write::create(&owed.intent)),
-    }
-    let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(&token.token, now));
-    let guard = Guard { id: token.id.clone(), patch, then_delete: true };
-    let batch = Batch { partition, guard: Some(guard), writes: &writes };
-    if let Err(failure) = core.store.batch(&call, &batch).await {
-        match (failure.cause(), failure.index()) {
-            // Under the lock only this call removes the item, and it may have done so.
-            (Cause::NotFound, Some(0)) if failure.maybe_applied() => {}
-            (Cause::NotFound | Cause::Condition, Some(0)) => return Err(lost_lock(operation)),
-            _ => return Err(failure.into_error(&call)),
-        }
-    }
-    core.dispatch.work_gone(partition, &token.id);
-    match completion {
-        Completion::None => {}
-        Completion::Own(message) => core.dispatch.message_at(partition, &message.id, now),
-        Completion::Owed(owed) => outbox::deliver(core, &call, partition, vec![*owed]).await,
-    }
-    if let Some(session) = &token.session {
-        sessions::touch(core, &call, session).await;
-    }
-    Ok(())
-}
-
-/// What a completion becomes.
-enum Completion {
-    None,
-    /// A message in the partition of the work item, as usual.
-    Own(Document<Message>),
-    /// Something for an instance in another partition.
-    Owed(Box<Owed>),
-}
-
-/// What a completion becomes, and what is to be done with it to keep the pieces of its text.
-async fn prepare(
-    core: &Core,
-    call: &Call,
-    token: &WorkToken,
-    item: &WorkItem,
-    now: u64,
-) -> Result<(Completion, Vec<Write>), ProviderError> {
-    if !matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
-        let message = format!("{item:?} is no completion of an activity");
-        return Err(ProviderError::permanent(call.operation(), message));
-    }
-    let (text, target) = (to_text(call.operation(), item)?, target_instance(item));
-    if target != token.partition {
-        let (owed, kept) = owe(core, call, token, target, text, now).await?;
-        return Ok((Completion::Owed(Box::new(owed)), kept));
-    }
-    let id = Message::completion_id(&token.token);
-    let (body, pieces) = Pieces::of(text).split();
-    let chunks = pieces.len() as u32;
-    let kept = core.store.write_chunks(call, (target, &id), pieces).await?;
-    Ok((Completion::Own(Document::new(target, id, Message { visible_at: now, body, chunks })), kept))
-}
-
-/// What is owed to an instance in whose partition the work item is not.
-async fn owe(
-    core: &Core,
-    call: &Call,
-    token: &WorkToken,
-    target: &str,
-    text: String,
-    now: u64,
-) -> Result<(Owed, Vec<Write>), ProviderError> {
-    let id = Intent::completion_id(&token.token);
-    let (body, pieces) = Pieces::of(text.clone()).split();
-    let chunks = pieces.len() as u32;
-    let kept = core.store.write_chunks(call, (&token.partition, &id), pieces).await?;
-    let content = Intent {
-        target: target.to_owned(),
-        target_id: Message::delivered_id(&token.token, 0, 0),
-        what: IntentTarget::Message,
-        target_visible_at: now,
-        visible_at: core.owed_until(),
-        body,
-        chunks,
-    };
-    Ok((Owed { intent: Document::new(&token.partition, id, content), text }, kept))
-}
-
-/// Prolongs a lock, which must not have ended. That it has is how a worker learns of a cancellation.
-pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-    let operation = "renew_work_item_lock";
-    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
-    let call = core.store.call(operation, PATIENCE);
-    let until = clock::now_ms().saturating_add(clock::millis(extend_for));
-    if !write_until(core, &call, (&token.partition, &token.id), &token.token, until).await? {
-        core.dispatch.work_gone(&token.partition, &token.id);
-        return Err(lost_lock(operation));
-    }
-    if let Some(session) = &token.session {
-        sessions::touch(core, &call, session).await;
-    }
-    Ok(())
-}
-
-async fn write_until(
-    core: &Core,
-    call: &Call,
-    place: (&str, &str),
-    token: &str,
-    until: u64,
-) -> Result<bool, ProviderError> {
-    let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token, clock::now_ms()));
-    let is_set =
-        |work: &Work| work.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until);
-    change(core, call, place, patch, is_set).await
-}
-
-/// Gives an item up: another worker gets it, after a while if that is said.
-pub(crate) async fn abandon(
-    core: &Core,
-    token: &str,
-    delay: Option<Duration>,
-    ignore_attempt: bool,
-) -> Result<(), ProviderError> {
-    let operation = "abandon_work_item";
-    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
-    let call = core.store.call(operation, PATIENCE);
-    let visible_at = clock::now_ms().saturating_add(delay.map_or(0, clock::millis));
-    let mut patch = Patch::new().set("/lock", ()).set("/visibleAt", visible_at);
-    if ignore_attempt {
-        // It was locked, so there was one.
-        patch = patch.increment("/attempts", -1);
-    }
-    let patch = patch.condition(format!("FROM c WHERE c.type = 'work' AND c.lock.token = '{}'", token.token));
-    let is_given_up = |work: &Work| work.lock.is_none() && work.visible_at == visible_at;
-    if !change(core, &call, (&token.partition, &token.id), patch, is_given_up).await? {
-        return Err(lost_lock(operation));
-    }
-    Ok(())
-}
-
-fn holds_lock(token: &str, now: u64) -> String {
-    format!("FROM c WHERE c.type = 'work' AND c.lock.token = '{token}' AND c.lock.until > {now}")
-}
-
-/// Changes an item under a condition and tells the queue; false if the condition does not hold. `done` tells an
-/// item that an attempt without an answer has changed.
-async fn change(
-    core: &Core,
-    call: &Call,
-    (instance, id): (&str, &str),
-    patch: Patch,
-    done: impl Fn(&Work) -> bool,
-) -> Result<bool, ProviderError> {
-    let row = match core.store.patch(call, (instance, id), patch, true).await {
-        Ok(patched) => patched_row(call, &patched)?,
-        Err(failure) => match failure.cause() {
-            Cause::Condition if failure.maybe_applied() => {
-                match core.store.read_row(call, instance, id).await? {
-                    Some(row) if row.kind() == Work::KIND => row,
-                    Some(_) | None => return Ok(false),
-                }
-            }
-            Cause::Condition | Cause::NotFound => return Ok(false),
-            Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
-        },
-    };
-    let document: Document<Work> = row.read(call.operation())?;
-    let etag = Etag::from(document.etag.clone());
-    core.dispatch.work(entry(&document, Some(etag)));
-    Ok(done(&document.content))
-}
-
-fn patched_row(call: &Call, patched: &ItemResponse) -> Result<Row, ProviderError> {
-    patched.json().map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))
-}
-
 /// An item as the queue in memory knows it.
-fn entry(document: &Document<Work>, etag: Option<Etag>) -> WorkEntry {
+pub(super) fn entry(document: &Document<Work>, etag: Option<Etag>) -> WorkEntry {
     let Document { instance_id, id, content, .. } = document;
     WorkEntry {
         instance: instance_id.clone(),

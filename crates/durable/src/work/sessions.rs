@@ -21,7 +21,7 @@ pub(super) async fn claim(
     let partition = session_partition(session);
     let owner = &*config.owner_id;
     loop {
-        let now = clock::now_ms();
+        let now = core.store.now_ms();
         let until = now.saturating_add(clock::millis(config.lock_timeout));
         let patch = Patch::new()
             .set("/owner", owner)
@@ -67,7 +67,7 @@ pub(super) async fn claim(
 
 /// Notes that a session is in use. Its work does not depend on that.
 pub(super) async fn touch(core: &Core, call: &Call, session: &str) {
-    let now = clock::now_ms();
+    let now = core.store.now_ms();
     let patch = Patch::new().set("/lastActivity", now).condition(format!("FROM c WHERE c.until > {now}"));
     if let Err(failure) = core.store.patch(call, (&session_partition(session), SESSION), patch, false).await {
         tracing::debug!(session, ?failure, "the use of a session is not noted");
@@ -85,7 +85,7 @@ pub(crate) async fn renew_all(
         return Ok(0);
     }
     let call = core.store.call("renew_session_lock", core.settings.call_timeout);
-    let now = clock::now_ms();
+    let now = core.store.now_ms();
     let in_use = now.saturating_sub(clock::millis(idle_timeout));
     let query = Query::new(
         "SELECT * FROM c WHERE c.type = 'session' AND ARRAY_CONTAINS(@owners, c.owner) AND c.until > @now \
@@ -120,7 +120,7 @@ pub(crate) async fn renew_all(
 pub(crate) async fn clean_up(core: &Core) -> Result<usize, ProviderError> {
     let call = core.store.call("cleanup_orphaned_sessions", core.settings.call_timeout);
     let query = Query::new("SELECT * FROM c WHERE c.type = 'session' AND c.until < @now")
-        .with("@now", clock::now_ms())
+        .with("@now", core.store.now_ms())
         .map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))?;
     let free = sessions(core, &call, &query).await?;
     if free.is_empty() {

@@ -1,10 +1,16 @@
 //! Deleting and pruning: what may go goes, all of it or nothing, and what runs stays.
 
+use cosmonaut::CosmosStatus;
+use cosmonaut::fault_injection::{
+    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
+};
+use cosmonaut_driver::OperationType;
 use duroxide::providers::{InstanceFilter, Provider, ProviderAdmin, PruneOptions, WorkItem};
 use serde_json::json;
 
-use crate::harness::{Account, Server};
+use crate::harness::{Account, Home, Server};
 use crate::steps::*;
+use crate::world::until;
 
 /// Ends an execution by continuing as a new one, which has its first turn if `begun`.
 async fn continue_as_new(provider: &dyn Provider, instance: &str, execution: u64, begun: bool) {
@@ -137,6 +143,72 @@ async fn a_deletion_that_was_left_is_finished_if_it_was_decided_and_else_taken_b
             assert_eq!(fetch(&provider).await.0.instance, "a", "it can be worked on again");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_is_free_again_although_taking_a_deletion_back_fails_at_first() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    let documents = home.documents();
+    let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
+    let patch = cosmonaut::Patch::new().set("/lock", lock);
+    documents.patch_item("a", "instance", patch, None).await.unwrap();
+    let record = json!({
+        "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
+        "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
+        "committed": false, "visibleAt": 0,
+    });
+    documents.create_item("$cleanup", &record, None).await.unwrap();
+    drop(provider);
+    // The first to unlock the instance is refused.
+    let patches = FaultInjectionCondition {
+        operation: Some(OperationType::Patch),
+        max_hits: Some(3),
+        ..FaultInjectionCondition::default()
+    };
+    let refused = FaultInjectionResult::Status { status: CosmosStatus::FORBIDDEN, retry_after: None };
+    faults.set(FaultInjectionRule::new("refused", refused).when(patches));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    until("the record is gone", async || {
+        assert!(fetch_now(&elsewhere).await.is_none());
+        home.count("deletion").await == 0
+    })
+    .await;
+    send(&elsewhere, signal("a", 1)).await;
+    assert_eq!(fetch(&elsewhere).await.0.instance, "a", "it can be worked on again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_names_than_a_document_holds_are_deleted_together() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    let mut names: Vec<String> = (0..1_200).map(|n| format!("{n:01900}")).collect();
+    names.push("a".into());
+    assert_eq!(provider.delete_instances_atomic(&names, false).await.unwrap().instances_deleted, 1);
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the record");
+}
+
+#[tokio::test]
+async fn what_a_bulk_deletion_leaves_out_does_not_keep_others_from_being_deleted() {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    for n in 0..3 {
+        let root = format!("root-{n}");
+        make(&provider, &root, Some("Completed")).await;
+        send(&provider, child(&format!("leaf-{n}"), &root)).await;
+        let (_, token) = fetch(&provider).await;
+        let turn = Turn { parent: Some(root), ..Turn::first(&format!("leaf-{n}")) };
+        turn.ack(&provider, &token).await.unwrap();
+    }
+    for name in ["a", "b", "c"] {
+        make(&provider, name, Some("Completed")).await;
+    }
+    let two = InstanceFilter { limit: Some(2), ..InstanceFilter::default() };
+    assert_eq!(provider.delete_instance_bulk(two).await.unwrap().instances_deleted, 2);
+    let rest = InstanceFilter { limit: Some(2), ..InstanceFilter::default() };
+    assert_eq!(provider.delete_instance_bulk(rest).await.unwrap().instances_deleted, 1);
 }
 
 #[tokio::test]

@@ -21,6 +21,8 @@ pub(crate) const DATABASE: &str = "durable";
 pub(crate) enum Account {
     OneRegion,
     ThreeRegions,
+    /// Two regions, between which each partition can fail over on its own.
+    MovingPartitions,
 }
 
 /// A running account. It runs on a thread of its own, because each test has a runtime that ends with it.
@@ -35,9 +37,11 @@ impl Server {
     pub(crate) fn shared(account: Account) -> &'static Self {
         static ONE: OnceLock<Server> = OnceLock::new();
         static THREE: OnceLock<Server> = OnceLock::new();
+        static MOVING: OnceLock<Server> = OnceLock::new();
         match account {
             Account::OneRegion => ONE.get_or_init(|| Self::start(account)),
             Account::ThreeRegions => THREE.get_or_init(|| Self::start(account)),
+            Account::MovingPartitions => MOVING.get_or_init(|| Self::start(account)),
         }
     }
 
@@ -52,6 +56,9 @@ impl Server {
                     Account::OneRegion => Emulator::builder(),
                     Account::ThreeRegions => {
                         Emulator::builder().regions(["East US", "West US", "North Europe"])
+                    }
+                    Account::MovingPartitions => {
+                        Emulator::builder().regions(["East US", "West US"]).partition_failover(true)
                     }
                 };
                 let emulator = builder.start().await.unwrap();

@@ -1,6 +1,6 @@
 //! No text is too long: inputs, events, completions and outputs beyond what a document holds.
 
-use duroxide::providers::{ExecutionMetadata, Provider, WorkItem};
+use duroxide::providers::{ExecutionMetadata, Provider, TagFilter, WorkItem};
 use duroxide::{Event, EventKind};
 use serde_json::Value;
 
@@ -8,6 +8,58 @@ use crate::harness::{Account, Server};
 use crate::steps::*;
 
 const INSTANCE: &str = "long";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_input_of_more_pieces_than_a_transaction_holds_is_acknowledged_and_leaves_nothing() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    let long = "x".repeat(72_000_000);
+    provider.enqueue_for_worker(activity(INSTANCE, 2, &*long)).await.unwrap();
+    let fetched = provider.fetch_work_item(LOCK * 10, LOCK * 10, None, &TagFilter::Any).await.unwrap();
+    let (work, token, _) = fetched.unwrap();
+    assert!(work == activity(INSTANCE, 2, &*long));
+    provider.ack_work_item(&token, Some(completion(INSTANCE, 2))).await.unwrap();
+    let query = "SELECT VALUE c.type FROM c";
+    let left: Vec<String> = home.documents().query_items(query, INSTANCE, None).collect().await.unwrap();
+    assert_eq!(left, ["message"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_queue_message_to_an_instance_that_is_not_there_goes_as_a_whole() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    let message =
+        WorkItem::QueueMessage { instance: INSTANCE.into(), name: "q".into(), data: "x".repeat(2_000_000) };
+    send(&provider, message).await;
+    assert!(home.count("chunk").await > 1);
+    assert!(fetch_now(&provider).await.is_none());
+    assert!(home.all(INSTANCE).await.is_empty(), "dropped, with all its pieces");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_piece_is_an_error_that_names_the_instance_and_no_standstill() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    let long = "x".repeat(1_000_000);
+    let lose_piece = async |id: &str| home.documents().delete_item(INSTANCE, id, None).await.unwrap();
+    // Of an activity's input: the orchestration learns that the activity has failed.
+    provider.enqueue_for_worker(activity(INSTANCE, 2, &*long)).await.unwrap();
+    let work = home.all(INSTANCE).await.into_iter().find(|document| document["type"] == "work").unwrap();
+    lose_piece(&format!("{}~1", work["id"].as_str().unwrap())).await;
+    assert!(work_now(&provider).await.is_none());
+    // Of a message: the turn says what is lost.
+    send(&provider, start(INSTANCE)).await;
+    let (item, token) = fetch(&provider).await;
+    let WorkItem::ActivityFailed { id: 2, details, .. } = &item.messages[0] else { panic!("{item:?}") };
+    assert!(details.display_message().contains(INSTANCE), "{details:?}");
+    Turn::first(INSTANCE).ack(&provider, &token).await.unwrap();
+    send(&provider, signal(INSTANCE, &long)).await;
+    let all = home.all(INSTANCE).await;
+    let message = all.into_iter().find(|document| document["type"] == "message").unwrap();
+    lose_piece(&format!("{}~1", message["id"].as_str().unwrap())).await;
+    let (item, _) = fetch(&provider).await;
+    assert!(item.history_error.is_some_and(|error| error.contains(INSTANCE)));
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_text_of_an_orchestration_may_be_longer_than_a_document() {

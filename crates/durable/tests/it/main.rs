@@ -1,6 +1,7 @@
 //! The provider against the emulator, by the contract of duroxide and by what users rely on.
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
+mod clocks;
 mod connecting;
 mod crash;
 mod dead_letters;
@@ -12,9 +13,11 @@ mod findings;
 mod harness;
 mod listing;
 mod long_texts;
+mod losses;
 mod lost_answers;
 mod naming;
 mod ordering;
+mod outages;
 mod outbox;
 mod requests;
 mod retaining;

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use duroxide::{Event, EventKind};
 
 use super::Planner;
-use crate::model::{Kv, KvChange, KvValue, RUNNING, State, Write};
+use crate::model::{Kv, KvChange, KvValue, RUNNING, State, Write, key_id};
 
 impl Planner<'_> {
-    /// The keys that the turn has written or cleared.
+    /// The keys that the turn has written or cleared. A key without a value goes, unless the store has one: the
+    /// execution that has cleared the key begins with it whenever it is replayed.
     pub(super) fn keys(&mut self, execution: u64, events: &[Event]) {
         // What an execution before this one wrote is in the store by now; what this one did is not.
         let before = State { execution, status: RUNNING.to_owned(), ..State::default() };
@@ -37,8 +38,12 @@ impl Planner<'_> {
             }
         }
         let instance = &self.held.head.instance_id;
-        for key in changed {
-            if let Some(kv) = keys.remove(key) {
+        let was_there: BTreeSet<&str> = self.held.keys.iter().map(|kv| &*kv.key).collect();
+        for (key, kv) in keys {
+            let is_gone = kv.latest().is_none() && kv.stored(&self.plan.state).is_none();
+            if is_gone && was_there.contains(key) {
+                self.plan.writes.push(Write::delete(key_id(key)));
+            } else if !is_gone && changed.contains(key) {
                 self.plan.writes.push(Write::upsert(&kv.document(instance)));
             }
         }

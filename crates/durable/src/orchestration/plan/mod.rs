@@ -75,8 +75,7 @@ pub(super) fn plan(
     earlier: Option<Execution>,
     times: Times,
 ) -> Result<Plan, ProviderError> {
-    let Times { now, owed_until } = times;
-    let mut planner = Planner { held, now, owed_until, plan: Plan::of(held) };
+    let mut planner = Planner { held, now: times.now, times, plan: Plan::of(held) };
     let Turn { execution, events, work, messages, metadata, cancelled } = turn;
     planner.begin(token, execution);
     let mut target = match earlier {
@@ -104,6 +103,8 @@ pub(super) struct Times {
     pub(super) now: u64,
     /// Until when what it owes is this process's business alone.
     pub(super) owed_until: u64,
+    /// What is to be added to a time of the runtime's clock to have the server's.
+    pub(super) shift: i64,
 }
 
 /// Which execution a turn belongs to.
@@ -115,7 +116,7 @@ enum Target {
 struct Planner<'a> {
     held: &'a Held,
     now: u64,
-    owed_until: u64,
+    times: Times,
     plan: Plan,
 }
 

@@ -6,8 +6,8 @@ use duroxide::providers::{ProviderError, ScheduledActivityIdentifier, WorkItem};
 
 use super::{NewWork, OPERATION, Owed, Planner};
 use crate::model::{
-    Document, Intent, IntentTarget, MAX_TEXT, Message, Tombstone, TombstoneKind, Work, Write, chunk_id,
-    target_instance, visible_at,
+    AT_ONCE, Document, Intent, IntentTarget, MAX_TEXT, Message, Tombstone, TombstoneKind, Work, Write,
+    chunk_id, target_instance, visible_at,
 };
 use crate::orchestration::send::to_text;
 
@@ -16,7 +16,7 @@ impl Planner<'_> {
     pub(super) fn consume(&mut self) {
         for message in &self.held.messages {
             let write = if Message::is_delivered(&message.id) {
-                Write::upsert(&Tombstone::document(self.instance(), &message.id, TombstoneKind::Seen))
+                Write::upsert(&Tombstone::seen(self.instance(), &message.id, message.digest.clone()))
             } else {
                 Write::delete(&*message.id)
             };
@@ -28,7 +28,9 @@ impl Planner<'_> {
 
     pub(super) fn enqueue(&mut self, messages: Vec<WorkItem>) -> Result<(), ProviderError> {
         for (n, item) in messages.into_iter().enumerate() {
-            let (text, visible_at) = (to_text(OPERATION, &item)?, visible_at(&item, self.now));
+            let text = to_text(OPERATION, &item)?;
+            let visible_at =
+                visible_at(&item).map_or(AT_ONCE, |at| at.saturating_add_signed(self.times.shift));
             let turn = self.plan.state.turn;
             if target_instance(&item) == self.instance() {
                 let id = Message::own_id(turn, n);
@@ -73,13 +75,13 @@ impl Planner<'_> {
             }
             if instance != self.instance() {
                 let target = (instance.clone(), id, IntentTarget::Work);
-                self.owe(format!("{}w", Intent::id(turn, n)), target, self.now, text);
+                self.owe(format!("{}w", Intent::id(turn, n)), target, AT_ONCE, text);
                 continue;
             }
             let (body, chunks) = self.pack(&id, text, MAX_TEXT);
             let (session, tag) = (session_id.clone(), tag.clone());
             let content = Work {
-                visible_at: self.now,
+                visible_at: AT_ONCE,
                 attempts: 0,
                 lock: None,
                 session: session.clone(),
@@ -116,7 +118,7 @@ impl Planner<'_> {
         text: String,
     ) {
         let (body, chunks) = self.pack(&id, text.clone(), MAX_TEXT);
-        let visible_at = self.owed_until;
+        let visible_at = Some(self.times.owed_until);
         let content = Intent { target, target_id, what, target_visible_at, visible_at, body, chunks };
         let intent = Document::new(self.instance(), id, content);
         self.plan.writes.push(Write::create(&intent));

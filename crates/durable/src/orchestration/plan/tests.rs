@@ -6,6 +6,7 @@ use duroxide::INITIAL_EXECUTION_ID;
 use duroxide::providers::WorkItem;
 
 use super::*;
+use crate::clock::{self, End};
 use crate::model::{Head, Kv, KvChange, KvValue, Lock, WriteKind};
 use crate::orchestration::turns::HeldMessage;
 
@@ -20,8 +21,9 @@ fn held(state: State, messages: &[&str]) -> Held {
     for id in messages.iter().chain(&["m:c held back"]) {
         head.content.deliveries.insert((*id).to_owned(), Delivery { attempts: 1, not_before: 0 });
     }
-    let messages = messages.iter().map(|id| HeldMessage { id: (*id).to_owned(), chunks: 0 }).collect();
-    Held::new(head, messages, Vec::new(), Some(Arc::default()))
+    let messages =
+        messages.iter().map(|id| HeldMessage { id: (*id).to_owned(), chunks: 0, digest: None }).collect();
+    Held::new(head, messages, Vec::new(), Some(Arc::default()), End::at(clock::instant()))
 }
 
 fn turn(execution: u64, events: Vec<Event>) -> Turn {
@@ -34,7 +36,7 @@ fn event(id: u64, kind: EventKind) -> Event {
 }
 
 fn planned(held: &Held, turn: Turn) -> Result<Plan, ProviderError> {
-    plan(held, "t", turn, None, Times { now: NOW, owed_until: NOW + 10 })
+    plan(held, "t", turn, None, Times { now: NOW, owed_until: NOW + 10, shift: -5 })
 }
 
 fn running(execution: u64, last_event: u64) -> State {
@@ -104,13 +106,13 @@ fn the_messages_of_the_turn_go_and_a_delivered_one_leaves_a_trace() {
 fn own_messages_are_in_the_turn_and_others_are_owed() {
     let turn = Turn { messages: vec![timer("i"), timer("other")], ..turn(1, vec![]) };
     let plan = planned(&held(State { turn: 4, ..running(1, 1) }, &[]), turn).unwrap();
-    assert_eq!(plan.sent, [("m:t5.0".to_owned(), 7_777)]);
+    assert_eq!(plan.sent, [("m:t5.0".to_owned(), 7_772)]);
     let owed = &plan.owed[0].intent;
     assert_eq!(
         (&*owed.id, &*owed.content.target, &*owed.content.target_id),
         ("o:5.1", "other", "m:ononce.5.1")
     );
-    assert_eq!((owed.content.target_visible_at, owed.content.visible_at), (7_777, NOW + 10));
+    assert_eq!((owed.content.target_visible_at, owed.content.visible_at), (7_772, Some(NOW + 10)));
 }
 
 #[test]
@@ -142,6 +144,40 @@ fn a_turn_that_leaves_no_instance_leaves_nothing() {
     let unborn = || held(State::default(), &["m:c1"]);
     assert!(planned(&unborn(), turn(1, vec![])).unwrap().is_nothing);
     assert!(!planned(&unborn(), turn(1, vec![event(1, completed())])).unwrap().is_nothing);
+}
+
+#[test]
+fn a_key_without_a_value_goes_as_soon_as_no_execution_begins_with_one() {
+    let value = |text: &str| Some(KvValue { value: text.into(), at: 1 });
+    let kv = |store: Option<KvValue>, delta: Option<(u64, Option<KvValue>)>| Kv {
+        key: "k".into(),
+        store,
+        delta: delta.map(|(execution, value)| KvChange { execution, value }),
+    };
+    let clear =
+        || vec![Event::with_event_id(2, "i", 1, None, EventKind::KeyValueCleared { key: "k".into() })];
+    let (none, open, ended) = (None::<Kv>, None, Some("Completed".to_owned()));
+    for (before, events, status, expected) in [
+        // Written by this execution alone: nobody begins with it.
+        (Some(kv(None, Some((1, value("a"))))), clear(), &open, Some(WriteKind::Delete)),
+        // In the store: this execution begins with it until it ends.
+        (Some(kv(value("a"), None)), clear(), &open, Some(WriteKind::Upsert)),
+        (Some(kv(value("a"), None)), clear(), &ended, Some(WriteKind::Delete)),
+        // Cleared by an earlier turn, and the execution ends now.
+        (Some(kv(value("a"), Some((1, None)))), vec![], &ended, Some(WriteKind::Delete)),
+        (Some(kv(value("a"), Some((1, None)))), vec![], &open, None),
+        (Some(kv(value("a"), None)), vec![], &ended, None),
+        // It never was there.
+        (none.clone(), clear(), &open, None),
+    ] {
+        let mut held = held(running(1, 1), &[]);
+        held.keys = before.clone().into_iter().collect();
+        let mut turn = turn(1, events);
+        turn.metadata.status.clone_from(status);
+        let plan = planned(&held, turn).unwrap();
+        let write = plan.writes.iter().find(|write| write.id == crate::model::key_id("k"));
+        assert_eq!(write.map(|write| write.kind), expected, "{before:?} {status:?}");
+    }
 }
 
 #[test]

@@ -156,6 +156,32 @@ async fn a_late_write_of_a_large_turn_does_not_touch_what_a_successor_has_commit
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_turn_of_more_documents_than_a_transaction_holds_has_prepared_goes_unless_it_is_committed() {
+    let wire = Wire::new(None);
+    let (home, provider) = provider_on(&wire).await;
+    send(&provider, start(INSTANCE)).await;
+    let fetched = provider.fetch_orchestration_item(LOCK * 10, PATIENCE, None).await.unwrap();
+    let (_, token, _) = fetched.unwrap();
+    let mut turn = Turn::first(INSTANCE);
+    // Each event is two pieces, in a history of its own.
+    for id in 2..52 {
+        turn.events.push(scheduled(INSTANCE, id, long()));
+    }
+    // The writer dies when all is prepared.
+    wire.hold_after(60);
+    tokio::select! {
+        _ = turn.clone().ack(&provider, &token) => panic!("it is held back"),
+        () = wire.holds() => {}
+    }
+    wire.release();
+    let (stay, go) = stay_and_go(&home).await;
+    assert!(stay == 0 && go > 50, "{stay} would stay for ever, {go} go after a while");
+    turn.ack(&provider, &token).await.unwrap();
+    let (stay, go) = stay_and_go(&home).await;
+    assert!(stay >= 150 && go == 0, "{stay} stay, {go} of a committed turn would go");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_left_of_an_instance_that_never_came_to_be_however_many_messages_it_had() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;

@@ -1,0 +1,133 @@
+//! The record of a deletion: which instances go, whether that is decided, and whose business it is.
+
+use cosmonaut::Patch;
+use duroxide::providers::ProviderError;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::Admin;
+use super::cleanup::{OWN_TIME, RECORDS};
+use crate::clock;
+use crate::model::{Document, Kind, Pieces, chunk_id};
+use crate::orchestration::to_text;
+use crate::store::Cause;
+
+const OPERATION: &str = "delete_instances_atomic";
+
+/// Instances that are to go together.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Deletion {
+    /// Their names, unless they are too many for one document.
+    instances: Vec<String>,
+    /// In how many other documents the names are, as a JSON list.
+    #[serde(default)]
+    chunks: u32,
+    /// By which their heads are locked.
+    token: String,
+    /// Whether they go. Until then the locks are given back if the writer does not go on.
+    pub(super) committed: bool,
+    /// Whether they stay after all, and the locks are given back.
+    #[serde(default)]
+    withdrawn: bool,
+    /// From when on others may finish it.
+    visible_at: u64,
+}
+
+impl Kind for Deletion {
+    const KIND: &'static str = "deletion";
+}
+
+/// A record that this process works on.
+pub(super) struct Record {
+    id: String,
+    chunks: u32,
+    pub(super) token: String,
+    pub(super) instances: Vec<String>,
+    /// When it was last made this process's business.
+    kept: Instant,
+}
+
+impl Admin<'_> {
+    /// Writes a new record.
+    pub(super) async fn begin(&self, instances: Vec<String>) -> Result<Record, ProviderError> {
+        let call = self.call(OPERATION);
+        let kept = clock::instant();
+        let token = clock::unique_id();
+        let id = format!("d:{token}");
+        let (names, pieces) = Pieces::of(to_text(OPERATION, &instances)?).split();
+        let chunks = pieces.len() as u32;
+        let to_keep = self.store.write_chunks(&call, (RECORDS, &id), pieces).await?;
+        let content = Deletion {
+            instances: if names.is_empty() { Vec::new() } else { instances.clone() },
+            chunks,
+            token: token.clone(),
+            committed: false,
+            withdrawn: false,
+            visible_at: self.store.now_ms() + clock::millis(OWN_TIME),
+        };
+        let document = Document::new(RECORDS, &*id, content);
+        match self.store.create_with(&call, &document, &to_keep).await {
+            Ok(_) => {}
+            // The id is new: what is there is what an earlier attempt wrote.
+            Err(failure) if failure.cause() == Cause::Conflict => {}
+            Err(failure) => return Err(failure.into_error(&call)),
+        }
+        Ok(Record { id, chunks, token, instances, kept })
+    }
+
+    /// Takes over a record that its writer has left; `None` if it is gone.
+    pub(super) async fn found(&self, record: Document<Deletion>) -> Result<Option<Record>, ProviderError> {
+        let call = self.call(OPERATION);
+        let Document { id, content: Deletion { mut instances, chunks, token, .. }, .. } = record;
+        if chunks > 0 {
+            let text = self.store.whole_text(&call, (RECORDS, &id), String::new(), chunks).await?;
+            instances = serde_json::from_str(&text).map_err(|error| {
+                let message = format!("the record {id:?} of a deletion holds no names: {error}");
+                ProviderError::permanent(OPERATION, message)
+            })?;
+        }
+        let mut record = Record { id, chunks, token, instances, kept: clock::instant() };
+        Ok(self.mark(&mut record, Patch::new()).await?.then_some(record))
+    }
+
+    /// Changes a record, and makes it this process's business for a while; false if it is not as the patch's
+    /// condition says, or gone.
+    pub(super) async fn mark(&self, record: &mut Record, patch: Patch) -> Result<bool, ProviderError> {
+        let call = self.call(OPERATION);
+        let kept = clock::instant();
+        let patch = patch.set("/visibleAt", self.store.now_ms() + clock::millis(OWN_TIME));
+        match self.store.patch(&call, (RECORDS, &record.id), patch, false).await {
+            Ok(_) => {
+                record.kept = kept;
+                Ok(true)
+            }
+            Err(failure) => match failure.cause() {
+                Cause::Condition | Cause::NotFound => Ok(false),
+                Cause::Conflict | Cause::Transient | Cause::Permanent => Err(failure.into_error(&call)),
+            },
+        }
+    }
+
+    /// Keeps a record this process's business while it is worked on.
+    pub(super) async fn keep(&self, record: &mut Record) -> Result<(), ProviderError> {
+        if clock::instant().duration_since(record.kept) < OWN_TIME / 4 {
+            return Ok(());
+        }
+        match self.mark(record, Patch::new()).await? {
+            true => Ok(()),
+            false => {
+                let message = "another process has finished or taken back the deletion (look, and try again)";
+                Err(ProviderError::retryable(OPERATION, message))
+            }
+        }
+    }
+
+    /// Removes a record that is done with.
+    pub(super) async fn end(&self, record: &Record) -> Result<(), ProviderError> {
+        let call = self.call(OPERATION);
+        self.remove_record(&call, &record.id).await?;
+        let pieces = (0..record.chunks).map(|n| chunk_id(&record.id, n)).collect();
+        self.remove(&call, RECORDS, pieces).await
+    }
+}

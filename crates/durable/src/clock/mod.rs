@@ -1,0 +1,169 @@
+//! The door through which time, chance and background tasks come into the provider.
+//!
+//! The one file of the crate that asks the machine for any of them. What is stored and compared by several
+//! processes is the time of [`Clock`], which is the server's.
+
+mod date;
+mod server_time;
+
+use std::future::Future;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use server_time::Bounds;
+
+/// The server's time of day, as far as a process can know it.
+///
+/// That is the machine's own clock, within the bounds that the dates of the server's answers set. So no decision
+/// compares the clocks of two machines. Clones are one clock; each provider has its own.
+#[derive(Clone, Default)]
+pub(crate) struct Clock(Arc<ClockState>);
+
+#[derive(Default)]
+struct ClockState {
+    /// By how much the machine's clock is taken to be wrong, in milliseconds: 0, but for tests.
+    skew_ms: AtomicI64,
+    bounds: Mutex<Option<Bounds>>,
+}
+
+impl Clock {
+    /// Milliseconds since the start of 1970, UTC: what is stored in documents.
+    pub(crate) fn now_ms(&self) -> u64 {
+        let own = self.own_ms();
+        match *self.bounds() {
+            Some(bounds) => bounds.nearest(own, instant()),
+            None => own,
+        }
+    }
+
+    /// What is to be added to a time that duroxide's runtime has read from the machine's clock to have the
+    /// server's: 0 on most machines.
+    pub(crate) fn shift_ms(&self) -> i64 {
+        i64::try_from(i128::from(self.now_ms()) - i128::from(now_ms())).unwrap_or(0)
+    }
+
+    /// Takes in the date of an answer to a request that was sent at `sent`.
+    pub(crate) fn learn(&self, date: &str, sent: Instant) {
+        let Some(date_ms) = date::parse(date) else { return };
+        let said = Bounds::of_answer(date_ms, sent, instant());
+        let mut bounds = self.bounds();
+        *bounds = Some(bounds.map_or(said, |known| known.and(said)));
+    }
+
+    /// Makes the machine's clock wrong, as tests want it.
+    pub(crate) fn skew(&self, ms: i64) {
+        self.0.skew_ms.store(ms, Ordering::Relaxed);
+    }
+
+    fn own_ms(&self) -> u64 {
+        now_ms().saturating_add_signed(self.0.skew_ms.load(Ordering::Relaxed))
+    }
+
+    fn bounds(&self) -> MutexGuard<'_, Option<Bounds>> {
+        self.0.bounds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl crate::CosmosProvider {
+    /// Makes this provider believe that its machine's clock is wrong by so many milliseconds.
+    #[doc(hidden)]
+    pub fn skew_clock(&self, ms: i64) {
+        self.core.store.clock().skew(ms);
+    }
+}
+
+/// When something ends, by the machine's own count of time. Clones are one end: who prolongs it prolongs all.
+#[derive(Clone)]
+pub(crate) struct End(Arc<Mutex<Instant>>);
+
+impl End {
+    pub(crate) fn at(end: Instant) -> Self {
+        Self(Arc::new(Mutex::new(end)))
+    }
+
+    pub(crate) fn get(&self) -> Instant {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set(&self, end: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.get() <= instant()
+    }
+}
+
+/// The time of day by the machine's own clock, which may be wrong.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, millis)
+}
+
+/// A point of a clock that never goes back: what waiting is measured by.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) fn instant() -> Instant {
+    Instant::now()
+}
+
+/// Ends after some time.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) async fn sleep(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// Waits for something until some point; `None` if it has not come by then.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) async fn until<T>(end: Instant, future: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout_at(end, future).await.ok()
+}
+
+/// Whole milliseconds, at most `u64::MAX`.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A random number, evenly spread over all 64 bits; no secret is made of it.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) fn random() -> u64 {
+    static STATE: OnceLock<AtomicU64> = OnceLock::new();
+    let state = STATE.get_or_init(|| {
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+        AtomicU64::new(nanos ^ u64::from(std::process::id()) << 40)
+    });
+    // SplitMix64: a step is one addition, so that concurrent callers need no lock.
+    let mut z = state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+/// A text of 32 hexadecimal digits that is not used twice.
+pub(crate) fn unique_id() -> String {
+    format!("{:016x}{:016x}", random(), random())
+}
+
+/// A task in the background; stopped when this is dropped.
+#[must_use = "dropping a task stops it"]
+pub(crate) struct Task(AbortHandle);
+
+impl Task {
+    /// Runs a future beside its caller, in the runtime that the caller is in.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the door: what it starts is kept, and stopped on drop"
+    )]
+    pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) -> Self {
+        Self(tokio::spawn(future).abort_handle())
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,134 @@
+//! Completing work items: the item goes and its completion comes, both or neither.
+
+use cosmonaut::Patch;
+use duroxide::providers::{ProviderError, WorkItem};
+
+use super::holding::holds_lock;
+use super::sessions;
+use crate::clock::End;
+use crate::core::Core;
+use crate::model::{
+    AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, WorkToken, Write, WriteKind, chunk_id,
+    target_instance,
+};
+use crate::orchestration::outbox::{self, Owed};
+use crate::orchestration::{lost_lock, to_text};
+use crate::store::{Batch, Call, Cause, Guard};
+
+/// How many operations of the transaction the end of the work item takes.
+const GUARD_WRITES: usize = 2;
+
+/// Removes a work item and hands over its completion, both or neither.
+pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
+    let operation = "ack_work_item";
+    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+    let end = core.work_locks.get(&token.token);
+    if end.as_ref().is_some_and(End::is_over) {
+        return Err(lost_lock(operation));
+    }
+    let call = core.store.call(operation, core.settings.call_timeout);
+    let call = end.iter().fold(call, Call::under);
+    let partition = &*token.partition;
+    let (completion, mut writes) = match completion {
+        Some(completion) => prepare(core, &call, &token, &completion).await?,
+        None => (Completion::None, Vec::new()),
+    };
+    match &completion {
+        Completion::None => {}
+        Completion::Own(message) => writes.push(Write::create(message)),
+        Completion::Owed(owed) => writes.push(Write::create(&owed.intent)),
+    }
+    let mut pieces = (0..token.chunks).map(|n| Write::delete(chunk_id(&token.id, n)));
+    writes.extend(pieces.by_ref().take(Batch::MAX_WRITES - GUARD_WRITES - writes.len()));
+    let further_pieces: Vec<Write> = pieces.collect();
+    let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(&token.token));
+    let guard = Guard { id: token.id.clone(), patch, then_delete: true };
+    loop {
+        let batch = Batch { partition, guard: Some(guard.clone()), writes: &writes };
+        let Err(failure) = core.store.batch(&call, &batch).await else { break };
+        match (failure.cause(), failure.index()) {
+            // Under the lock only this call removes the item, and it may have done so.
+            (Cause::NotFound, Some(0)) if failure.maybe_applied() => break,
+            (Cause::NotFound | Cause::Condition, Some(0)) => return Err(lost_lock(operation)),
+            // A piece that is to go is gone.
+            (Cause::NotFound, Some(n)) if is_removal(&writes, n) => drop(writes.remove(n - GUARD_WRITES)),
+            _ => return Err(failure.into_error(&call)),
+        }
+    }
+    core.work_locks.remove(&token.token);
+    core.dispatch.work_gone(partition, &token.id);
+    if let Err(failure) = core.store.apply_to_rest(&call, partition, further_pieces).await {
+        tracing::warn!(partition, id = token.id, ?failure, "parts of a long input that was processed stay");
+    }
+    match completion {
+        Completion::None => {}
+        Completion::Own(message) => core.dispatch.message_at(partition, &message.id, AT_ONCE),
+        Completion::Owed(owed) => outbox::deliver(core, &call, partition, vec![*owed]).await,
+    }
+    if let Some(session) = &token.session {
+        sessions::touch(core, &call, session).await;
+    }
+    Ok(())
+}
+
+/// Whether an operation of the transaction removes a document besides the work item.
+fn is_removal(writes: &[Write], operation: usize) -> bool {
+    let write = operation.checked_sub(GUARD_WRITES).and_then(|n| writes.get(n));
+    write.is_some_and(|write| write.kind == WriteKind::Delete)
+}
+
+/// What a completion becomes.
+enum Completion {
+    None,
+    /// A message in the partition of the work item, as usual.
+    Own(Document<Message>),
+    /// Something for an instance in another partition.
+    Owed(Box<Owed>),
+}
+
+/// What a completion becomes, and what is to be done with it to keep the pieces of its text.
+async fn prepare(
+    core: &Core,
+    call: &Call,
+    token: &WorkToken,
+    item: &WorkItem,
+) -> Result<(Completion, Vec<Write>), ProviderError> {
+    if !matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
+        let message = format!("{item:?} is no completion of an activity");
+        return Err(ProviderError::permanent(call.operation(), message));
+    }
+    let (text, target) = (to_text(call.operation(), item)?, target_instance(item));
+    if target != token.partition {
+        let (owed, kept) = owe(core, call, token, target, text).await?;
+        return Ok((Completion::Owed(Box::new(owed)), kept));
+    }
+    let id = Message::completion_id(&token.token);
+    let (body, pieces) = Pieces::of(text).split();
+    let chunks = pieces.len() as u32;
+    let kept = core.store.write_chunks(call, (target, &id), pieces).await?;
+    Ok((Completion::Own(Document::new(target, id, Message { visible_at: AT_ONCE, body, chunks })), kept))
+}
+
+/// What is owed to an instance in whose partition the work item is not.
+async fn owe(
+    core: &Core,
+    call: &Call,
+    token: &WorkToken,
+    target: &str,
+    text: String,
+) -> Result<(Owed, Vec<Write>), ProviderError> {
+    let id = Intent::completion_id(&token.token);
+    let (body, pieces) = Pieces::of(text.clone()).split();
+    let chunks = pieces.len() as u32;
+    let kept = core.store.write_chunks(call, (&token.partition, &id), pieces).await?;
+    let content = Intent {
+        target: target.to_owned(),
+        target_id: Message::delivered_id(&token.token, 0, 0),
+        what: IntentTarget::Message,
+        target_visible_at: AT_ONCE,
+        visible_at: Some(core.owed_until()),
+        body,
+        chunks,
+    };
+    Ok((Owed { intent: Document::new(&token.partition, id, content), text }, kept))
+}

@@ -1,0 +1,92 @@
+//! Processes whose machines have wrong clocks share a container.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use duroxide::providers::{Provider, TagFilter};
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::{ActivityContext, OrchestrationContext, OrchestrationRegistry};
+use duroxide_cosmonaut::CosmosProvider;
+
+use crate::harness::{Account, Home, Server};
+use crate::steps::*;
+use crate::world::{LONG, World, options};
+
+const TEN_MINUTES_MS: i64 = 10 * 60 * 1000;
+
+/// A provider on a machine whose clock is wrong.
+async fn skewed(home: &Home, ms: i64) -> CosmosProvider {
+    let provider = home.provider().await;
+    provider.skew_clock(ms);
+    provider
+}
+
+#[tokio::test]
+async fn a_lock_holds_against_a_clock_that_is_ahead_and_ends_for_one_that_is_behind() {
+    let home = Server::shared(Account::OneRegion).home();
+    let (slow, fast) = (skewed(&home, -TEN_MINUTES_MS).await, skewed(&home, TEN_MINUTES_MS).await);
+    send(&slow, start("a")).await;
+    slow.enqueue_for_worker(activity("b", 2, "x")).await.unwrap();
+    let (_, turn) = fetch(&slow).await;
+    let (_, work) = fetch_work(&slow).await;
+    assert!(fetch_now(&fast).await.is_none(), "the turn is locked");
+    assert!(work_now(&fast).await.is_none(), "the activity is locked");
+    Turn::first("a").ack(&slow, &turn).await.unwrap();
+    slow.ack_work_item(&work, None).await.unwrap();
+
+    // The other way round, and with locks that end.
+    send(&fast, start("c")).await;
+    fast.enqueue_for_worker(activity("b", 3, "x")).await.unwrap();
+    let lock = Duration::from_secs(1);
+    let (_, turn, _) = fast.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
+    let (_, work, _) = fast.fetch_work_item(lock, PATIENCE, None, &TagFilter::Any).await.unwrap().unwrap();
+    let (item, _) = fetch(&slow).await;
+    assert_eq!(item.instance, "c", "the lock of a process with a fast clock ends like any other");
+    fetch_work(&slow).await;
+    assert!(fast.renew_orchestration_item_lock(&turn, lock).await.is_err());
+    assert!(fast.ack_work_item(&work, None).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orchestrations_of_processes_with_wrong_clocks_run_once_and_at_once() {
+    const INSTANCES: u64 = 6;
+    let home = Server::shared(Account::OneRegion).home();
+    let ran = Arc::new(AtomicU64::new(0));
+    let mut worlds = Vec::new();
+    for skew in [-TEN_MINUTES_MS, 0, TEN_MINUTES_MS] {
+        let counter = Arc::clone(&ran);
+        let activities = ActivityRegistry::builder()
+            .register("Count", move |_: ActivityContext, text: String| {
+                counter.fetch_add(1, Ordering::Relaxed);
+                async move { Ok(text) }
+            })
+            .build();
+        let orchestrations = OrchestrationRegistry::builder()
+            .register("Child", |context: OrchestrationContext, text: String| async move {
+                context.schedule_activity("Count", text).await
+            })
+            .register("Main", |context: OrchestrationContext, text: String| async move {
+                let text = context.schedule_activity("Count", text).await?;
+                context.schedule_timer(Duration::from_millis(100)).await;
+                context.schedule_sub_orchestration("Child", text).await
+            })
+            .build();
+        let store = Arc::new(skewed(&home, skew).await);
+        worlds.push(World::on(home.clone(), store, options(), activities, orchestrations).await);
+    }
+    for n in 0..INSTANCES {
+        worlds[n as usize % worlds.len()].begin(&format!("i{n}"), "Main", "x").await;
+    }
+    let ended = async {
+        for n in 0..INSTANCES {
+            assert_eq!(worlds[0].end(&format!("i{n}")).await, Ok("x".to_owned()));
+        }
+    };
+    // Ten minutes are not to be waited for, whoever's clock says so.
+    crate::waiting::timeout(LONG, ended).await.unwrap();
+    assert_eq!(ran.load(Ordering::Relaxed), 2 * INSTANCES, "each activity runs once");
+    for world in worlds {
+        world.stop().await;
+    }
+}

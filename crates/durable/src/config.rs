@@ -135,8 +135,8 @@ impl Default for CosmosProviderConfig {
             container: "duroxide".to_owned(),
             create_if_absent: true,
             leases: Leases::InMemory,
-            reconciler_interval: Duration::from_secs(5),
-            reconciler_age_threshold: Duration::from_secs(5),
+            reconciler_interval: Duration::from_secs(2),
+            reconciler_age_threshold: Duration::from_secs(2),
             history_cache_bytes: 64 << 20,
             connect_timeout: Duration::from_secs(60),
         }

@@ -7,7 +7,7 @@ use cosmonaut::ContainerClient;
 
 use crate::admin::{Admin, RECORDS};
 use crate::clock::{self, Task};
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Dispatch, Searching};
 use crate::lease::LeaseProvider;
 use crate::orchestration::{Histories, Turns, outbox};
 use crate::store::Store;
@@ -32,7 +32,7 @@ pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) turns: Turns,
     pub(crate) histories: Histories,
-    background: OnceLock<Task>,
+    background: OnceLock<Vec<Task>>,
 }
 
 impl Core {
@@ -43,7 +43,11 @@ impl Core {
     ) -> Arc<Self> {
         Arc::new(Self {
             store: Store::new(container.clone()),
-            dispatch: Dispatch::new(container, leases, settings.rescan),
+            dispatch: Dispatch::new(
+                container,
+                leases,
+                Searching { interval: settings.rescan, age: settings.owed },
+            ),
             settings,
             turns: Turns::default(),
             histories: Histories::new(settings.history_cache_bytes),
@@ -62,23 +66,26 @@ impl Core {
 
     /// Finishes what others have left half done, from the first fetch on.
     pub(crate) fn start(self: &Arc<Self>) {
-        self.background.get_or_init(|| Task::spawn(finish(Arc::downgrade(self), self.dispatch.clone())));
+        /// How many chores are done at once: one that takes long keeps only one finisher busy.
+        const FINISHERS: usize = 8;
+        let finisher = |_| Task::spawn(finish(Arc::downgrade(self), self.dispatch.clone()));
+        self.background.get_or_init(|| (0..FINISHERS).map(finisher).collect());
     }
 }
 
+/// Finishes what was left half done, one after the other.
 async fn finish(core: Weak<Core>, dispatch: Dispatch) {
-    /// How long something that cannot be finished is left alone.
-    const AGAIN: Duration = Duration::from_secs(5);
     loop {
-        let instance = dispatch.next_unfinished().await;
+        let chore = dispatch.next_chore().await;
         let Some(core) = core.upgrade() else { return };
-        let finished = match &*instance {
+        let finished = match chore.partition() {
             RECORDS => core.admin().finish_cleanup().await,
             instance => outbox::recover(&core, instance).await,
         };
-        if let Err(error) = finished {
-            tracing::warn!(instance, %error, "what was left half done cannot be finished yet");
-            dispatch.unfinished(&instance, clock::now_ms() + clock::millis(AGAIN));
+        if let Err(error) = &finished {
+            let partition = chore.partition();
+            tracing::warn!(partition, %error, "what was left half done cannot be finished yet");
         }
+        chore.tried(finished.is_ok());
     }
 }

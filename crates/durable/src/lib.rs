@@ -47,7 +47,9 @@ mod work;
 pub use admin::{InstancePage, InstanceSummary, SummaryPage};
 pub use config::{CosmosProviderConfig, Leases};
 pub use connect::ConnectError;
-pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};
+pub use lease::{
+    CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, Role, SLOT_COUNT, Slots, slot_of,
+};
 pub use provider::CosmosProvider;
 pub use store::Usage;
 

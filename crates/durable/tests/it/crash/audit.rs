@@ -15,7 +15,7 @@ use crate::harness::Home;
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What stays of instances that have ended, and of who shares them.
-const LASTING: [&str; 6] = ["instance", "history", "execution", "kv", "seen", "leases"];
+const LASTING: [&str; 8] = ["instance", "history", "execution", "kv", "seen", "member", "shares", "offer"];
 
 /// Waits until all instances that were started have ended and nothing is on its way any more.
 pub(super) async fn settled(home: &Home, roots: &[String]) -> Vec<Value> {

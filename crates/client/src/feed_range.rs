@@ -3,6 +3,8 @@
 //! A part is a stretch of the space of hashed partition keys, so it stays what it is when partitions split.
 
 use std::fmt;
+use std::ops::Range;
+use std::sync::LazyLock;
 
 use cosmonaut_wire::model::{PartitionKeyDefinition, PartitionKeyKind};
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
@@ -56,6 +58,64 @@ impl FeedRange {
         self.0.overlaps(&other.0)
     }
 
+    /// What is in both; `None` if nothing can be.
+    ///
+    /// ```
+    /// use cosmonaut::FeedRange;
+    /// let (low, high) = FeedRange::full().split().unwrap();
+    /// assert_eq!(FeedRange::full().intersection(&low), Some(low.clone()));
+    /// assert_eq!(low.intersection(&high), None);
+    /// ```
+    pub fn intersection(&self, other: &Self) -> Option<Self> {
+        self.0.intersection(&other.0).map(Self)
+    }
+
+    /// Neighbouring parts of a container that is divided into `count` equal parts, for sharing the work between as
+    /// many readers; `None` if there are no such parts.
+    ///
+    /// The parts hold about the same number of partition keys in containers with the current hash, and
+    /// [`part_of`](Self::part_of) says which of them a key is in.
+    ///
+    /// ```
+    /// use cosmonaut::FeedRange;
+    /// assert_eq!(FeedRange::equal_parts(0..8, 8), Some(FeedRange::full()));
+    /// let (low, _) = FeedRange::full().split().unwrap();
+    /// assert_eq!(FeedRange::equal_parts(0..4, 8), Some(low));
+    /// assert_eq!(FeedRange::equal_parts(3..3, 8), None);
+    /// ```
+    pub fn equal_parts(parts: Range<usize>, count: usize) -> Option<Self> {
+        let place = |part: usize| match part {
+            0 => EpkRange::FULL.min,
+            part if part == count => EpkRange::FULL.max,
+            part => EffectivePartitionKey::from_bytes(&part_start(part, count).to_be_bytes()),
+        };
+        let exist = parts.start < parts.end && parts.end <= count;
+        exist.then(|| Self(EpkRange { min: place(parts.start), max: place(parts.end) }))
+    }
+
+    /// In which of `count` equal parts of a container a partition key is, by the current hash (version 2 of the
+    /// partition key definition) of a key with one value.
+    ///
+    /// # Panics
+    /// If `count` is 0.
+    ///
+    /// ```
+    /// use cosmonaut::FeedRange;
+    /// assert!(FeedRange::part_of("contoso", 256) < 256);
+    /// ```
+    pub fn part_of(key: impl Into<PartitionKey>, count: usize) -> usize {
+        static CURRENT: LazyLock<PartitionKeyDefinition> =
+            LazyLock::new(|| PartitionKeyDefinition::from("/key"));
+        assert!(count > 0, "a container cannot be divided into no parts");
+        let place = key.into().effective(&CURRENT).map_or(0, |place| number(&place));
+        // The first 63 of 126 bits say it, but for a key next to a border.
+        let mut part = (((place >> 63) * count as u128) >> 63) as usize;
+        while part + 1 < count && part_start(part + 1, count) <= place {
+            part += 1;
+        }
+        part
+    }
+
     /// The two halves, for sharing the work between two readers; `None` if there is nothing to share.
     ///
     /// Halves hold about the same number of partition keys in containers with the current hash (version 2 of
@@ -74,6 +134,12 @@ impl FeedRange {
 
 /// One past the highest hash: its two highest bits are never set.
 const END: u128 = 1 << 126;
+
+/// Where a part begins when the key space is divided into `count` equal parts.
+fn part_start(part: usize, count: usize) -> u128 {
+    let (part, count) = (part as u128, count as u128);
+    END / count * part + END % count * part / count
+}
 
 /// A place in the key space by its first 16 bytes.
 fn number(place: &EffectivePartitionKey) -> u128 {
@@ -257,6 +323,29 @@ mod tests {
             low.0.contains(&PartitionKey::from(format!("key {key}")).effective(&definition).unwrap())
         });
         assert!((400..600).contains(&in_low.count()));
+    }
+
+    #[test]
+    fn equal_parts_are_the_whole_and_a_key_is_in_the_part_that_it_is_said_to_be_in() {
+        let definition = PartitionKeyDefinition::from("/pk");
+        for count in [1, 2, 3, 7, 256, 1000] {
+            let parts: Vec<_> =
+                (0..count).map(|part| FeedRange::equal_parts(part..part + 1, count).unwrap()).collect();
+            assert_eq!(
+                (&parts[0].0.min, &parts[count - 1].0.max),
+                (&EpkRange::FULL.min, &EpkRange::FULL.max)
+            );
+            assert!(parts.windows(2).all(|pair| pair[0].0.max == pair[1].0.min), "{count}");
+            for key in 0..500 {
+                let key = PartitionKey::from(format!("key {key}"));
+                let place = key.effective(&definition).unwrap();
+                let part = FeedRange::part_of(key.clone(), count);
+                assert!(parts[part].0.contains(&place), "{key} of {count}");
+            }
+        }
+        for (parts, count) in [(0..0, 4), (0..5, 4), (4..5, 4)] {
+            assert_eq!(FeedRange::equal_parts(parts, count), None);
+        }
     }
 
     #[test]

@@ -158,8 +158,8 @@ impl Default for CosmosProviderConfig {
             write_region: None,
             tolerate_findings: false,
             leases: Leases::InMemory,
-            reconciler_interval: Duration::from_secs(5),
-            reconciler_age_threshold: Duration::from_secs(5),
+            reconciler_interval: Duration::from_secs(2),
+            reconciler_age_threshold: Duration::from_secs(2),
             history_cache_bytes: 64 << 20,
             retention: Retention::default(),
             #[cfg(feature = "opentelemetry")]

@@ -7,7 +7,7 @@ use cosmonaut::ContainerClient;
 
 use crate::admin::{Admin, RECORDS};
 use crate::clock::{self, Task};
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Dispatch, Searching};
 use crate::lease::LeaseProvider;
 use crate::orchestration::{Histories, Turns, mend, outbox};
 use crate::store::Store;
@@ -34,7 +34,7 @@ pub(crate) struct Core {
     pub(crate) turns: Turns,
     pub(crate) histories: Histories,
     pub(crate) work_locks: WorkLocks,
-    background: OnceLock<[Task; 2]>,
+    background: OnceLock<Vec<Task>>,
 }
 
 impl Core {
@@ -45,7 +45,12 @@ impl Core {
     ) -> Arc<Self> {
         let store = Store::new(container.clone());
         Arc::new(Self {
-            dispatch: Dispatch::new(container, &store, leases, settings.rescan),
+            dispatch: Dispatch::new(
+                container,
+                &store,
+                leases,
+                Searching { interval: settings.rescan, age: settings.owed },
+            ),
             store,
             settings,
             turns: Turns::default(),
@@ -66,28 +71,27 @@ impl Core {
 
     /// Finishes what others have left half done, from the first fetch on.
     pub(crate) fn start(self: &Arc<Self>) {
-        self.background.get_or_init(|| {
-            [
-                Task::spawn(finish(Arc::downgrade(self), self.dispatch.clone())),
-                Task::spawn(mend(Arc::downgrade(self), self.store.losses().subscribe())),
-            ]
-        });
+        /// How many chores are done at once: one that takes long keeps only one finisher busy.
+        const FINISHERS: usize = 8;
+        let finisher = |_| Task::spawn(finish(Arc::downgrade(self), self.dispatch.clone()));
+        let mender = || Task::spawn(mend(Arc::downgrade(self), self.store.losses().subscribe()));
+        self.background.get_or_init(|| (0..FINISHERS).map(finisher).chain([mender()]).collect());
     }
 }
 
+/// Finishes what was left half done, one after the other.
 async fn finish(core: Weak<Core>, dispatch: Dispatch) {
-    /// How long something that cannot be finished is left alone.
-    const AGAIN: Duration = Duration::from_secs(5);
     loop {
-        let instance = dispatch.next_unfinished().await;
+        let chore = dispatch.next_chore().await;
         let Some(core) = core.upgrade() else { return };
-        let finished = match &*instance {
+        let finished = match chore.partition() {
             RECORDS => core.admin().finish_cleanup().await,
             instance => outbox::recover(&core, instance).await,
         };
-        if let Err(error) = finished {
-            tracing::warn!(instance, %error, "what was left half done cannot be finished yet");
-            dispatch.unfinished(&instance, core.store.now_ms() + clock::millis(AGAIN));
+        if let Err(error) = &finished {
+            let partition = chore.partition();
+            tracing::warn!(partition, %error, "what was left half done cannot be finished yet");
         }
+        chore.tried(finished.is_ok());
     }
 }

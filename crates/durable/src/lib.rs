@@ -52,7 +52,9 @@ mod work;
 pub use admin::{Backlog, DeadCause, DeadLetter, InstancePage, InstanceSearch, InstanceSummary, SummaryPage};
 pub use config::{CosmosProviderConfig, Leases};
 pub use connect_error::ConnectError;
-pub use lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, SLOT_COUNT, Slots, slot_of};
+pub use lease::{
+    CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, Role, SLOT_COUNT, Slots, slot_of,
+};
 pub use provider::CosmosProvider;
 pub use retention::{Retention, Swept};
 pub use setup::{ContainerDefinition, Diagnosis, Finding, FindingKind, FindingLevel, Throughput, diagnose};

@@ -162,6 +162,13 @@ impl Task {
     }
 }
 
+/// Runs a future to its end beside its caller, which nobody waits for; not at all outside of a runtime.
+pub(crate) fn detach(future: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(future);
+    }
+}
+
 impl Drop for Task {
     fn drop(&mut self) {
         self.0.abort();

@@ -1,54 +1,87 @@
 //! Something to do, handed to one dispatcher of this process.
 //!
-//! A claim that is dropped, as when a fetch is cancelled, is available again at once.
+//! A claim that is dropped, as when a fetch is cancelled, is available again at once. One that has failed comes back
+//! after a pause.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::agenda::Handed;
 use super::instances::Found;
-use super::work_queue::{Key, WorkEntry, key};
-use super::{Dispatch, Look};
+use super::work::{Key, WorkEntry};
+use super::{Dispatch, Look, State};
+use crate::lease::slot_of;
 
 /// An instance that may have messages.
 #[must_use = "a dropped claim is handed out again"]
 pub(crate) struct InstanceClaim {
     dispatch: Dispatch,
-    instance: Arc<str>,
-    settled: bool,
+    handed: Handed<Arc<str>>,
+    patience: Duration,
+    is_settled: bool,
 }
 
 impl InstanceClaim {
-    pub(super) fn new(dispatch: Dispatch, instance: Arc<str>) -> Self {
-        Self { dispatch, instance, settled: false }
+    pub(super) fn new(dispatch: Dispatch, handed: Handed<Arc<str>>, patience: Duration) -> Self {
+        Self { dispatch, handed, patience, is_settled: false }
     }
 
     pub(crate) fn instance(&self) -> &str {
-        &self.instance
+        &self.handed.key
+    }
+
+    /// How long to try to find out about it, at most so long: little at first, so that a partition that does not
+    /// answer keeps nobody busy.
+    pub(crate) fn patience(&self, most: Duration) -> Duration {
+        self.patience.min(most)
     }
 
     /// It is locked by this fetch until then, together with these messages; the first of the others is visible
     /// at `later_ms`.
     pub(crate) fn locked(self, until_ms: u64, messages: &[&str], later_ms: Option<u64>) {
-        self.settle(Found::Locked { until: until_ms, messages, later: later_ms });
+        self.found(Found::Locked { until: until_ms, messages, later: later_ms });
     }
 
     /// Somebody else has it until then.
     pub(crate) fn held(self, until_ms: u64) {
-        self.settle(Found::Held { until: until_ms });
+        self.found(Found::Held { until: until_ms });
     }
 
     /// It has nothing to do now; these of its messages are known, and the first becomes visible at `later_ms`.
     pub(crate) fn idle(self, messages: &[&str], later_ms: Option<u64>) {
-        self.settle(Found::Idle { messages, later: later_ms });
+        self.found(Found::Idle { messages, later: later_ms });
+    }
+
+    /// It does not exist, and these messages wait for it; the first of the others becomes visible at `later_ms`.
+    pub(crate) fn unborn(self, messages: &[&str], later_ms: Option<u64>) {
+        self.found(Found::Unborn { messages, later: later_ms });
+    }
+
+    /// It could not be found out about: because its partition does not answer, if `is_place`, or because of itself.
+    pub(crate) fn failed(self, is_place: bool) {
+        if is_place {
+            self.dispatch
+                .0
+                .state()
+                .troubles
+                .failed(slot_of(&self.handed.key), self.dispatch.0.clock.now_ms());
+        }
+        self.settle(Found::Failed);
     }
 
     /// It is not for this dispatcher: others may have it, this look does not see it again.
     pub(crate) fn skip(self, look: &mut Look<'_>) {
-        look.skip_instance(Arc::clone(&self.instance));
+        look.skip_instance(Arc::clone(&self.handed.key));
+    }
+
+    fn found(self, found: Found<'_>) {
+        self.dispatch.0.answered(&self.handed.key);
+        self.settle(found);
     }
 
     fn settle(mut self, found: Found<'_>) {
-        self.settled = true;
-        self.dispatch.0.state().instances.settle(&self.instance, found);
+        self.is_settled = true;
+        self.dispatch.0.state().instances.settle(&self.handed, found, self.dispatch.0.clock.now_ms());
         // One that is due again at once, or comes to be due sooner than others, is news to those who wait.
         self.dispatch.0.instances_changed.notify_waiters();
     }
@@ -56,8 +89,12 @@ impl InstanceClaim {
 
 impl Drop for InstanceClaim {
     fn drop(&mut self) {
-        if !self.settled {
-            self.dispatch.0.state().instances.settle(&self.instance, Found::Unknown);
+        if !self.is_settled {
+            self.dispatch.0.state().instances.settle(
+                &self.handed,
+                Found::Unknown,
+                self.dispatch.0.clock.now_ms(),
+            );
             self.dispatch.0.instances_changed.notify_waiters();
         }
     }
@@ -68,25 +105,49 @@ impl Drop for InstanceClaim {
 #[must_use = "a dropped claim is handed out again"]
 pub(crate) struct WorkClaim {
     dispatch: Dispatch,
-    key: Key,
+    handed: Handed<Key>,
     item: WorkEntry,
+    patience: Duration,
+    has_failed: bool,
 }
 
 impl WorkClaim {
-    pub(super) fn new(dispatch: Dispatch, item: WorkEntry) -> Self {
-        Self { dispatch, key: key(&item.instance, &item.id), item }
+    pub(super) fn new(dispatch: Dispatch, handed: Handed<Key>, item: WorkEntry, patience: Duration) -> Self {
+        Self { dispatch, handed, item, patience, has_failed: false }
     }
 
     /// The item as it was last seen.
     pub(crate) fn item(&self) -> &WorkEntry {
         &self.item
     }
+
+    /// As [`InstanceClaim::patience`].
+    pub(crate) fn patience(&self, most: Duration) -> Duration {
+        self.patience.min(most)
+    }
+
+    /// As [`InstanceClaim::failed`].
+    pub(crate) fn failed(mut self, is_place: bool) {
+        self.has_failed = true;
+        if is_place {
+            self.dispatch
+                .0
+                .state()
+                .troubles
+                .failed(slot_of(&self.handed.key.0), self.dispatch.0.clock.now_ms());
+        }
+    }
+
+    /// Its partition has answered.
+    pub(crate) fn answered(&self) {
+        self.dispatch.0.answered(&self.handed.key.0);
+    }
 }
 
 impl Drop for WorkClaim {
     fn drop(&mut self) {
-        let (instance, id) = &self.key;
-        self.dispatch.0.state().work.settle(instance, id, self.dispatch.0.clock.now_ms());
+        let State { work, .. } = &mut *self.dispatch.0.state();
+        work.settle(&self.handed, self.has_failed, self.dispatch.0.clock.now_ms());
         self.dispatch.0.work_changed.notify_waiters();
     }
 }

@@ -1,46 +1,25 @@
 //! Which instances have a message to be processed, and from when on.
 //!
-//! A table and a schedule, without a clock: who waits for it, and what the container says, is elsewhere.
+//! The states are the [`Agenda`]'s; here is what makes them change: messages, locks, and what a fetch has found.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::agenda::{Agenda, Handed, Limits, News, Outcome};
+use super::arrival;
 use super::recent::Recent;
 use crate::lease::{Slots, slot_of};
 
 /// The instances that are known to have, or to get, something to do.
 pub(super) struct Instances {
-    known: HashMap<Arc<str>, Entry>,
-    /// Each entry that is not claimed, at the time from which on it is worth a look.
-    schedule: BTreeSet<(u64, u64, Arc<str>)>,
+    /// The lane of an instance is its slot.
+    agenda: Agenda<Arc<str>, u8>,
+    /// The messages that were seen lately: the change feed shows them again.
     messages: Recent,
-    next_turn: u64,
-    /// How many are handed out and not taken back.
-    claimed: usize,
 }
 
-struct Entry {
-    /// From when on a message is visible that no lock covers.
-    due: Option<u64>,
-    /// Until when the instance is locked, here or elsewhere.
-    locked_until: Option<u64>,
-    /// Handed out; messages that arrive meanwhile wait here, because the holder may have read them already.
-    claimed: Option<Vec<(String, u64)>>,
-    /// Where the entry stands in the schedule.
-    scheduled: Option<(u64, u64)>,
-}
-
-impl Entry {
-    fn wake(&self) -> Option<u64> {
-        self.locked_until.or(self.due)
-    }
-
-    fn add(&mut self, at: u64) {
-        self.due = Some(self.due.map_or(at, |due| due.min(at)));
-    }
-}
-
-/// What a holder found at an instance that it was handed.
+/// What a fetch has found at an instance that it was handed.
+#[derive(Clone, Copy)]
 pub(super) enum Found<'a> {
     /// Locked by this fetch until then, with these messages; the next one beyond them is visible at `later`.
     Locked { until: u64, messages: &'a [&'a str], later: Option<u64> },
@@ -48,155 +27,94 @@ pub(super) enum Found<'a> {
     Held { until: u64 },
     /// Nothing to do before `later`.
     Idle { messages: &'a [&'a str], later: Option<u64> },
+    /// Its messages wait for an instance that does not exist: nothing to do before `later`, or another message.
+    Unborn { messages: &'a [&'a str], later: Option<u64> },
     /// Nothing is known: as before.
     Unknown,
+    /// It could not be found out.
+    Failed,
 }
 
 impl Instances {
     pub(super) fn new() -> Self {
-        Self {
-            known: HashMap::new(),
-            schedule: BTreeSet::new(),
-            messages: Recent::new(),
-            next_turn: 0,
-            claimed: 0,
-        }
+        Self { agenda: Agenda::new(Limits::USUAL), messages: Recent::new() }
     }
 
     /// A message of an instance is visible from `at` on; false if that was known already.
-    pub(super) fn message(&mut self, instance: &str, id: &str, at: u64) -> bool {
+    pub(super) fn message(&mut self, instance: &str, id: &str, at: u64, now: u64) -> bool {
+        let at = arrival(at, now);
         if !self.messages.insert((instance, id)) {
             return false;
         }
-        let entry = self.entry(instance);
-        match &mut entry.claimed {
-            Some(arrived) => arrived.push((id.to_owned(), at)),
-            None => entry.add(at),
-        }
-        self.reschedule(instance);
+        let news = News { at, mark: self.messages.mark((instance, id)) };
+        self.agenda.news(Arc::from(instance), slot_of(instance), news, now);
         true
     }
 
-    /// The instance is worth a look from `at` on, whatever was known of its messages.
-    pub(super) fn look(&mut self, instance: &str, at: u64) {
-        let entry = self.entry(instance);
-        if entry.claimed.is_none() {
-            entry.add(at);
-            self.reschedule(instance);
-        }
+    /// The instance is worth a look from `at` on, unless more is known of it.
+    pub(super) fn look(&mut self, instance: &str, at: u64, now: u64) {
+        let at = arrival(at, now);
+        self.agenda.hint(Arc::from(instance), slot_of(instance), at, now);
+    }
+
+    /// The instance has changed: if messages wait for it, they may be for it now.
+    pub(super) fn changed(&mut self, instance: &str, now: u64) {
+        self.agenda.wake(&Arc::from(instance), now);
     }
 
     /// The instance is locked until then; or free again, and the messages of its lock are gone.
-    pub(super) fn lock(&mut self, instance: &str, until: Option<u64>) {
-        if until.is_none() && !self.known.contains_key(instance) {
-            return;
+    pub(super) fn lock(&mut self, instance: &str, until: Option<u64>, now: u64) {
+        match until {
+            Some(until) => self.agenda.lock(Arc::from(instance), slot_of(instance), until, now),
+            None => self.agenda.unlock(&Arc::from(instance), now),
         }
-        self.entry(instance).locked_until = until;
-        self.reschedule(instance);
     }
 
-    /// Hands out the instance that has waited longest among those in `slots` that were not tried yet.
-    pub(super) fn claim(&mut self, now: u64, slots: &Slots, tried: &HashSet<Arc<str>>) -> Option<Arc<str>> {
-        let due = self.schedule.iter().take_while(|(at, ..)| *at <= now);
-        let mut fit = due.filter(|(.., name)| slots.contains(slot_of(name)) && !tried.contains(name));
-        let instance = fit.next()?.2.clone();
-        let entry = self.entry(&instance);
-        entry.claimed = Some(Vec::new());
-        self.claimed += 1;
-        self.reschedule(&instance);
-        Some(instance)
+    /// Hands out the instance that has waited longest among those in wanted slots that were not tried yet.
+    pub(super) fn claim(
+        &mut self,
+        now: u64,
+        wants: impl Fn(u8) -> bool,
+        tried: &HashSet<Arc<str>>,
+    ) -> Option<Handed<Arc<str>>> {
+        self.agenda.claim(now, |slot| wants(*slot), |instance| !tried.contains(instance))
     }
 
     /// Takes back what was handed out.
-    pub(super) fn settle(&mut self, instance: &str, found: Found<'_>) {
-        let Some(entry) = self.known.get_mut(instance) else { return };
-        let Some(mut arrived) = entry.claimed.take() else { return };
-        self.claimed -= 1;
-        match found {
-            Found::Locked { until, messages, later } => {
-                entry.locked_until = Some(until);
-                entry.due = later;
-                arrived.retain(|(id, _)| !messages.contains(&id.as_str()));
-                self.remember(instance, messages);
-            }
-            Found::Idle { messages, later } => {
-                entry.locked_until = None;
-                entry.due = later;
-                arrived.retain(|(id, _)| !messages.contains(&id.as_str()));
-                self.remember(instance, messages);
-            }
-            Found::Held { until } => entry.locked_until = Some(until),
-            Found::Unknown => {}
-        }
-        let entry = self.entry(instance);
-        arrived.iter().for_each(|(_, at)| entry.add(*at));
-        self.reschedule(instance);
+    pub(super) fn settle(&mut self, handed: &Handed<Arc<str>>, found: Found<'_>, now: u64) {
+        let seen = match found {
+            Found::Locked { messages, .. }
+            | Found::Idle { messages, .. }
+            | Found::Unborn { messages, .. } => self.remember(&handed.key, messages),
+            Found::Held { .. } | Found::Unknown | Found::Failed => Vec::new(),
+        };
+        let outcome = match found {
+            Found::Locked { until, later, .. } => Outcome::Taken { until, seen: &seen, later },
+            Found::Held { until } => Outcome::Held { until },
+            Found::Idle { later, .. } => Outcome::Idle { seen: &seen, later },
+            Found::Unborn { later, .. } => Outcome::Waits { seen: &seen, later },
+            Found::Unknown => Outcome::Back,
+            Found::Failed => Outcome::Failed,
+        };
+        self.agenda.settle(handed, outcome, now);
     }
 
-    fn remember(&mut self, instance: &str, messages: &[&str]) {
-        for id in messages {
+    /// Remembers messages; gives their marks.
+    fn remember(&mut self, instance: &str, messages: &[&str]) -> Vec<u64> {
+        let marks = messages.iter().map(|id| {
             self.messages.insert((instance, *id));
-        }
+            self.messages.mark((instance, *id))
+        });
+        marks.collect()
     }
 
     /// Forgets instances of slots that are another process's business now.
     pub(super) fn keep_only(&mut self, slots: &Slots) {
-        let gone: Vec<_> = self
-            .known
-            .iter()
-            .filter(|(name, entry)| entry.claimed.is_none() && !slots.contains(slot_of(name)))
-            .map(|(name, _)| Arc::clone(name))
-            .collect();
-        for name in gone {
-            if let Some(Entry { scheduled: Some((at, turn)), .. }) = self.known.remove(&name) {
-                self.schedule.remove(&(at, turn, name));
-            }
-        }
+        self.agenda.retain(|instance| slots.contains(slot_of(instance)));
     }
 
-    /// Whether some dispatcher is just finding out about an instance.
-    pub(super) fn has_claims(&self) -> bool {
-        self.claimed > 0
-    }
-
-    /// When the next instance after `now` is worth a look.
-    pub(super) fn next_after(&self, now: u64) -> Option<u64> {
-        self.schedule.iter().map(|(at, ..)| *at).find(|at| *at > now)
-    }
-
-    fn entry(&mut self, instance: &str) -> &mut Entry {
-        self.known.entry(Arc::from(instance)).or_insert(Entry {
-            due: None,
-            locked_until: None,
-            claimed: None,
-            scheduled: None,
-        })
-    }
-
-    /// Puts an entry where its state says, or out of the table if there is nothing to do.
-    fn reschedule(&mut self, instance: &str) {
-        let Some((name, _)) = self.known.get_key_value(instance) else { return };
-        let name = Arc::clone(name);
-        let Some(entry) = self.known.get_mut(instance) else { return };
-        let wake = entry.wake().filter(|_| entry.claimed.is_none());
-        // An entry that stays where it is keeps its turn.
-        if wake.is_some() && wake == entry.scheduled.map(|(at, _)| at) {
-            return;
-        }
-        if let Some((at, turn)) = entry.scheduled.take() {
-            self.schedule.remove(&(at, turn, Arc::clone(&name)));
-        }
-        match wake {
-            Some(at) => {
-                self.next_turn += 1;
-                entry.scheduled = Some((at, self.next_turn));
-                self.schedule.insert((at, self.next_turn, name));
-            }
-            None if entry.claimed.is_none() => {
-                self.known.remove(instance);
-            }
-            None => {}
-        }
+    pub(super) fn agenda(&mut self) -> &mut Agenda<Arc<str>, u8> {
+        &mut self.agenda
     }
 }
 
@@ -204,82 +122,88 @@ impl Instances {
 mod tests {
     use super::*;
 
-    fn claim(queue: &mut Instances, now: u64) -> Option<Arc<str>> {
-        queue.claim(now, &Slots::all(), &HashSet::new())
+    fn claim(queue: &mut Instances, now: u64) -> Option<Handed<Arc<str>>> {
+        queue.claim(now, |_| true, &HashSet::new())
     }
 
-    #[test]
-    fn an_instance_is_handed_out_once_and_from_its_time_on() {
-        let mut queue = Instances::new();
-        queue.message("a", "1", 10);
-        queue.message("b", "1", 5);
-        assert_eq!(claim(&mut queue, 4), None);
-        assert_eq!(queue.next_after(4), Some(5));
-        assert_eq!(claim(&mut queue, 10).as_deref(), Some("b"));
-        assert_eq!(claim(&mut queue, 10).as_deref(), Some("a"));
-        assert_eq!(claim(&mut queue, 10), None);
-        assert!(queue.has_claims());
-        queue.settle("b", Found::Unknown);
-        assert_eq!(claim(&mut queue, 10).as_deref(), Some("b"));
+    fn name(handed: Option<Handed<Arc<str>>>) -> Option<String> {
+        handed.map(|handed| handed.key.to_string())
     }
 
     #[test]
     fn locked_instances_do_not_hide_a_free_one_and_come_back_at_expiry() {
         let mut queue = Instances::new();
         for n in 0..20 {
-            queue.message(&format!("locked {n}"), "1", 1);
-            let name = claim(&mut queue, 1).unwrap();
-            queue.settle(&name, Found::Held { until: 50 });
+            queue.message(&format!("locked {n}"), "1", 1, 1);
+            let handed = claim(&mut queue, 1).unwrap();
+            queue.settle(&handed, Found::Held { until: 50 }, 1);
         }
-        queue.message("free", "1", 2);
-        assert_eq!(claim(&mut queue, 2).as_deref(), Some("free"));
+        queue.message("free", "1", 2, 2);
+        assert_eq!(name(claim(&mut queue, 2)).as_deref(), Some("free"));
         assert_eq!(claim(&mut queue, 49), None);
-        assert!(claim(&mut queue, 50).unwrap().starts_with("locked"));
+        assert!(name(claim(&mut queue, 50)).unwrap().starts_with("locked"));
     }
 
     #[test]
     fn a_message_that_the_fetch_has_read_is_not_looked_for_again() {
         let mut queue = Instances::new();
-        queue.message("a", "1", 1);
-        claim(&mut queue, 1).unwrap();
-        queue.message("a", "2", 1);
-        queue.settle("a", Found::Locked { until: 50, messages: &["1", "2", "3"], later: None });
-        assert!(!queue.message("a", "3", 1), "an echo");
-        queue.lock("a", None);
+        queue.message("a", "1", 1, 1);
+        let handed = claim(&mut queue, 1).unwrap();
+        queue.message("a", "2", 1, 1);
+        queue.settle(&handed, Found::Locked { until: 50, messages: &["1", "2", "3"], later: None }, 1);
+        assert!(!queue.message("a", "3", 1, 1), "an echo");
+        queue.lock("a", None, 2);
         assert_eq!(claim(&mut queue, 100), None);
-        assert!(!queue.has_claims());
-        assert!(queue.known.is_empty() && queue.schedule.is_empty());
+        assert!(!queue.agenda().has_claims());
     }
 
     #[test]
     fn a_message_that_arrives_during_a_lock_is_looked_for_after_it() {
         let mut queue = Instances::new();
-        queue.message("a", "1", 1);
-        claim(&mut queue, 1).unwrap();
-        queue.message("a", "2", 1);
-        queue.settle("a", Found::Locked { until: 50, messages: &["1"], later: None });
-        queue.message("a", "3", 2);
+        queue.message("a", "1", 1, 1);
+        let handed = claim(&mut queue, 1).unwrap();
+        queue.message("a", "2", 1, 1);
+        queue.settle(&handed, Found::Locked { until: 50, messages: &["1"], later: None }, 1);
+        queue.message("a", "3", 2, 2);
         assert_eq!(claim(&mut queue, 10), None, "it is locked");
-        queue.lock("a", None);
-        assert_eq!(claim(&mut queue, 10).as_deref(), Some("a"));
+        queue.lock("a", None, 10);
+        assert_eq!(name(claim(&mut queue, 10)).as_deref(), Some("a"));
     }
 
     #[test]
     fn a_lock_that_ends_by_itself_brings_its_messages_back() {
         let mut queue = Instances::new();
-        queue.message("a", "1", 1);
-        claim(&mut queue, 1).unwrap();
-        queue.settle("a", Found::Locked { until: 50, messages: &["1"], later: None });
-        queue.lock("a", Some(70));
+        queue.message("a", "1", 1, 1);
+        let handed = claim(&mut queue, 1).unwrap();
+        queue.settle(&handed, Found::Locked { until: 50, messages: &["1"], later: None }, 1);
+        queue.lock("a", Some(70), 2);
         assert_eq!(claim(&mut queue, 69), None);
-        assert_eq!(claim(&mut queue, 70).as_deref(), Some("a"));
+        assert_eq!(name(claim(&mut queue, 70)).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn events_to_an_instance_that_does_not_exist_wait_for_another_message_or_for_the_instance() {
+        let mut queue = Instances::new();
+        let changes = |queue: &mut Instances| queue.changed("a", 9);
+        let is_started = |queue: &mut Instances| assert!(queue.message("a", "start", 9, 9));
+        for wake in [changes as fn(&mut Instances), is_started] {
+            queue.look("a", 1, 1);
+            let handed = claim(&mut queue, 1).unwrap();
+            queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 1);
+            queue.look("a", 1, 2);
+            assert!(!queue.message("a", "event", 1, 2), "an echo");
+            assert_eq!(claim(&mut queue, 99), None, "a search that finds the event is no news");
+            wake(&mut queue);
+            let handed = claim(&mut queue, 99).unwrap();
+            queue.settle(&handed, Found::Idle { messages: &[], later: None }, 99);
+        }
     }
 
     #[test]
     fn instances_of_lost_slots_are_forgotten() {
         let mut queue = Instances::new();
-        queue.message("a", "1", 1);
+        queue.message("a", "1", 1, 1);
         queue.keep_only(&Slots::none());
-        assert!(queue.known.is_empty() && queue.schedule.is_empty());
+        assert_eq!(claim(&mut queue, 1), None);
     }
 }

@@ -7,21 +7,24 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Dispatch, InstanceClaim, State, WorkClaim, WorkFilter, reader};
+use super::{Dispatch, InstanceClaim, Shared, State, WorkClaim, WorkFilter, pace};
 use crate::clock;
+use crate::lease::{Role, slot_of};
 
 /// How long a look goes on behind its end because others may or may not take what there is.
 const UNCERTAIN: Duration = Duration::from_millis(500);
+/// How long a look waits at most for leases and readers that were asked.
+const CATCH_UP: Duration = Duration::from_secs(5);
 
 /// One search for something to do: it ends at its time, and hands out nothing twice that was skipped.
 ///
-/// A wait that the reader's longest pause does not fit into ends with a read of the feed, so that a caller who
-/// asks without waiting sees what others have written. And nothing is said to be there only when that is certain:
-/// what another dispatcher of this process is just about to lock may be free again in a moment.
+/// A wait that a reader's pause does not fit into ends with a read of the feeds, so that a caller who asks without
+/// waiting sees what others have written. And nothing is said to be there only when that is certain: what another
+/// dispatcher of this process is just about to lock may be free again in a moment.
 pub(crate) struct Look<'a> {
     dispatch: &'a Dispatch,
     deadline: Instant,
-    /// Whether the feed has yet to be read before there is nothing.
+    /// Whether the feeds have yet to be read before there is nothing.
     to_read: bool,
     /// Until when others are waited for that may or may not take what there is.
     uncertain_until: Instant,
@@ -36,7 +39,7 @@ impl<'a> Look<'a> {
             dispatch,
             deadline,
             uncertain_until: deadline + UNCERTAIN,
-            to_read: poll < reader::LONGEST_PAUSE,
+            to_read: poll < pace::IDLE,
             tried: HashSet::new(),
         }
     }
@@ -46,21 +49,32 @@ impl<'a> Look<'a> {
     pub(crate) async fn instance(&mut self) -> cosmonaut::Result<Option<InstanceClaim>> {
         let dispatch = self.dispatch;
         let shared = &*dispatch.0;
-        reader::lead(dispatch).await?;
+        let _waiting = Waiting::begin(dispatch, Role::Leader, None);
         loop {
             let mut changed = pin!(shared.instances_changed.notified());
             changed.as_mut().enable();
             let now = shared.clock.now_ms();
             let owned = shared.leases.owned();
             let (claimed, pending) = {
-                let State { instances, .. } = &mut *shared.state();
-                let claimed = instances.claim(now, &owned, &self.tried);
-                (claimed, Pending { others: instances.has_claims(), next: instances.next_after(now) })
+                let State { instances, troubles, .. } = &mut *shared.state();
+                let handed = instances.claim(
+                    now,
+                    |slot| owned.contains(slot) && troubles.lets(slot, now),
+                    &self.tried,
+                );
+                let agenda = instances.agenda();
+                let claimed = handed.map(|handed| {
+                    let failures = agenda.failures(&handed.key);
+                    let patience = troubles.hand_out(slot_of(&handed.key), failures, now);
+                    (handed, patience)
+                });
+                let next = agenda.next_after(now).into_iter().chain(troubles.next_after(now)).min();
+                (claimed, Pending { others: agenda.has_claims(), next })
             };
-            if let Some(instance) = claimed {
-                return Ok(Some(InstanceClaim::new(dispatch.clone(), instance)));
+            if let Some((handed, patience)) = claimed {
+                return Ok(Some(InstanceClaim::new(dispatch.clone(), handed, patience)));
             }
-            if !self.wait(changed, now, pending).await? {
+            if !self.wait(changed, now, pending, Role::Leader).await? {
                 return Ok(None);
             }
         }
@@ -71,21 +85,27 @@ impl<'a> Look<'a> {
     pub(crate) async fn work(&mut self, wanted: WorkFilter<'_>) -> cosmonaut::Result<Option<WorkClaim>> {
         let dispatch = self.dispatch;
         let shared = &*dispatch.0;
-        reader::start(dispatch).await?;
+        let _waiting = Waiting::begin(dispatch, Role::Worker, Some(wanted));
         loop {
             let mut changed = pin!(shared.work_changed.notified());
             changed.as_mut().enable();
             let now = shared.clock.now_ms();
             let owned = shared.leases.owned();
             let (claimed, pending) = {
-                let State { work, .. } = &mut *shared.state();
-                let claimed = work.claim(now, &owned, wanted);
-                (claimed, Pending { others: work.has_claims(), next: work.next_after(now) })
+                let State { work, troubles, .. } = &mut *shared.state();
+                let wants = |slot| owned.contains(slot) && troubles.lets(slot, now);
+                let claimed = work.claim(now, wants, wanted).map(|(handed, item)| {
+                    let patience =
+                        troubles.hand_out(slot_of(&item.instance), work.failures(&handed.key), now);
+                    (handed, item, patience)
+                });
+                let next = work.next_after(now).into_iter().chain(troubles.next_after(now)).min();
+                (claimed, Pending { others: work.has_claims(), next })
             };
-            if let Some(item) = claimed {
-                return Ok(Some(WorkClaim::new(dispatch.clone(), item)));
+            if let Some((handed, item, patience)) = claimed {
+                return Ok(Some(WorkClaim::new(dispatch.clone(), handed, item, patience)));
             }
-            if !self.wait(changed, now, pending).await? {
+            if !self.wait(changed, now, pending, Role::Worker).await? {
                 return Ok(None);
             }
         }
@@ -101,11 +121,12 @@ impl<'a> Look<'a> {
         changed: impl Future<Output = ()>,
         now: u64,
         pending: Pending,
+        role: Role,
     ) -> cosmonaut::Result<bool> {
         let mut end = self.deadline;
         if clock::instant() >= end {
             if std::mem::take(&mut self.to_read) {
-                self.dispatch.0.read_feed().await?;
+                self.dispatch.0.catch_up(role).await?;
                 return Ok(true);
             }
             end = self.uncertain_until;
@@ -116,6 +137,61 @@ impl<'a> Look<'a> {
         let next = pending.next.map(|at| clock::instant() + Duration::from_millis(at - now));
         clock::until(next.map_or(end, |next| next.min(end)), changed).await;
         Ok(true)
+    }
+}
+
+impl Shared {
+    /// Waits until this process has the slots that it can get at once, and all that others have written in them so far
+    /// is known. Readers that fail are not waited for, and slow ones not for ever.
+    async fn catch_up(&self, role: Role) -> cosmonaut::Result<()> {
+        let number = self.rounds().ask();
+        self.asked.news.notify_waiters();
+        let end = clock::instant() + CATCH_UP;
+        loop {
+            let mut news = pin!(self.asked.news.notified());
+            news.as_mut().enable();
+            let has_asked = !self.leases.is_shared() || self.state().dispatching.held_as() >= Some(role);
+            if has_asked && self.rounds().is_done(number, &self.leases.owned())? {
+                return Ok(());
+            }
+            if clock::until(end, news).await.is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Somebody waits for something to do.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    role: Role,
+    wanted: Option<WorkFilter<'a>>,
+}
+
+impl<'a> Waiting<'a> {
+    fn begin(dispatch: &'a Dispatch, role: Role, wanted: Option<WorkFilter<'a>>) -> Self {
+        dispatch.start();
+        let shared = &*dispatch.0;
+        let wants_more = {
+            let State { dispatching, wants, .. } = &mut *shared.state();
+            wanted.into_iter().for_each(|wanted| wants.begin(wanted, shared.clock.now_ms()));
+            dispatching.begin(role)
+        };
+        if wants_more {
+            shared.slots_wanted.notify_one();
+        }
+        if wanted.is_some() {
+            shared.hungry.notify_waiters();
+        }
+        Self { shared, role, wanted }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let State { dispatching, wants, .. } = &mut *self.shared.state();
+        self.wanted.into_iter().for_each(|wanted| wants.end(wanted, self.shared.clock.now_ms()));
+        dispatching.end(self.role, clock::instant());
     }
 }
 

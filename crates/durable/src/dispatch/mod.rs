@@ -1,25 +1,49 @@
 //! What is there to do: the queues in memory, and what fills them.
 //!
-//! Own writes are told here at once; what other processes write comes by one change-feed reader; what neither
-//! can show, by a scan at the start and seldom after. Nothing here is the truth: a claim is a hint where to
-//! look, and the conditional write that locks a document decides. Clones share everything.
+//! Own writes are told here at once; what other processes write comes by the change feed of this process's own part of
+//! the container; what neither can show is found by searches of that part. Nothing here is the truth: a claim is a
+//! hint where to look, and the conditional write that locks a document decides. Clones share everything.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `agenda` | when is a thing handed out, and what becomes of it? |
+//! | `instances`, `work`, `sessions`, `chores` | what makes that change? |
+//! | `pause`, `trouble` | how long is left alone what has failed? |
+//! | `look`, `claim` | how does a dispatcher wait for something, and say what became of it? |
+//! | `division`, `readers`, `reader`, `rounds` | who reads which part of the container? |
+//! | `row`, `sight` | what do documents mean for the queues? |
+//! | `pace` | how often is asked? |
+//! | `offers`, `wants` | what do other processes get to do? |
+//! | `dispatching`, `holding` | does this process hold slots at all? |
 
+mod agenda;
+mod chores;
 mod claim;
+mod dispatching;
+mod division;
+mod holding;
 mod instances;
 mod look;
+mod offers;
 mod pace;
+mod pause;
 mod reader;
+mod readers;
 mod recent;
+mod rounds;
 mod row;
-mod unfinished;
-mod work_queue;
+mod sessions;
+mod sight;
+mod traffic;
+mod trouble;
+mod wants;
+mod work;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cosmonaut::ContainerClient;
-use tokio::sync::{Notify, OnceCell};
-use tokio::time::Instant;
+use tokio::sync::Notify;
 
 use crate::clock::{Clock, Task};
 use crate::lease::{LeaseProvider, Slots, slot_of};
@@ -28,17 +52,30 @@ use crate::store::{Losses, Store};
 
 pub(crate) use claim::{InstanceClaim, WorkClaim};
 pub(crate) use look::Look;
-pub(crate) use reader::Traffic;
-pub(crate) use work_queue::{WorkEntry, WorkFilter};
+pub(crate) use traffic::Traffic;
+pub(crate) use work::{WorkEntry, WorkFilter};
 
+use agenda::Agenda;
+use chores::Chores;
+use dispatching::Dispatching;
 use instances::Instances;
-use reader::Reader;
-use unfinished::Unfinished;
-use work_queue::WorkQueue;
+use rounds::Rounds;
+use trouble::Troubles;
+use wants::Wants;
+use work::Work;
 
 /// The queues of a process.
 #[derive(Clone)]
 pub(crate) struct Dispatch(Arc<Shared>);
+
+/// How what was left half done is searched for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Searching {
+    /// How often.
+    pub(crate) interval: Duration,
+    /// For how long it is left to the process that has begun it.
+    pub(crate) age: Duration,
+}
 
 struct Shared {
     state: Mutex<State>,
@@ -46,56 +83,76 @@ struct Shared {
     clock: Clock,
     losses: Losses,
     instances_changed: Notify,
-    work_changed: Notify,
-    unfinished_changed: Notify,
+    work_changed: Arc<Notify>,
+    chores_changed: Notify,
+    /// The slots of this process have changed, or the partitions of the container.
+    division_changed: Arc<Notify>,
+    /// More slots are wanted than are held.
+    slots_wanted: Arc<Notify>,
+    /// A worker begins to wait.
+    hungry: Arc<Notify>,
+    asked: Arc<Asked>,
     leases: Arc<dyn LeaseProvider>,
-    reader: tokio::sync::Mutex<Reader>,
+    container: ContainerClient,
+    settings: Searching,
     traffic: Traffic,
-    /// The background reader, once somebody has looked for something to do.
-    background: OnceCell<Task>,
-    /// When the leases of slots, once taken, are to be renewed for the first time. They are taken when somebody
-    /// looks for instances: a process that only works on activities would keep them from others.
-    leading: OnceCell<Instant>,
+    /// What goes on in the background, once somebody has looked for something to do.
+    background: OnceLock<Vec<Task>>,
+}
+
+/// Requests to read what others have written, and what became of them.
+#[derive(Default)]
+struct Asked {
+    rounds: Mutex<Rounds>,
+    news: Notify,
 }
 
 struct State {
-    /// Whether anybody looks for something to do; a process that only starts orchestrations need not remember
-    /// them.
-    wanted: bool,
-    /// The slots that the queues know all of.
+    /// The slots that there are readers for.
     slots: Slots,
     instances: Instances,
-    work: WorkQueue,
-    unfinished: Unfinished,
+    work: Work,
+    chores: Chores,
+    troubles: Troubles,
+    wants: Wants,
+    dispatching: Dispatching,
+    /// The number of the last search for what there was no room for.
+    search: u64,
 }
 
 impl Dispatch {
     /// Queues over a container; nothing is asked before somebody looks for something to do.
-    /// What is left half done is looked for every `rescan`.
     pub(crate) fn new(
         container: ContainerClient,
         store: &Store,
         leases: Arc<dyn LeaseProvider>,
-        rescan: Duration,
+        settings: Searching,
     ) -> Self {
         Self(Arc::new(Shared {
             state: Mutex::new(State {
-                wanted: false,
                 slots: Slots::none(),
                 instances: Instances::new(),
-                work: WorkQueue::new(),
-                unfinished: Unfinished::new(),
+                work: Work::new(),
+                chores: Chores::new(),
+                troubles: Troubles::new(),
+                wants: Wants::default(),
+                dispatching: Dispatching::default(),
+                search: 0,
             }),
             clock: store.clock().clone(),
             losses: store.losses().clone(),
             instances_changed: Notify::new(),
-            work_changed: Notify::new(),
-            unfinished_changed: Notify::new(),
+            work_changed: Arc::default(),
+            chores_changed: Notify::new(),
+            division_changed: Arc::default(),
+            slots_wanted: Arc::default(),
+            hungry: Arc::default(),
+            asked: Arc::default(),
             leases,
-            reader: tokio::sync::Mutex::new(Reader::new(container, rescan)),
+            container,
+            settings,
             traffic: Traffic::default(),
-            background: OnceCell::new(),
-            leading: OnceCell::new(),
+            background: OnceLock::new(),
         }))
     }
 
@@ -106,14 +163,19 @@ impl Dispatch {
 
     /// A message that was written to an instance is visible from then on.
     pub(crate) fn message_at(&self, instance: &str, id: &str, visible_at_ms: u64) {
-        self.0.message_at(instance, id, visible_at_ms);
+        let mut state = self.0.state();
+        if state.minds(instance)
+            && state.instances.message(instance, id, visible_at_ms, self.0.clock.now_ms())
+        {
+            self.0.instances_changed.notify_waiters();
+        }
     }
 
     /// The instance is worth a look from then on, as after an abandoned turn.
     pub(crate) fn look_at(&self, instance: &str, from_ms: u64) {
         let mut state = self.0.state();
         if state.minds(instance) {
-            state.instances.look(instance, from_ms);
+            state.instances.look(instance, from_ms, self.0.clock.now_ms());
             self.0.instances_changed.notify_waiters();
         }
     }
@@ -122,19 +184,15 @@ impl Dispatch {
     pub(crate) fn instance_until(&self, instance: &str, locked_until_ms: Option<u64>) {
         let mut state = self.0.state();
         if state.minds(instance) {
-            state.instances.lock(instance, locked_until_ms);
+            state.instances.lock(instance, locked_until_ms, self.0.clock.now_ms());
             self.0.instances_changed.notify_waiters();
         }
     }
 
     /// A work item was written, and is so now.
     pub(crate) fn work(&self, item: WorkEntry) {
-        let item = self.0.arrived(item);
-        let mut state = self.0.state();
-        if state.wanted {
-            state.work.put(item, self.0.clock.now_ms());
-            self.0.work_changed.notify_waiters();
-        }
+        self.0.state().work.put(item, self.0.clock.now_ms());
+        self.0.work_changed.notify_waiters();
     }
 
     /// A work item is done, or was cancelled.
@@ -144,11 +202,8 @@ impl Dispatch {
 
     /// A session has an owner until then.
     pub(crate) fn session_owned(&self, session: &str, owner: &str, until_ms: u64) {
-        let mut state = self.0.state();
-        if state.wanted {
-            state.work.session(session, owner, until_ms);
-            self.0.work_changed.notify_waiters();
-        }
+        self.0.state().work.session(session, owner, until_ms);
+        self.0.work_changed.notify_waiters();
     }
 
     /// A session has no owner any more.
@@ -157,27 +212,44 @@ impl Dispatch {
         self.0.work_changed.notify_waiters();
     }
 
-    /// The next instance that left something half done long enough ago: an intent that was not delivered, or a
-    /// stage that was not expanded. Waits until there is one.
-    pub(crate) async fn next_unfinished(&self) -> String {
-        self.0.next_unfinished().await
-    }
-
-    /// The instance is still half done: somebody should try again from then on.
+    /// The instance has left something half done: somebody should finish it from then on.
     pub(crate) fn unfinished(&self, instance: &str, from_ms: u64) {
-        self.0.state().unfinished.add(instance.to_owned(), from_ms);
-        self.0.unfinished_changed.notify_waiters();
+        self.0.state().chores.add(instance, from_ms, self.0.clock.now_ms());
+        self.0.chores_changed.notify_waiters();
     }
 
-    /// What the reader and the scans have cost so far.
+    /// What goes on in the background has cost so far.
     pub(crate) fn traffic(&self) -> &Traffic {
         &self.0.traffic
     }
 
     /// Gives up the slots of this process. Call it when nothing is dispatched any more.
     pub(crate) async fn release(&self) -> Result<(), duroxide::providers::ProviderError> {
-        self.0.leases.release().await
+        self.0.state().dispatching.stop();
+        let released = self.0.leases.release().await;
+        self.0.division_changed.notify_one();
+        released
     }
+
+    /// Begins what goes on in the background, once.
+    fn start(&self) {
+        let shared = &self.0;
+        shared.background.get_or_init(|| {
+            let weak = || Arc::downgrade(shared);
+            let mut tasks = vec![Task::spawn(readers::keep(weak(), Arc::clone(&shared.division_changed)))];
+            if shared.leases.is_shared() {
+                tasks.push(Task::spawn(holding::hold(weak(), Arc::clone(&shared.slots_wanted))));
+                tasks.push(Task::spawn(offers::offer(weak(), Arc::clone(&shared.work_changed))));
+                tasks.push(Task::spawn(offers::hear(weak(), Arc::clone(&shared.hungry))));
+            }
+            tasks
+        });
+    }
+}
+
+/// When something is due that is visible from then on. What is visible at once has its place in the order of arrival.
+fn arrival(visible_at_ms: u64, now: u64) -> u64 {
+    if visible_at_ms == AT_ONCE { now } else { visible_at_ms }
 }
 
 impl Shared {
@@ -186,30 +258,66 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is visible at once has its place in the order of arrival.
-    fn or_now(&self, visible_at_ms: u64) -> u64 {
-        if visible_at_ms == AT_ONCE { self.clock.now_ms() } else { visible_at_ms }
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.asked.rounds()
     }
 
-    fn arrived(&self, item: WorkEntry) -> WorkEntry {
-        WorkEntry { visible_at_ms: self.or_now(item.visible_at_ms), ..item }
+    /// How many readers there are, for their pace.
+    fn readers(&self) -> pace::Readers {
+        pace::Readers { count: self.rounds().readers().max(1), is_sharing: self.leases.is_shared() }
     }
 
-    fn message_at(&self, instance: &str, id: &str, visible_at_ms: u64) -> bool {
-        let visible_at_ms = self.or_now(visible_at_ms);
-        let mut state = self.state();
-        let news = state.minds(instance) && state.instances.message(instance, id, visible_at_ms);
-        if news {
+    /// A reader has read, or has failed to.
+    fn end_round(&self, reader: u64, number: u64, is_failing: bool) {
+        self.rounds().end(reader, number, is_failing);
+        self.asked.news.notify_waiters();
+    }
+
+    /// The partition of an instance has answered.
+    fn answered(&self, instance: &str) {
+        if self.state().troubles.answered(slot_of(instance)) {
             self.instances_changed.notify_waiters();
+            self.work_changed.notify_waiters();
         }
-        news
+    }
+
+    /// The time, and the number of the search for what there was no room for, which begins if it is time for one.
+    fn next_search(&self) -> (u64, u64) {
+        let now = self.clock.now_ms();
+        let mut state = self.state();
+        if state.has_forgotten(now) {
+            state.search += 1;
+            state.instances.agenda().searching();
+            state.work.searching();
+            state.chores.agenda().searching();
+        }
+        (now, state.search)
+    }
+}
+
+impl Asked {
+    fn rounds(&self) -> MutexGuard<'_, Rounds> {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Whether an instance is this process's business. What is not is found by a scan if it becomes so. Work is
-    /// everybody's; see [`WorkQueue`].
+    /// Whether an instance is this process's business. What is not is found by a search if it becomes so.
     fn minds(&self, instance: &str) -> bool {
-        self.wanted && self.slots.contains(slot_of(instance))
+        self.slots.contains(slot_of(instance))
+    }
+
+    /// Whether something will soon be due that there was no room for, and there is room now.
+    fn has_forgotten(&mut self, now: u64) -> bool {
+        fn is_due<K, L, D>(agenda: &Agenda<K, L, D>, now: u64) -> bool
+        where
+            K: Clone + Eq + std::hash::Hash,
+            L: Clone + Ord,
+        {
+            agenda.has_room() && agenda.forgotten_from().is_some_and(|from| from <= now + reader::LEAD_MS)
+        }
+        is_due(self.instances.agenda(), now)
+            || self.work.has_forgotten(|agenda| is_due(agenda, now))
+            || is_due(self.chores.agenda(), now)
     }
 }

@@ -20,9 +20,14 @@ impl Recent {
         Self { hasher: RandomState::new(), known: HashSet::new(), order: VecDeque::new() }
     }
 
+    /// The mark by which something is remembered.
+    pub(super) fn mark(&self, what: impl Hash) -> u64 {
+        self.hasher.hash_one(what)
+    }
+
     /// Remembers something; false if it was known already.
     pub(super) fn insert(&mut self, what: impl Hash) -> bool {
-        let hash = self.hasher.hash_one(what);
+        let hash = self.mark(what);
         if !self.known.insert(hash) {
             return false;
         }
@@ -37,7 +42,7 @@ impl Recent {
 
     #[cfg(test)]
     fn contains(&self, what: impl Hash) -> bool {
-        self.known.contains(&self.hasher.hash_one(what))
+        self.known.contains(&self.mark(what))
     }
 }
 

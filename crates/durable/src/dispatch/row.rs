@@ -6,7 +6,8 @@ use cosmonaut::Etag;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::work_queue::WorkEntry;
+use super::work::WorkEntry;
+use crate::model::Message;
 
 /// The columns of a scan.
 pub(super) const COLUMNS: &str =
@@ -50,6 +51,7 @@ enum Kind {
 
 #[derive(Clone, Debug, Deserialize)]
 struct Lock {
+    token: String,
     until: u64,
 }
 
@@ -57,39 +59,55 @@ struct Lock {
 pub(super) enum Sighting {
     /// A message of an instance, visible from then on.
     Message { instance: String, id: String, visible_at_ms: u64 },
-    /// A work item.
-    Work(WorkEntry),
+    /// A work item; if it is locked, with the id of the message that will say that it is done.
+    Work { item: WorkEntry, completion: Option<String> },
     /// A work item that was cancelled.
     Cancelled { instance: String, id: String },
     /// A session and its owner.
     Session { session: String, owner: String, until_ms: u64 },
-    /// An instance left something half done, to be finished from then on.
-    Unfinished { instance: String, from_ms: u64 },
+    /// An instance that has changed.
+    Instance { instance: String },
+    /// Something in a partition is half done, and to be finished by anybody from then on.
+    Unfinished { partition: String, from_ms: u64 },
 }
 
 impl Row {
-    pub(super) fn read(self) -> Option<Sighting> {
+    /// From when on it is something to do.
+    pub(super) fn visible_at(&self) -> Option<u64> {
+        self.visible_at
+    }
+
+    /// What the document means. A turn that is staged is left to its writer for `age_ms`.
+    pub(super) fn read(self, age_ms: u64) -> Option<Sighting> {
         let Self { instance_id: instance, id, .. } = self;
         match self.kind {
             Kind::Message => Some(Sighting::Message { instance, id, visible_at_ms: self.visible_at? }),
-            Kind::Work => Some(Sighting::Work(WorkEntry {
-                instance,
-                id,
-                etag: Etag::from(self.etag),
-                visible_at_ms: self.visible_at?,
-                locked_until_ms: self.lock.map(|lock| lock.until),
-                session: self.session,
-                tag: self.tag,
-            })),
+            Kind::Work => {
+                let completion = self.lock.as_ref().map(|lock| Message::completion_id(&lock.token));
+                let item = WorkEntry {
+                    instance,
+                    id,
+                    etag: Etag::from(self.etag),
+                    visible_at_ms: self.visible_at?,
+                    locked_until_ms: self.lock.map(|lock| lock.until),
+                    session: self.session,
+                    tag: self.tag,
+                };
+                Some(Sighting::Work { item, completion })
+            }
             Kind::Cancelled => Some(Sighting::Cancelled { instance, id }),
             Kind::Session => {
                 Some(Sighting::Session { session: self.session?, owner: self.owner?, until_ms: self.until? })
             }
             Kind::Intent | Kind::Deletion | Kind::Prune => {
-                Some(Sighting::Unfinished { instance, from_ms: self.visible_at? })
+                Some(Sighting::Unfinished { partition: instance, from_ms: self.visible_at? })
             }
             // A turn that is committed and not spread over its documents yet.
-            Kind::Instance => self.stage.map(|_| Sighting::Unfinished { instance, from_ms: 0 }),
+            Kind::Instance if self.stage.is_some() => {
+                let from_ms = self.visible_at.unwrap_or(0).saturating_add(age_ms);
+                Some(Sighting::Unfinished { partition: instance, from_ms })
+            }
+            Kind::Instance => Some(Sighting::Instance { instance }),
             Kind::Other => None,
         }
     }

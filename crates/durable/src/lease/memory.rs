@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide::providers::ProviderError;
 
-use super::{LeaseProvider, Slots};
+use super::{LeaseProvider, Role, Slots};
 
 /// All slots are this process's. Two processes that both use it get in each other's way, with no harm but
 /// needless requests; [`CosmosLeaseProvider`](super::CosmosLeaseProvider) is for them.
@@ -21,7 +21,11 @@ impl LeaseProvider for InMemoryLeaseProvider {
         Slots::all()
     }
 
-    async fn renew(&self) -> Result<Duration, ProviderError> {
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    async fn renew(&self, _: Role) -> Result<Duration, ProviderError> {
         Ok(SELDOM)
     }
 

@@ -1,149 +1,166 @@
-//! How slots are shared: what one member makes of the table when it shows that it lives.
+//! How slots are shared: who gets which, and who has to let go before.
 //!
-//! Each member takes what is free and gives up what is above its share; nobody takes from a living member, so
-//! that no slot has two owners on its way from one to another.
-
-use std::collections::HashSet;
+//! Each member gets one run of neighbouring slots, all of the same length but for one. A member that gets a slot of
+//! another one which lives waits until that one has said that it knows: so no slot has two owners on its way.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::slots::{SLOT_COUNT, Slots};
+use super::{Role, sign::Sign};
 
-/// All members and their slots.
+/// Who has which slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Table {
-    /// Ordered by name, so that all members see the same shares.
-    pub(super) members: Vec<Member>,
+    /// Grows by one with each change.
+    pub(super) version: u64,
+    pub(super) shares: Vec<Share>,
+    /// Who may still have slots that are not theirs any more.
+    pub(super) leaving: Vec<Leaving>,
 }
 
-/// A process that shares the slots.
+/// The slots of a member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Member {
+pub(super) struct Share {
     pub(super) name: String,
-    /// How often the member has shown that it lives.
-    pub(super) beat: u64,
     #[serde(serialize_with = "write_slots", deserialize_with = "read_slots")]
     pub(super) slots: Slots,
 }
 
+/// Slots that a member works on until it has seen a version of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Leaving {
+    pub(super) name: String,
+    #[serde(serialize_with = "write_slots", deserialize_with = "read_slots")]
+    pub(super) slots: Slots,
+    pub(super) until_seen: u64,
+}
+
 impl Table {
-    pub(super) fn slots_of(&self, name: &str) -> Slots {
-        self.members.iter().find(|member| member.name == name).map_or(Slots::none(), |member| member.slots)
+    /// The slots that a member should have.
+    pub(super) fn share_of(&self, name: &str) -> Slots {
+        self.shares.iter().find(|share| share.name == name).map_or(Slots::none(), |share| share.slots)
     }
 
-    /// Whether a member has its share.
-    pub(super) fn is_settled_for(&self, name: &str) -> bool {
-        let index = self.members.iter().position(|member| member.name == name);
-        index.is_some_and(|index| self.members[index].slots.len() == share(index, self.members.len()))
+    /// The slots that a member may work on now, if these are all that live.
+    pub(super) fn owned_by(&self, name: &str, living: &[Sign]) -> Slots {
+        let others = self.leaving.iter().filter(|leaving| leaving.name != name && leaving.holds(living));
+        others.fold(self.share_of(name), |owned, leaving| owned.without(&leaving.slots))
     }
 
-    /// The table after a sign of life of `me`, without the members that have given none for too long.
-    pub(super) fn after_beat(&self, me: &str, dead: &HashSet<String>) -> Self {
-        let mut members: Vec<Member> = self
-            .members
-            .iter()
-            .filter(|member| member.name == me || !dead.contains(&member.name))
-            .cloned()
-            .collect();
-        if members.iter().all(|member| member.name != me) {
-            members.push(Member { name: me.to_owned(), beat: 0, slots: Slots::none() });
+    /// Which version a member has to say that it has seen, because others wait for that.
+    pub(super) fn awaited_of(&self, name: &str) -> u64 {
+        let own = self.leaving.iter().filter(|leaving| leaving.name == name);
+        own.map(|leaving| leaving.until_seen).max().unwrap_or(0)
+    }
+
+    /// The table that these members should have; `None` if this one is it.
+    pub(super) fn next(&self, living: &[Sign]) -> Option<Self> {
+        let shares = self.shares_for(living);
+        if shares == self.shares {
+            return None;
         }
-        members.sort_by(|a, b| a.name.cmp(&b.name));
-        let taken: Slots = members.iter().flat_map(|member| member.slots.iter()).collect();
-        let count = members.len();
-        for (index, member) in members.iter_mut().enumerate().filter(|(_, member)| member.name == me) {
-            member.beat += 1;
-            let share = share(index, count);
-            let free = Slots::all().without(&taken);
-            member.slots = member.slots.iter().chain(free.iter()).take(share).collect();
-        }
-        Self { members }
+        let version = self.version + 1;
+        let next = Self { version, shares, leaving: Vec::new() };
+        let lives = |name: &str| living.iter().any(|sign| sign.name == name);
+        let lost = self.shares.iter().filter(|share| lives(&share.name)).map(|share| Leaving {
+            name: share.name.clone(),
+            slots: share.slots.without(&next.share_of(&share.name)),
+            until_seen: version,
+        });
+        let lost = lost.filter(|leaving| !leaving.slots.is_empty());
+        let still = self.leaving.iter().filter(|leaving| leaving.holds(living)).cloned();
+        let leaving = still.chain(lost).collect();
+        Some(Self { leaving, ..next })
     }
 
-    /// The table without a member that leaves.
-    pub(super) fn without(&self, me: &str) -> Self {
-        Self { members: self.members.iter().filter(|member| member.name != me).cloned().collect() }
+    /// Equal runs for all leaders, or for all workers if there is no leader. They stay in the order that they are in.
+    fn shares_for(&self, living: &[Sign]) -> Vec<Share> {
+        let of_role = |role: Role| living.iter().filter(move |sign| sign.role == role);
+        let role = if of_role(Role::Leader).next().is_some() { Role::Leader } else { Role::Worker };
+        let place = |name: &str| self.share_of(name).iter().next().map_or(SLOT_COUNT, usize::from);
+        let mut names: Vec<&str> = of_role(role).map(|sign| &*sign.name).collect();
+        names.sort_by_key(|name| (place(name), *name));
+        names.truncate(SLOT_COUNT);
+        let count = names.len();
+        let share = |(index, name): (usize, &str)| {
+            let (first, end) = (index * SLOT_COUNT / count, (index + 1) * SLOT_COUNT / count);
+            Share { name: name.to_owned(), slots: (first..end).map(|slot| slot as u8).collect() }
+        };
+        names.into_iter().enumerate().map(share).collect()
     }
 }
 
-/// How many slots the member at `index` of `count` should have; all shares together are all slots.
-fn share(index: usize, count: usize) -> usize {
-    SLOT_COUNT / count + usize::from(index < SLOT_COUNT % count)
+impl Leaving {
+    /// Whether the member may still work on the slots.
+    fn holds(&self, living: &[Sign]) -> bool {
+        living.iter().any(|sign| sign.name == self.name && sign.seen < self.until_seen)
+    }
 }
 
 fn write_slots<S: Serializer>(slots: &Slots, serializer: S) -> Result<S::Ok, S::Error> {
-    slots.iter().collect::<Vec<u8>>().serialize(serializer)
+    slots.runs().into_iter().map(|run| (run.start, run.end)).collect::<Vec<_>>().serialize(serializer)
 }
 
 fn read_slots<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Slots, D::Error> {
-    Ok(Vec::<u8>::deserialize(deserializer)?.into_iter().collect())
+    let runs = Vec::<(usize, usize)>::deserialize(deserializer)?;
+    Ok(runs.into_iter().flat_map(|(start, end)| start..end.min(SLOT_COUNT)).map(|slot| slot as u8).collect())
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    fn nobody() -> HashSet<String> {
-        HashSet::new()
+    fn sign(name: &str, role: Role, seen: u64) -> Sign {
+        Sign { name: name.into(), beat: 0, seen, role }
     }
 
-    fn owners(table: &Table) -> Vec<usize> {
-        (0..=u8::MAX)
-            .map(|slot| table.members.iter().filter(|member| member.slots.contains(slot)).count())
-            .collect()
+    fn leaders(names: &[&str], seen: u64) -> Vec<Sign> {
+        names.iter().map(|name| sign(name, Role::Leader, seen)).collect()
+    }
+
+    fn run(first: u8, last: u8) -> Slots {
+        (first..=last).collect()
     }
 
     #[test]
-    fn a_member_that_joins_gets_its_share_when_the_others_have_given_it_up() {
-        let alone = Table::default().after_beat("a", &nobody());
-        assert_eq!(alone.slots_of("a").len(), 256);
-        let joined = alone.after_beat("b", &nobody());
-        assert_eq!((joined.slots_of("a").len(), joined.slots_of("b").len()), (256, 0));
-        let given = joined.after_beat("a", &nobody());
-        let settled = given.after_beat("b", &nobody());
-        assert_eq!((settled.slots_of("a").len(), settled.slots_of("b").len()), (128, 128));
-        assert!(settled.is_settled_for("a") && settled.is_settled_for("b"));
-        let left = settled.without("a").after_beat("b", &nobody());
-        assert_eq!(left.slots_of("b").len(), 256);
-        let taken = settled.after_beat("b", &HashSet::from(["a".to_owned()]));
-        assert_eq!(taken.slots_of("b").len(), 256);
+    fn slots_move_when_their_owner_has_seen_that_they_are_gone() {
+        let alone = Table::default().next(&leaders(&["b"], 0)).unwrap();
+        assert_eq!(alone.owned_by("b", &leaders(&["b"], 0)).len(), 256);
+        let joined = alone.next(&leaders(&["a", "b"], 1)).unwrap();
+        assert_eq!(joined.share_of("b"), run(0, 127), "who was there stays where it was");
+        assert!(joined.owned_by("a", &leaders(&["a", "b"], 1)).is_empty(), "b may not know yet");
+        assert_eq!(joined.awaited_of("b"), 2);
+        assert_eq!(joined.owned_by("a", &leaders(&["a", "b"], 2)), run(128, 255));
+        assert_eq!(joined.owned_by("a", &leaders(&["a"], 1)), run(128, 255), "b is dead");
+        assert_eq!(joined.next(&leaders(&["a", "b"], 1)), None);
+    }
+
+    #[test]
+    fn a_slot_that_moves_twice_is_not_had_before_its_first_owner_has_let_go() {
+        let one = Table::default().next(&leaders(&["a"], 0)).unwrap();
+        let two = one.next(&leaders(&["a", "b"], 1)).unwrap();
+        // b goes before a has seen that it came, and c comes.
+        let three = two.next(&leaders(&["a", "c"], 1)).unwrap();
+        assert!(three.owned_by("c", &leaders(&["a", "c"], 1)).is_empty());
+        assert_eq!(three.owned_by("c", &leaders(&["a", "c"], 3)).len(), 128);
+    }
+
+    #[test]
+    fn workers_get_slots_only_if_nobody_leads() {
+        let workers = [sign("w", Role::Worker, 0)];
+        let table = Table::default().next(&workers).unwrap();
+        assert_eq!(table.share_of("w").len(), 256);
+        let both = [sign("w", Role::Worker, 1), sign("l", Role::Leader, 1)];
+        let table = table.next(&both).unwrap();
+        assert_eq!((table.share_of("w").len(), table.share_of("l").len()), (0, 256));
+        assert!(table.next(&[]).unwrap().shares.is_empty());
     }
 
     #[test]
     fn a_table_is_read_as_it_is_written() {
-        let table = Table::default().after_beat("a", &nobody()).after_beat("b", &nobody());
+        let one = Table::default().next(&leaders(&["a"], 0)).unwrap();
+        let table = one.next(&leaders(&["a", "b"], 1)).unwrap();
         let text = serde_json::to_string(&table).unwrap();
         assert_eq!(serde_json::from_str::<Table>(&text).unwrap(), table);
-    }
-
-    proptest! {
-        #[test]
-        fn no_slot_ever_has_two_owners_and_all_have_one_in_the_end(
-            steps in prop::collection::vec((0..7_u8, 0..4_u8), 0..60)
-        ) {
-            let mut table = Table::default();
-            for (member, what) in steps {
-                let name = format!("m{member}");
-                table = match what {
-                    0 => table.without(&name),
-                    1 => {
-                        let dead: HashSet<_> = table.members.iter().take(1).map(|dead| dead.name.clone()).collect();
-                        table.after_beat(&name, &dead)
-                    }
-                    _ => table.after_beat(&name, &nobody()),
-                };
-                prop_assert!(owners(&table).iter().all(|owners| *owners <= 1));
-            }
-            table = table.after_beat("m0", &nobody());
-            for _ in 0..2 {
-                for member in table.clone().members {
-                    table = table.after_beat(&member.name, &nobody());
-                }
-            }
-            prop_assert!(owners(&table).iter().all(|owners| *owners == 1));
-            prop_assert!(table.members.iter().all(|member| table.is_settled_for(&member.name)));
-        }
     }
 }

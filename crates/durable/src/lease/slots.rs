@@ -1,8 +1,14 @@
 //! Dispatch slots: the parts into which all instances fall, for processes to share.
+//!
+//! A slot is an equal part of the hashes of partition keys. So the instances of neighbouring slots are together in the
+//! container, and a process reads the changes of its own slots only.
 
 use std::fmt;
+use std::ops::Range;
 
-/// How many slots there are. Stored in documents: it cannot change.
+use cosmonaut::FeedRange;
+
+/// How many slots there are. All processes that share a container must agree: it cannot change.
 pub const SLOT_COUNT: usize = 256;
 
 /// A set of slots.
@@ -48,6 +54,29 @@ impl Slots {
         left
     }
 
+    /// The slots that are in `other`, too.
+    #[must_use]
+    pub fn within(&self, other: &Self) -> Self {
+        self.without(&Self::all().without(other))
+    }
+
+    /// The runs of neighbouring slots, in order.
+    pub fn runs(&self) -> Vec<Range<usize>> {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for slot in self.iter().map(usize::from) {
+            match runs.last_mut() {
+                Some(run) if run.end == slot => run.end += 1,
+                Some(_) | None => runs.push(slot..slot + 1),
+            }
+        }
+        runs
+    }
+
+    /// The parts of the container that hold the slots: one for each run.
+    pub fn ranges(&self) -> Vec<FeedRange> {
+        self.runs().into_iter().filter_map(|run| FeedRange::equal_parts(run, SLOT_COUNT)).collect()
+    }
+
     /// The slots in order.
     pub fn iter(&self) -> impl Iterator<Item = u8> + '_ {
         (0..=u8::MAX).filter(|slot| self.contains(*slot))
@@ -68,13 +97,9 @@ impl fmt::Debug for Slots {
     }
 }
 
-/// The slot of an instance: FNV-1a of its name, which is stored in documents and so must stay what it is.
+/// The slot of an instance: which equal part of the container its partition key is in.
 pub fn slot_of(instance: &str) -> u8 {
-    let hash = instance.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    // The low bits alone are a poor hash of short names.
-    (hash ^ hash >> 32 ^ hash >> 16 ^ hash >> 8) as u8
+    FeedRange::part_of(instance, SLOT_COUNT) as u8
 }
 
 #[cfg(test)]
@@ -83,8 +108,9 @@ mod tests {
 
     #[test]
     fn a_name_has_the_same_slot_for_ever() {
-        let slots = ["", "a", "order-123", "größer \"'/?#\\"].map(slot_of);
-        assert_eq!(slots, [192, 45, 127, 120]);
+        // The hashes are the service's: 32E9…, 2424…, 22E3… and 3E82…; the two highest of 16 bits are never set.
+        let slots = ["", "abc", "redmond", "é😀 café"].map(slot_of);
+        assert_eq!(slots, [0x32E9 >> 6, 0x2424 >> 6, 0x22E3 >> 6, 0x3E82 >> 6].map(|slot: u16| slot as u8));
     }
 
     #[test]
@@ -92,6 +118,16 @@ mod tests {
         let mut counts = [0_u32; SLOT_COUNT];
         (0..25_600).for_each(|n| counts[usize::from(slot_of(&format!("order-{n}")))] += 1);
         assert!(counts.iter().all(|count| (50..200).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn runs_of_neighbours_are_one_range_each() {
+        let some: Slots = [0, 1, 2, 7, 254, 255].into_iter().collect();
+        assert_eq!(some.runs(), [0..3, 7..8, 254..256]);
+        assert_eq!(Slots::all().ranges(), [FeedRange::full()]);
+        assert!(Slots::none().ranges().is_empty());
+        assert_eq!(some.within(&Slots::all()), some);
+        assert!(some.within(&Slots::none()).is_empty());
     }
 
     #[test]

@@ -47,6 +47,11 @@ enum Outcome {
         messages: Vec<String>,
         later: Option<u64>,
     },
+    /// It does not exist; its messages wait for it.
+    Unborn {
+        messages: Vec<String>,
+        later: Option<u64>,
+    },
     /// It needs a dispatcher that can do more.
     NotForThis,
     /// It has changed meanwhile.
@@ -65,18 +70,30 @@ pub(crate) async fn fetch(
         return Ok(None);
     }
     let mut look = core.dispatch.look(poll);
+    let mut failed = None;
     loop {
         let claim = look.instance().await;
         let claim = claim.map_err(|error| ProviderError::retryable(operation, error.to_string()))?;
-        let Some(claim) = claim else { return Ok(None) };
-        let call = core.store.call(operation, lock_timeout.max(PATIENCE));
-        match try_lock(core, &call, claim.instance(), lock_timeout, filter).await? {
+        let Some(claim) = claim else { return failed.map_or(Ok(None), Err) };
+        let call = core.store.call(operation, claim.patience(lock_timeout.max(PATIENCE)));
+        let outcome = match try_lock(core, &call, claim.instance(), lock_timeout, filter).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                // It comes back after a pause. Others may be healthy.
+                tracing::warn!(instance = claim.instance(), %error, "an instance cannot be fetched");
+                claim.failed(error.is_retryable());
+                failed = Some(error);
+                continue;
+            }
+        };
+        match outcome {
             Outcome::Locked { fetched, until, messages, later } => {
                 claim.locked(until, &texts(&messages), later);
                 return Ok(Some(*fetched));
             }
             Outcome::Held { until } => claim.held(until),
             Outcome::Idle { messages, later } => claim.idle(&texts(&messages), later),
+            Outcome::Unborn { messages, later } => claim.unborn(&texts(&messages), later),
             Outcome::NotForThis => claim.skip(&mut look),
             Outcome::Again => drop(claim),
         }
@@ -119,8 +136,9 @@ async fn try_lock(
         // Nobody to give them to. Events wait for the instance; queue messages do not, by contract.
         if items.iter().all(|item| matches!(item, WorkItem::QueueMessage { .. })) {
             drop_orphans(core, call, instance, &ready).await?;
+            return Ok(Outcome::Idle { messages: known, later });
         }
-        return Ok(Outcome::Idle { messages: known, later });
+        return Ok(Outcome::Unborn { messages: known, later });
     }
     let history = match (error, &snapshot.head) {
         (Some(error), _) => Err(error),

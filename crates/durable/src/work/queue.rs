@@ -77,22 +77,44 @@ pub(crate) async fn fetch(
         return Ok(None);
     }
     let mut look = core.dispatch.look(poll);
+    let mut failed = None;
     loop {
         let claim = look.work(WorkFilter { session, tags }).await;
         let claim = claim.map_err(|error| ProviderError::retryable(operation, error.to_string()))?;
-        let Some(claim) = claim else { return Ok(None) };
-        let call = core.store.call(operation, lock_timeout.max(PATIENCE));
-        let item = claim.item();
-        if let (Some(name), Some(session)) = (&item.session, session)
-            && !sessions::claim(core, &call, name, session).await?
-        {
-            // Another worker's; the queue knows that now.
-            continue;
-        }
-        if let Some(fetched) = lock(core, &call, (&item.instance, &item.id), lock_timeout).await? {
-            return Ok(Some(fetched));
+        let Some(claim) = claim else { return failed.map_or(Ok(None), Err) };
+        let call = core.store.call(operation, claim.patience(lock_timeout.max(PATIENCE)));
+        match take(core, &call, claim.item(), lock_timeout, session).await {
+            Ok(taken) => {
+                claim.answered();
+                if taken.is_some() {
+                    return Ok(taken);
+                }
+            }
+            Err(error) => {
+                // It comes back after a pause. Others may be healthy.
+                let WorkEntry { instance, id, .. } = claim.item();
+                tracing::warn!(instance, id, %error, "a work item cannot be fetched");
+                claim.failed(error.is_retryable());
+                failed = Some(error);
+            }
         }
     }
+}
+
+/// Takes an item, and its session if it has one; `None` if it cannot be had, which the queue is told.
+async fn take(
+    core: &Core,
+    call: &Call,
+    item: &WorkEntry,
+    lock_timeout: Duration,
+    session: Option<&SessionFetchConfig>,
+) -> Result<Option<Fetched>, ProviderError> {
+    if let (Some(name), Some(session)) = (&item.session, session)
+        && !sessions::claim(core, call, name, session).await?
+    {
+        return Ok(None);
+    }
+    lock(core, call, (&item.instance, &item.id), lock_timeout).await
 }
 
 /// Locks an item; `None` if it cannot be had, which the queue is told.

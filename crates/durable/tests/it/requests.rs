@@ -120,8 +120,8 @@ async fn idle_requests(home: &Home, seconds: u32) -> u64 {
         OrchestrationRegistry::builder().build(),
     )
     .await;
-    // The reader slows down within two seconds; how often it asks from then on is what is tested.
-    crate::waiting::sleep(Duration::from_secs(2)).await;
+    // The readers slow down within some seconds; how often they ask from then on is what is tested.
+    crate::waiting::sleep(Duration::from_secs(5)).await;
     let before = all();
     crate::waiting::sleep(Duration::from_secs(1) * seconds).await;
     let used = all() - before;
@@ -129,19 +129,33 @@ async fn idle_requests(home: &Home, seconds: u32) -> u64 {
     used
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_idle_runtime_asks_at_most_twice_a_second_however_many_partitions_there_are() {
-    const SECONDS: u32 = 12;
-    let server = Server::shared(Account::OneRegion);
-    let (one, several) = (server.home(), server.home());
-    several.provider().await;
-    for _ in 0..3 {
-        let first = server.control().partitions(&several.link()).unwrap().swap_remove(0).id;
-        server.control().split(&several.link(), first.as_str()).await.unwrap();
+/// Splits partitions until there are so many.
+async fn split_into(server: &Server, home: &Home, count: usize) {
+    home.provider().await;
+    loop {
+        let partitions = server.control().partitions(&home.link()).unwrap();
+        if partitions.len() == count {
+            return;
+        }
+        for partition in partitions.iter().take(count - partitions.len()) {
+            server.control().split(&home.link(), partition.id.as_str()).await.unwrap();
+        }
     }
-    let (one, several) = tokio::join!(idle_requests(&one, SECONDS), idle_requests(&several, SECONDS));
-    for (container, requests) in [("one partition", one), ("several partitions", several)] {
-        assert!(requests > 0, "{container}: it does look");
-        assert!(requests <= 2 * u64::from(SECONDS), "{container}: {requests} requests in {SECONDS} seconds");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_runtime_asks_twice_a_second_and_half_as_often_for_each_further_partition() {
+    const SECONDS: u32 = 12;
+    let server = Server::start(Account::OneRegion);
+    for partitions in [1, 12, 50] {
+        let home = server.home();
+        split_into(&server, &home, partitions).await;
+        let requests = idle_requests(&home, SECONDS).await;
+        let most = f64::from(SECONDS) * (2.0 + 0.5 * (partitions - 1) as f64);
+        assert!(requests as f64 <= most, "{partitions}: {requests} requests in {SECONDS} seconds");
+        assert!(
+            requests as f64 >= most / 4.0,
+            "{partitions}: {requests} requests, though it should look often"
+        );
     }
 }

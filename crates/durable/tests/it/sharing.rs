@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use duroxide::providers::{Provider, SessionFetchConfig, TagFilter, WorkItem};
 use duroxide_cosmonaut::{
-    CosmosLeaseProvider, CosmosProvider, CosmosProviderConfig, LeaseProvider, Leases, SLOT_COUNT,
+    CosmosLeaseProvider, CosmosProvider, CosmosProviderConfig, LeaseProvider, Leases, Role, SLOT_COUNT,
 };
 
 use crate::harness::{Account, Home, Server};
@@ -68,7 +68,7 @@ async fn slots_are_balanced_on_joining_and_leaving_and_never_owned_twice() {
     let members = [member("a"), member("b"), member("c")];
     for _ in 0..4 {
         for member in &members {
-            member.renew().await.unwrap();
+            member.renew(Role::Leader).await.unwrap();
             for (n, one) in members.iter().enumerate() {
                 for other in &members[n + 1..] {
                     assert_eq!(one.owned().without(&other.owned()), one.owned());
@@ -81,8 +81,8 @@ async fn slots_are_balanced_on_joining_and_leaving_and_never_owned_twice() {
     assert!(counts.iter().all(|count| (85..=86).contains(count)), "{counts:?}");
     members[0].release().await.unwrap();
     for _ in 0..2 {
-        members[1].renew().await.unwrap();
-        members[2].renew().await.unwrap();
+        members[1].renew(Role::Leader).await.unwrap();
+        members[2].renew(Role::Leader).await.unwrap();
     }
     assert_eq!(members.each_ref().map(|member| member.owned().len()), [0, 128, 128]);
 }
@@ -92,11 +92,11 @@ async fn a_process_that_was_paused_past_its_lease_owns_nothing_until_it_renews()
     let home = Server::shared(Account::OneRegion).home();
     home.provider().await;
     let leases = CosmosLeaseProvider::new(home.documents(), "a", Duration::from_millis(200));
-    leases.renew().await.unwrap();
+    leases.renew(Role::Leader).await.unwrap();
     // The pause itself is what is tested.
     crate::waiting::sleep(Duration::from_millis(200)).await;
     assert!(leases.owned().is_empty());
-    leases.renew().await.unwrap();
+    leases.renew(Role::Leader).await.unwrap();
     assert_eq!(leases.owned().len(), SLOT_COUNT);
 }
 

@@ -1,0 +1,184 @@
+//! Work for others: what the workers of this process do not take is offered to those of other processes.
+//!
+//! An offer is a small document that expires, in one logical partition that processes with idle workers follow. It is
+//! a hint: the lock on the work item decides who gets it, and the owner of its slot sees to it until it is done.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use cosmonaut::{ChangeFeed, ChangeFeedStart, Etag, FeedScope};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::pace::Pace;
+use super::pause::pause;
+use super::work::{Offered, WorkEntry};
+use super::{Shared, State};
+use crate::clock;
+use crate::model::{Document, Kind, key_id};
+
+/// The partition of the offers. No instance is called so.
+const OFFERS: &str = "$offers";
+/// After how many seconds the service removes an offer.
+const TTL: i32 = 60;
+/// How often it is looked whether there is something to offer, while there is something to do.
+const CHECK: Duration = Duration::from_millis(250);
+/// The pause between two reads of the offers of others, when there are none.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// Where a work item is that somebody else may take.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Offer {
+    instance: String,
+    work: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+}
+
+impl Kind for Offer {
+    const KIND: &'static str = "offer";
+}
+
+impl Offer {
+    fn document(item: &WorkEntry) -> Document<Self> {
+        let WorkEntry { instance, id, session, tag, .. } = item.clone();
+        // The same for the same item: it is offered again by writing the same document.
+        let name = key_id(&format!("{instance}\n{id}"));
+        Document::new(OFFERS, name, Self { instance, work: id, session, tag }).with_ttl(TTL)
+    }
+
+    fn item(self) -> WorkEntry {
+        WorkEntry {
+            instance: self.instance,
+            id: self.work,
+            etag: Etag::from(""),
+            visible_at_ms: 0,
+            locked_until_ms: None,
+            session: self.session,
+            tag: self.tag,
+        }
+    }
+}
+
+/// Offers to others what this process does not take, for ever.
+pub(super) async fn offer(shared: Weak<Shared>, work_changed: Arc<Notify>) {
+    let mut failures = 0;
+    loop {
+        let changed = work_changed.notified();
+        let Some(strong) = shared.upgrade() else { return };
+        let (offered, has_work) = {
+            let State { work, wants, .. } = &mut *strong.state();
+            (work.choose_offers(wants, strong.clock.now_ms()), work.has_ready())
+        };
+        let result = strong.write_offers(&offered).await;
+        failures = if result.is_ok() { 0 } else { failures + 1 };
+        if let Err(error) = result {
+            tracing::warn!(%error, "work cannot be offered to other processes; it is tried again");
+            strong.traffic.add_failed(&error);
+            strong.state().work.take_back_offers(&offered);
+        }
+        drop(strong);
+        if !has_work {
+            changed.await;
+        }
+        clock::sleep(CHECK.max(pause(failures))).await;
+    }
+}
+
+impl Shared {
+    async fn write_offers(&self, offered: &[Offered]) -> cosmonaut::Result<()> {
+        let mut batch = self.container.batch(OFFERS);
+        let mut count = 0;
+        for Offered { item, is_doubtful } in offered {
+            if *is_doubtful && !self.is_there(item).await? {
+                self.state().work.remove(&item.instance, &item.id);
+                continue;
+            }
+            batch = batch.upsert(Offer::document(item));
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        let done = batch.execute(None).await?;
+        let diagnostics = done.response().diagnostics();
+        self.traffic.add([diagnostics], diagnostics.request_charge());
+        Ok(())
+    }
+
+    /// Whether a work item is there that may have been done elsewhere.
+    async fn is_there(&self, item: &WorkEntry) -> cosmonaut::Result<bool> {
+        match self.container.read_item::<IgnoredAny>(&*item.instance, &item.id, None).await {
+            Ok(read) => {
+                self.traffic.add([read.diagnostics()], read.diagnostics().request_charge());
+                Ok(true)
+            }
+            Err(error) if error.is_not_found() => {
+                self.traffic.add_failed(&error);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Hears what others offer, for ever. It asks only while a worker of this process has nothing to do.
+pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
+    let (mut feed, mut pace, mut failures): (Option<ChangeFeed<Offer>>, _, _) = (None, Pace::new(), 0);
+    loop {
+        let became_hungry = hungry.notified();
+        let Some(strong) = shared.upgrade() else { return };
+        let (is_hungry, has_others) = {
+            let state = strong.state();
+            (state.wants.is_hungry(), state.slots != crate::lease::Slots::all())
+        };
+        if !is_hungry {
+            drop(strong);
+            became_hungry.await;
+            pace = Pace::new();
+            continue;
+        }
+        let mut news = Ok(false);
+        if has_others {
+            let feed = feed.get_or_insert_with(|| {
+                strong.container.change_feed(ChangeFeedStart::Beginning, FeedScope::from(OFFERS), None)
+            });
+            news = strong.read_offers(feed).await;
+        }
+        drop(strong);
+        let rest = match news {
+            Ok(news) => {
+                failures = 0;
+                pace.after(news, IDLE)
+            }
+            Err(error) => {
+                failures += 1;
+                tracing::warn!(%error, "the offers of other processes cannot be read; it is tried again");
+                pause(failures).max(IDLE)
+            }
+        };
+        clock::sleep(rest).await;
+    }
+}
+
+impl Shared {
+    async fn read_offers(&self, feed: &mut ChangeFeed<Offer>) -> cosmonaut::Result<bool> {
+        let page = feed.next_page().await?;
+        self.traffic.add(&page.diagnostics, page.request_charge);
+        let mut news = false;
+        {
+            let State { work, wants, .. } = &mut *self.state();
+            for offer in page.items {
+                news |= work.offered(offer.item(), wants, self.clock.now_ms());
+            }
+        }
+        if news {
+            self.work_changed.notify_waiters();
+        }
+        Ok(news)
+    }
+}

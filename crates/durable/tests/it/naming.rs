@@ -54,7 +54,7 @@ async fn a_name_of_the_providers_own_is_refused_wherever_it_is_used() {
     let provider = duroxide_cosmonaut::CosmosProvider::connect(config).await.unwrap();
     send(&provider, start("a")).await;
     let (_, token) = fetch(&provider).await;
-    assert_eq!(home.count("leases").await, 1);
+    assert_eq!(home.count("shares").await, 1);
     for name in ["$leases", "$cleanup", "$session:a", "$"] {
         assert!(is_refusal(provider.enqueue_for_orchestrator(start(name), None).await), "{name}: start");
         assert!(is_refusal(provider.enqueue_for_orchestrator(signal(name, 1), None).await), "{name}: raise");
@@ -68,7 +68,7 @@ async fn a_name_of_the_providers_own_is_refused_wherever_it_is_used() {
         let turn = Turn { messages: vec![child(name, "a")], ..Turn::first("a") };
         assert!(is_refusal(turn.ack(&provider, &token).await), "{name}: a child");
     }
-    assert_eq!((home.count("leases").await, home.count("message").await), (1, 1), "nothing was written");
+    assert_eq!((home.count("shares").await, home.count("message").await), (1, 1), "nothing was written");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -191,7 +191,8 @@ async fn find_or_make(reached: &Reached<'_>) -> Result<ContainerProperties, Erro
         database.create_container_if_absent(wanted.clone(), Some(options))
     };
     let made = match retry(*deadline, || make(throughput)).await {
-        Err(error) if throughput.is_some() && is_serverless(&error) => {
+        Err(error) if throughput.is_some() && may_do_without(config.throughput, &error) => {
+            tracing::warn!(%error, "the container is made without a throughput of its own");
             retry(*deadline, || make(None)).await?
         }
         made => made?,
@@ -199,10 +200,17 @@ async fn find_or_make(reached: &Reached<'_>) -> Result<ContainerProperties, Erro
     Ok(made.into_value())
 }
 
-/// Whether an account takes no throughput, because it is paid by the request. Its description does not say so, and the
-/// refusal has no status of its own.
-fn is_serverless(error: &Error) -> bool {
-    error.kind() == ErrorKind::BadRequest && error.to_string().to_lowercase().contains("serverless")
+/// Whether a container that could not be made is tried without throughput. A serverless account takes none; its
+/// description does not say so, and the refusal has no status of its own. If no throughput was asked for by name, any
+/// refusal is reason enough: an account may have a limit, and not every server knows autoscale.
+fn may_do_without(asked: Throughput, error: &Error) -> bool {
+    match asked {
+        Throughput::Automatic => matches!(error.kind(), ErrorKind::BadRequest | ErrorKind::Forbidden),
+        Throughput::Autoscale(_) | Throughput::Manual(_) => {
+            error.kind() == ErrorKind::BadRequest && error.to_string().to_lowercase().contains("serverless")
+        }
+        Throughput::Unset => false,
+    }
 }
 
 /// Tries again what may go better later, beyond what the client itself does, until the deadline.

@@ -22,7 +22,7 @@ use crate::lease::LeaseProvider;
 use crate::metrics::{self, Ending, Metrics, QueueName};
 use crate::names;
 use crate::orchestration::{self, Turn};
-use crate::retention::{Retention, Sweeper, Swept};
+use crate::retention::{Sweeper, Swept};
 use crate::store::Usage;
 use crate::work;
 
@@ -32,7 +32,7 @@ use crate::work;
 #[derive(Clone)]
 pub struct CosmosProvider {
     pub(crate) core: Arc<Core>,
-    sweeper: Arc<Sweeper>,
+    sweeper: Sweeper,
     leases: Arc<dyn LeaseProvider>,
     metrics: Arc<dyn Metrics>,
 }
@@ -55,7 +55,16 @@ impl CosmosProvider {
             call_timeout: CALL_TIMEOUT,
         };
         let leases = config.leases.provider(&container);
-        let sweeper = Arc::new(Sweeper::new(config.retention, Arc::clone(&leases)));
+        let archive = match &config.retention.archive {
+            Some(name) if *name == config.container => {
+                return Err(ConnectError::new(format!("the archive of {name:?} must be another container")));
+            }
+            Some(name) => {
+                Some(connect(&CosmosProviderConfig { container: name.clone(), ..config.clone() }).await?)
+            }
+            None => None,
+        };
+        let sweeper = Sweeper::new(config.retention.clone(), archive, Arc::clone(&leases));
         let core = Core::new(container, Arc::clone(&leases), settings);
         core.store.learn_time().await.map_err(|error| ConnectError::new(error.to_string()))?;
         let metrics = metrics::listener(&config, &core);
@@ -102,13 +111,13 @@ impl CosmosProvider {
         Usage { requests: traffic.requests(), charge: traffic.charge() }
     }
 
-    /// Removes instances and executions that need not be kept, as [`CosmosProviderConfig::retention`] does by itself from
-    /// time to time. A sweep takes on a hundred instances at most: when nothing is removed, nothing is left to remove.
+    /// Removes instances and executions that need not be kept by [`CosmosProviderConfig::retention`], as happens by itself
+    /// from time to time. A sweep looks at a hundred instances at most, and the next goes on behind them.
     ///
     /// # Errors
     /// If the container cannot be read or written.
-    pub async fn sweep(&self, retention: Retention) -> Result<Swept, ProviderError> {
-        self.admin().sweep(retention).await
+    pub async fn sweep(&self) -> Result<Swept, ProviderError> {
+        self.sweeper.sweep(&self.core).await
     }
 
     /// What waits to be worked on, in the whole container. Four queries over all partitions: for once a minute, not for

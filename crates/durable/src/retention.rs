@@ -3,8 +3,12 @@
 //! One of the processes that share a container sweeps, the one that has the first dispatch slot. A sweep is of a bounded
 //! size, so that it never takes the throughput of the orchestrations for long; what is left is for the next one.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
+
+use cosmonaut::ContainerClient;
+use duroxide::providers::ProviderError;
 
 use crate::clock::{self, Task};
 use crate::core::Core;
@@ -28,11 +32,15 @@ const FIRST_SLOT: u8 = 0;
 ///     ..CosmosProviderConfig::default()
 /// };
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// How long an instance is kept after its end. It is deleted with all that it has started, once all of that has
     /// ended; an instance that another one has started goes with that one.
     pub ended_instances: Option<Duration>,
+    /// The container of the same database to which instances go instead of being deleted. It is made if it is not there
+    /// and the provider may make containers. What is in it can be looked at like the container itself, by a provider
+    /// that runs nothing; an instance that ends under a name that is there already takes its place.
+    pub archive: Option<String>,
     /// How many executions of an instance are kept, the current one included: for orchestrations that go on as new for
     /// ever.
     pub executions: Option<u32>,
@@ -43,7 +51,7 @@ pub struct Retention {
 
 impl Retention {
     /// How long to wait between sweeps; `None` if everything is kept.
-    fn pause(self) -> Option<Duration> {
+    fn pause(&self) -> Option<Duration> {
         let usual = match (self.ended_instances, self.executions) {
             (None, None) => return None,
             (None, Some(_)) => LONGEST_PAUSE,
@@ -63,34 +71,52 @@ pub struct Swept {
 }
 
 /// What sweeps again and again, once it is started.
+#[derive(Clone)]
 pub(crate) struct Sweeper {
     retention: Retention,
+    archive: Option<ContainerClient>,
     leases: Arc<dyn LeaseProvider>,
-    task: OnceLock<Option<Task>>,
+    /// From where on the next sweep goes through the instances that have ended.
+    from: Arc<AtomicU64>,
+    task: Arc<OnceLock<Option<Task>>>,
 }
 
 impl Sweeper {
-    pub(crate) fn new(retention: Retention, leases: Arc<dyn LeaseProvider>) -> Self {
-        Self { retention, leases, task: OnceLock::new() }
+    pub(crate) fn new(
+        retention: Retention,
+        archive: Option<ContainerClient>,
+        leases: Arc<dyn LeaseProvider>,
+    ) -> Self {
+        Self { retention, archive, leases, from: Arc::default(), task: Arc::default() }
     }
 
     pub(crate) fn start(&self, core: &Arc<Core>) {
         self.task.get_or_init(|| {
             let pause = self.retention.pause()?;
-            Some(Task::spawn(run(Arc::downgrade(core), Arc::clone(&self.leases), self.retention, pause)))
+            // The task must not own itself: what it sweeps with has a cell of its own.
+            let sweeper = Self { task: Arc::default(), ..self.clone() };
+            Some(Task::spawn(sweeper.run(Arc::downgrade(core), pause)))
         });
     }
-}
 
-async fn run(core: Weak<Core>, leases: Arc<dyn LeaseProvider>, retention: Retention, pause: Duration) {
-    loop {
-        clock::sleep(pause).await;
-        let Some(core) = core.upgrade() else { return };
-        if !leases.owned().contains(FIRST_SLOT) {
-            continue;
-        }
-        if let Err(error) = core.admin().sweep(retention).await {
-            tracing::warn!(%error, "what has ended long ago cannot be removed now");
+    /// One sweep.
+    pub(crate) async fn sweep(&self, core: &Core) -> Result<Swept, ProviderError> {
+        let from = self.from.load(Ordering::Relaxed);
+        let (swept, next) = core.admin().sweep(&self.retention, self.archive.as_ref(), from).await?;
+        self.from.store(next, Ordering::Relaxed);
+        Ok(swept)
+    }
+
+    async fn run(self, core: Weak<Core>, pause: Duration) {
+        loop {
+            clock::sleep(pause).await;
+            let Some(core) = core.upgrade() else { return };
+            if !self.leases.owned().contains(FIRST_SLOT) {
+                continue;
+            }
+            if let Err(error) = self.sweep(&core).await {
+                tracing::warn!(%error, "what has ended long ago cannot be removed now");
+            }
         }
     }
 }
@@ -112,7 +138,8 @@ mod tests {
             (Some(1000 * hour), None, None, Some(hour)),
             (Some(1000 * hour), None, Some(minute), Some(minute)),
         ] {
-            assert_eq!(Retention { ended_instances, executions, every }.pause(), expected);
+            let retention = Retention { ended_instances, executions, every, archive: None };
+            assert_eq!(retention.pause(), expected);
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Everything here is asked of the container; nothing depends on what this process has in memory.
 
+mod archive;
 mod children;
 mod cleanup;
 mod dead;

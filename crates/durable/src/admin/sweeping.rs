@@ -1,15 +1,24 @@
 //! Removing what has been kept long enough: one sweep, of a bounded size.
 
-use cosmonaut::Query;
-use duroxide::providers::{InstanceFilter, ProviderError, PruneOptions};
+use cosmonaut::{ContainerClient, Query};
+use duroxide::providers::{ProviderError, PruneOptions};
 use serde::Deserialize;
 
 use super::Admin;
+use super::instances::EXISTING;
 use crate::clock;
 use crate::retention::{Retention, Swept};
+use crate::store::Call;
 
-/// How many instances a sweep deletes with all that they have started, and of how many it prunes executions.
-const AT_ONCE: u32 = 100;
+/// How many instances a sweep looks at, each with all that it has started, and of how many it prunes executions.
+const AT_ONCE: usize = 100;
+
+/// An instance that has ended and that no other one has started.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+struct Root {
+    instance: String,
+    ended: u64,
+}
 
 /// An instance, and how many past executions it has.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -19,18 +28,34 @@ struct Executions {
 }
 
 impl Admin<'_> {
-    /// Deletes instances and prunes executions that need not be kept.
-    pub(crate) async fn sweep(&self, retention: Retention) -> Result<Swept, ProviderError> {
-        let mut swept = Swept::default();
+    /// Deletes or archives instances and prunes executions that need not be kept. Of the instances, it takes those that
+    /// ended at `from` or later. Gives what was removed, and where the next sweep goes on: an instance that cannot be
+    /// removed now must not keep the others from it.
+    pub(crate) async fn sweep(
+        &self,
+        retention: &Retention,
+        archive: Option<&ContainerClient>,
+        from: u64,
+    ) -> Result<(Swept, u64), ProviderError> {
+        let call = self.call("sweep");
+        let (mut swept, mut next) = (Swept::default(), 0);
         if let Some(time) = retention.ended_instances {
             let before = clock::now_ms().saturating_sub(clock::millis(time));
-            let (completed_before, limit) = (Some(before), Some(AT_ONCE));
-            let filter = InstanceFilter { completed_before, limit, ..InstanceFilter::default() };
-            swept.instances = self.delete_bulk(filter).await?.instances_deleted;
+            let roots = self.ended_roots(&call, from, before).await?;
+            next = goes_on(&roots);
+            for root in roots {
+                match self.put_away(&root.instance, archive).await {
+                    Ok(instances) => swept.instances += instances,
+                    // Something of it runs, or has begun to.
+                    Err(error) => {
+                        tracing::info!(instance = root.instance, %error, "an ended instance is kept for now");
+                    }
+                }
+            }
         }
         if let Some(keep) = retention.executions {
             let options = PruneOptions { keep_last: Some(keep), completed_before: None };
-            for instance in self.with_more_executions_than(keep).await? {
+            for instance in self.with_more_executions_than(&call, keep).await? {
                 swept.executions += self.prune(&instance, &options).await?.executions_deleted;
             }
         }
@@ -38,16 +63,47 @@ impl Admin<'_> {
             let Swept { instances, executions } = swept;
             tracing::info!(instances, executions, "what has ended long ago was removed");
         }
-        Ok(swept)
+        Ok((swept, next))
     }
 
-    async fn with_more_executions_than(&self, keep: u32) -> Result<Vec<String>, ProviderError> {
-        let call = self.call("sweep");
+    /// The oldest, along the index of their ends.
+    async fn ended_roots(&self, call: &Call, from: u64, before: u64) -> Result<Vec<Root>, ProviderError> {
+        let query = Query::new(format!(
+            "SELECT TOP {AT_ONCE} c.instanceId AS instance, c.state.completedAt AS ended FROM c \
+             WHERE {EXISTING} AND c.state.completedAt >= @from AND c.state.completedAt < @before \
+             AND c.state.status IN ('Completed', 'Failed') \
+             AND (NOT IS_DEFINED(c.state.parent) OR IS_NULL(c.state.parent)) ORDER BY c.state.completedAt"
+        ))
+        .with("@from", from)
+        .and_then(|query| query.with("@before", before));
+        self.everywhere(call, query).await
+    }
+
+    /// Deletes an instance with all that it has started, and archives them before if that is wanted. Gives how many.
+    async fn put_away(&self, root: &str, archive: Option<&ContainerClient>) -> Result<u64, ProviderError> {
+        let tree = self.tree(root).await?;
+        if let Some(archive) = archive {
+            for instance in &tree.all_ids {
+                self.archive(archive, instance).await?;
+            }
+        }
+        Ok(self.delete(&tree.all_ids, false).await?.instances_deleted)
+    }
+
+    async fn with_more_executions_than(&self, call: &Call, keep: u32) -> Result<Vec<String>, ProviderError> {
         let query = Query::new(
             "SELECT c.instanceId AS instance, COUNT(1) AS count FROM c WHERE c.type = 'execution' \
              GROUP BY c.instanceId",
         );
-        Ok(longest(self.everywhere(&call, Ok(query)).await?, keep))
+        Ok(longest(self.everywhere(call, Ok(query)).await?, keep))
+    }
+}
+
+/// Where the next sweep goes on: behind the last of a full page, and else from the beginning.
+fn goes_on(roots: &[Root]) -> u64 {
+    match roots.last() {
+        Some(last) if roots.len() >= AT_ONCE => last.ended + 1,
+        Some(_) | None => 0,
     }
 }
 
@@ -56,7 +112,7 @@ fn longest(mut found: Vec<Executions>, keep: u32) -> Vec<String> {
     let most_past = u64::from(keep.saturating_sub(1));
     found.retain(|found| found.count > most_past);
     found.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.instance.cmp(&b.instance)));
-    found.truncate(AT_ONCE as usize);
+    found.truncate(AT_ONCE);
     found.into_iter().map(|found| found.instance).collect()
 }
 
@@ -74,6 +130,16 @@ mod tests {
             assert_eq!(longest(all(), keep), expected, "{keep}");
         }
         let many = (0..1000).map(|n| found(&n.to_string(), 5)).collect();
-        assert_eq!(longest(many, 1).len(), AT_ONCE as usize);
+        assert_eq!(longest(many, 1).len(), AT_ONCE);
+    }
+
+    #[test]
+    fn sweeps_go_through_all_ended_instances_and_begin_again() {
+        let roots = |count: usize| -> Vec<_> {
+            (0..count).map(|n| Root { instance: n.to_string(), ended: 10 + n as u64 }).collect()
+        };
+        for (count, expected) in [(0, 0), (1, 0), (AT_ONCE - 1, 0), (AT_ONCE, 10 + AT_ONCE as u64)] {
+            assert_eq!(goes_on(&roots(count)), expected, "{count}");
+        }
     }
 }

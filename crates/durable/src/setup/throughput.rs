@@ -10,7 +10,7 @@ const USUAL: u32 = 4_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Throughput {
     /// Autoscale up to 4,000 request units a second. A database that has a throughput of its own shares that with its
-    /// containers; there, as on a serverless account, the container gets none of its own.
+    /// containers; there, as on an account that refuses it, the container gets none of its own.
     #[default]
     Automatic,
     /// Autoscale up to so many request units a second, a multiple of 1,000.

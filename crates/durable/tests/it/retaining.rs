@@ -2,72 +2,129 @@
 
 use std::time::Duration;
 
-use duroxide::providers::ProviderAdmin;
+use duroxide::providers::{Provider, ProviderAdmin};
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{OrchestrationContext, OrchestrationRegistry};
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Retention, Swept};
 
-use crate::harness::{Account, Server};
+use crate::harness::{Account, Home, Server};
 use crate::steps::*;
-use crate::world::World;
+use crate::world::{World, options, until};
 
-#[tokio::test]
-async fn instances_go_when_they_have_ended_long_enough_ago() {
-    let provider = Server::shared(Account::OneRegion).home().provider().await;
-    for (name, status) in [("done", Some("Completed")), ("failed", Some("Failed")), ("runs", None)] {
-        make(&provider, name, status).await;
-    }
-    let keep = |time| Retention { ended_instances: Some(time), ..Retention::default() };
-    let hour = Duration::from_secs(3600);
-    assert_eq!(provider.sweep(keep(hour)).await.unwrap(), Swept::default(), "they have just ended");
-    assert_eq!(provider.sweep(Retention::default()).await.unwrap(), Swept::default(), "all is kept");
-    // An end at this very millisecond is not before it.
-    crate::world::until("both ended instances are gone", async || {
-        provider.sweep(keep(Duration::ZERO)).await.unwrap();
-        provider.list_instances().await.unwrap() == ["runs"]
+const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
+
+/// A provider that keeps what it is told to.
+async fn keeping(home: &Home, retention: Retention) -> CosmosProvider {
+    CosmosProvider::connect(CosmosProviderConfig { retention, ..home.config() }).await.unwrap()
+}
+
+/// Sweeps until only these instances are left. An end at this very millisecond is not before it.
+async fn sweep_to(provider: &CosmosProvider, left: &[&str]) {
+    until(format!("{left:?} is left"), async || {
+        provider.sweep().await.unwrap();
+        let mut names = provider.list_instances().await.unwrap();
+        names.sort();
+        names == left
     })
     .await;
 }
 
+#[tokio::test]
+async fn instances_go_when_they_have_ended_long_enough_ago() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    for (name, status) in [("done", Some("Completed")), ("failed", Some("Failed")), ("runs", None)] {
+        make(&provider, name, status).await;
+    }
+    assert_eq!(provider.sweep().await.unwrap(), Swept::default(), "all is kept");
+    let hour = Some(Duration::from_secs(3600));
+    let patient = keeping(&home, Retention { ended_instances: hour, ..Retention::default() }).await;
+    assert_eq!(patient.sweep().await.unwrap(), Swept::default(), "they have just ended");
+    let eager = keeping(&home, Retention { ended_instances: AT_ONCE, ..Retention::default() }).await;
+    sweep_to(&eager, &["runs"]).await;
+}
+
+#[tokio::test]
+async fn an_instance_that_cannot_go_yet_does_not_keep_the_others() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = keeping(&home, Retention { ended_instances: AT_ONCE, ..Retention::default() }).await;
+    send(&provider, start("parent")).await;
+    let (_, token) = fetch(&provider).await;
+    let turn =
+        Turn { messages: vec![child("child", "parent")], status: Some("Completed"), ..Turn::first("parent") };
+    turn.ack(&provider, &token).await.unwrap();
+    let (_, token) = fetch(&provider).await;
+    let turn = Turn { parent: Some("parent".into()), ..Turn::first("child") };
+    turn.ack(&provider, &token).await.unwrap();
+    make(&provider, "done", Some("Completed")).await;
+    sweep_to(&provider, &["child", "parent"]).await;
+}
+
+#[tokio::test]
+async fn an_archived_instance_can_be_looked_at_as_before() {
+    let home = Server::shared(Account::OneRegion).home();
+    let archive = Home { container: format!("{}-archive", home.container), ..home.clone() };
+    let retention = Retention {
+        ended_instances: AT_ONCE,
+        archive: Some(archive.container.clone()),
+        ..Retention::default()
+    };
+    let provider = keeping(&home, retention.clone()).await;
+    make(&provider, "done", Some("Completed")).await;
+    make(&provider, "runs", None).await;
+    let (info, history) =
+        (provider.get_instance_info("done").await.unwrap(), provider.read("done").await.unwrap());
+    sweep_to(&provider, &["runs"]).await;
+    let archived = archive.provider().await;
+    assert_eq!(archived.list_instances().await.unwrap(), ["done"]);
+    let found = archived.get_instance_info("done").await.unwrap();
+    assert_eq!((found.status, found.output, found.created_at), (info.status, info.output, info.created_at));
+    assert_eq!(archived.read("done").await.unwrap(), history);
+
+    // A later instance of the same name takes its place.
+    make(&provider, "done", Some("Failed")).await;
+    sweep_to(&provider, &["runs"]).await;
+    assert_eq!(archived.list_instances_by_status("Failed").await.unwrap(), ["done"]);
+    assert_eq!(archived.list_instances().await.unwrap().len(), 1);
+
+    let itself = Retention { archive: Some(home.container.clone()), ..retention };
+    let config = CosmosProviderConfig { retention: itself, ..home.config() };
+    let error = CosmosProvider::connect(config).await.unwrap_err().to_string();
+    assert!(error.contains("must be another container"), "{error}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn past_executions_go_beyond_the_number_that_is_kept() {
-    let orchestrations = OrchestrationRegistry::builder().register(
-        "Count",
-        |context: OrchestrationContext, n: String| async move {
+    let orchestrations = OrchestrationRegistry::builder()
+        .register("Count", |context: OrchestrationContext, n: String| async move {
             match n.parse::<u32>().map_err(|error| error.to_string())? {
                 0 => Ok("done".to_owned()),
                 n => context.continue_as_new((n - 1).to_string()).await,
             }
-        },
-    );
-    let world = World::start(ActivityRegistry::builder(), orchestrations).await;
+        })
+        .build();
+    let home = Server::shared(Account::OneRegion).home();
+    let store = keeping(&home, Retention { executions: Some(3), ..Retention::default() }).await;
+    let activities = ActivityRegistry::builder().build();
+    let world = World::on(home, store.into(), options(), activities, orchestrations).await;
     for (name, input) in [("long", "4"), ("short", "1")] {
         world.begin(name, "Count", input).await;
         world.end(name).await.unwrap();
     }
-    let retention = Retention { executions: Some(3), ..Retention::default() };
-    assert_eq!(world.store.sweep(retention).await.unwrap(), Swept { instances: 0, executions: 2 });
+    assert_eq!(world.store.sweep().await.unwrap(), Swept { instances: 0, executions: 2 });
     assert_eq!(world.store.list_executions("long").await.unwrap(), [3, 4, 5]);
     assert_eq!(world.store.list_executions("short").await.unwrap(), [1, 2]);
-    assert_eq!(world.store.sweep(retention).await.unwrap(), Swept::default());
+    assert_eq!(world.store.sweep().await.unwrap(), Swept::default());
     world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_runtime_removes_by_itself_what_need_not_be_kept() {
     let home = Server::shared(Account::OneRegion).home();
-    let at_once = Some(Duration::ZERO);
-    let retention = Retention {
-        ended_instances: at_once,
-        every: Some(Duration::from_millis(20)),
-        ..Retention::default()
-    };
-    let config = CosmosProviderConfig { retention, ..home.config() };
-    let provider = CosmosProvider::connect(config).await.unwrap();
+    let every = Some(Duration::from_millis(20));
+    let provider =
+        keeping(&home, Retention { ended_instances: AT_ONCE, every, ..Retention::default() }).await;
     make(&provider, "done", Some("Completed")).await;
     make(&provider, "runs", None).await;
-    crate::world::until("the ended instance is gone", async || {
-        provider.list_instances().await.unwrap() == ["runs"]
-    })
-    .await;
+    until("the ended instance is gone", async || provider.list_instances().await.unwrap() == ["runs"]).await;
 }

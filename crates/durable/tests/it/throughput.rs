@@ -51,37 +51,50 @@ async fn a_database_that_shares_its_throughput_goes_on_doing_so() {
 }
 
 #[tokio::test]
-async fn a_serverless_account_gets_a_container_without_throughput() {
-    let server = Server::shared(Account::OneRegion);
-    let inner = HyperClientFactory::new(HttpClientConfig::default(), Arc::new(TokioPlatform::new())).unwrap();
-    let home = Home { client: server.client_on(Arc::new(Serverless { inner })), ..server.home() };
-    for throughput in [Throughput::Automatic, Throughput::Manual(400)] {
+async fn an_account_that_takes_no_throughput_gets_a_container_without() {
+    let serverless =
+        "Setting offer throughput or autopilot on container is not supported for serverless accounts.";
+    let other = "Unsupported header.";
+    for (refusal, throughput, is_made) in [
+        (serverless, Throughput::Automatic, true),
+        (serverless, Throughput::Manual(400), true),
+        (serverless, Throughput::Unset, true),
+        (other, Throughput::Automatic, true),
+        (other, Throughput::Autoscale(1_000), false),
+    ] {
+        let server = Server::shared(Account::OneRegion);
+        let inner =
+            HyperClientFactory::new(HttpClientConfig::default(), Arc::new(TokioPlatform::new())).unwrap();
+        let home = Home { client: server.client_on(Arc::new(Refusing { inner, refusal })), ..server.home() };
         let config = CosmosProviderConfig { throughput, ..home.config() };
-        CosmosProvider::connect(config).await.unwrap();
-        home.documents().delete(None).await.unwrap();
+        let connected = CosmosProvider::connect(config).await;
+        assert_eq!(connected.is_ok(), is_made, "{refusal} {throughput:?}");
+        assert!(connected.err().is_none_or(|error| error.to_string().contains(refusal)));
     }
 }
 
-/// A network to an account that is paid by the request: it refuses every mention of throughput.
-struct Serverless {
+/// A network to an account that refuses every mention of throughput.
+struct Refusing {
     inner: HyperClientFactory,
+    refusal: &'static str,
 }
 
-impl HttpClientFactory for Serverless {
+impl HttpClientFactory for Refusing {
     fn version<'a>(&'a self, server: &'a Authority) -> BoxFuture<'a, Result<HttpVersion, TransportError>> {
         self.inner.version(server)
     }
 
     fn create(&self, server: &Authority, version: HttpVersion) -> Arc<dyn HttpClient> {
-        Arc::new(ServerlessClient { inner: self.inner.create(server, version) })
+        Arc::new(RefusingClient { inner: self.inner.create(server, version), refusal: self.refusal })
     }
 }
 
-struct ServerlessClient {
+struct RefusingClient {
     inner: Arc<dyn HttpClient>,
+    refusal: &'static str,
 }
 
-impl HttpClient for ServerlessClient {
+impl HttpClient for RefusingClient {
     fn send<'a>(
         &'a self,
         request: Request<Bytes>,
@@ -93,9 +106,8 @@ impl HttpClient for ServerlessClient {
         if !names_throughput && !request.uri().path().starts_with("/offers") {
             return self.inner.send(request, progress);
         }
-        let body = r#"{"code":"BadRequest","message":"Setting offer throughput or autopilot on container is not supported for serverless accounts."}"#;
-        let refusal =
-            Response::builder().status(StatusCode::BAD_REQUEST).body(Bytes::from_static(body.as_bytes()));
+        let body = serde_json::json!({"code": "BadRequest", "message": self.refusal}).to_string();
+        let refusal = Response::builder().status(StatusCode::BAD_REQUEST).body(Bytes::from(body));
         Box::pin(std::future::ready(Ok(refusal.unwrap())))
     }
 }

@@ -51,6 +51,9 @@ pub(super) const DOCUMENTS: Definition<InContainer> = TableDefinition::new("docu
 pub(super) const CONFLICTS: Definition<InContainer> = TableDefinition::new("conflict");
 pub(super) const LOG: Definition<InLog> = TableDefinition::new("commit");
 
+/// The partition that stands for none: its sequence has no commit, and numbers that were given to conflicts.
+const NO_RANGE: u32 = u32::MAX;
+
 /// An open file. It is locked against other processes.
 pub(super) struct Disk {
     /// There until the disk is dropped.
@@ -304,7 +307,9 @@ impl<'t> Tables<'t> {
                 self.conflicts.insert(key, encode_conflict(conflict))
             }
             Record::DropConflict(container, number) => {
-                self.conflicts.remove((container_key(*container), *number))
+                let container = container_key(*container);
+                self.keep_from_use(container, *number)?;
+                self.conflicts.remove((container, *number))
             }
             Record::Truncate { container, range, origin, lsn } => {
                 let (container, range) = (container_key(*container), sequence_key(*range, *origin));
@@ -314,11 +319,7 @@ impl<'t> Tables<'t> {
     }
 
     fn entry(&mut self, container: u64, range: u64, entry: &LogEntry, keep: bool) -> Result<(), WriteError> {
-        let known = match self.sequences.get(&(container, range)) {
-            Some(known) => Some(*known),
-            None => self.ranges.get((container, range), decode_sequence)?,
-        };
-        let mut next = known.map_or(0, |(_, next)| next);
+        let mut next = self.sequence((container, range))?.map_or(0, |(_, next)| next);
         for change in &entry.changes {
             let number = change.document().number;
             next = next.max(number + 1);
@@ -343,6 +344,22 @@ impl<'t> Tables<'t> {
     }
 
     fn drop_container(&mut self, rid: ResourceId) -> Result<(), WriteError> {
+    /// Remembers that a number was given, as its row is about to go.
+    fn keep_from_use(&mut self, container: u64, number: u64) -> Result<(), WriteError> {
+        let key = (container, sequence_key(NO_RANGE, RegionId::default()));
+        let known = self.sequence(key)?.map_or(0, |(_, next)| next);
+        self.sequences.insert(key, (0, known.max(number + 1)));
+        Ok(())
+    }
+
+    /// A sequence's latest commit, and one past the highest number that it has given.
+    fn sequence(&self, key: InContainer) -> Result<Option<(i64, u64)>, WriteError> {
+        match self.sequences.get(&key) {
+            Some(known) => Ok(Some(*known)),
+            None => self.ranges.get(key, decode_sequence),
+        }
+    }
+
         let container = container_key(rid);
         let all = (container, 0)..=(container, u64::MAX);
         self.documents.remove_in(all.clone())?;

@@ -62,6 +62,8 @@ pub(super) struct Disk {
     mark: Option<Mark>,
     /// What the file adds up to after the last batch.
     ledger: Mutex<Ledger>,
+    /// What did not go well when it was opened, and need not stop anybody.
+    warning: Option<String>,
 }
 
 /// What fails while records are written.
@@ -109,16 +111,19 @@ impl Disk {
         disk.path = Some(path.to_owned());
         disk.mark = Some(mark);
         disk.check_mark(marked)?;
-        if let Some(database) = &mut disk.database {
+        if let Some(database) = disk.database.take() {
             let len = fs::metadata(path).map_err(StorageError::other)?.len();
-            in_engine(|| compact::shrink(database, len))?;
+            let reopen = || in_engine(|| open_whole(path));
+            let (database, warning) = compact::shrink_if_possible(database, len, reopen)?;
+            (disk.database, disk.warning) = (Some(database), warning);
         }
         Ok(disk)
     }
 
     /// A file that is open already.
     pub(super) fn new(database: Database) -> Result<Self, StorageError> {
-        let disk = Self { database: Some(database), path: None, mark: None, ledger: Mutex::default() };
+        let (path, mark, warning) = (None, None, None);
+        let disk = Self { database: Some(database), path, mark, ledger: Mutex::default(), warning };
         let ledger = in_engine(|| disk.prepare())?;
         *lock(&disk.ledger) = ledger;
         Ok(disk)
@@ -126,6 +131,10 @@ impl Disk {
 
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    pub(super) fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     pub(super) fn database(&self) -> &Database {
@@ -335,15 +344,6 @@ impl<'t> Tables<'t> {
         Ok(())
     }
 
-    /// Writes what was held back.
-    fn finish(&mut self) -> Result<(), WriteError> {
-        for (key, (lsn, next)) in std::mem::take(&mut self.sequences) {
-            self.ranges.insert(key, encode_sequence(lsn, next))?;
-        }
-        Ok(())
-    }
-
-    fn drop_container(&mut self, rid: ResourceId) -> Result<(), WriteError> {
     /// Remembers that a number was given, as its row is about to go.
     fn keep_from_use(&mut self, container: u64, number: u64) -> Result<(), WriteError> {
         let key = (container, sequence_key(NO_RANGE, RegionId::default()));
@@ -360,6 +360,15 @@ impl<'t> Tables<'t> {
         }
     }
 
+    /// Writes what was held back.
+    fn finish(&mut self) -> Result<(), WriteError> {
+        for (key, (lsn, next)) in std::mem::take(&mut self.sequences) {
+            self.ranges.insert(key, encode_sequence(lsn, next))?;
+        }
+        Ok(())
+    }
+
+    fn drop_container(&mut self, rid: ResourceId) -> Result<(), WriteError> {
         let container = container_key(rid);
         let all = (container, 0)..=(container, u64::MAX);
         self.documents.remove_in(all.clone())?;

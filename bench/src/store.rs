@@ -76,7 +76,7 @@ fn memory(documents: u64, document: fn(u64) -> String) -> Result<()> {
     table::print(
         &format!("Memory of {documents} documents with the default indexing"),
         &[
-            ["heap", "a document", "of that its text", "beyond its text", "creates by one thread"]
+            ["heap", "a document", "its text when it is read", "beyond that", "creates by one thread"]
                 .map(String::from)
                 .to_vec(),
             vec![

@@ -277,6 +277,9 @@ fn greeting(arguments: &Arguments, emulator: &Emulator) -> String {
             certificate.display()
         );
     }
+    if let Some(warning) = emulator.warning() {
+        text += &format!("  warning            {warning}\n");
+    }
     text += &management(arguments, emulator);
     text += "\nPress Ctrl-C to stop.\n";
     text

@@ -239,6 +239,7 @@ impl EmulatorBuilder {
             Some(directory) => Journal::open(directory)?,
             None => Journal::memory(),
         };
+        let warning = journal.warning().map(str::to_owned);
         let config =
             EngineConfig { enforce_throughput: self.throttle, account: self.account, ties: self.ties };
         let engine = Engine::new(config, Arc::clone(&world), journal)?;
@@ -269,6 +270,7 @@ impl EmulatorBuilder {
             control,
             key: self.key,
             certificate,
+            warning,
         })
     }
 

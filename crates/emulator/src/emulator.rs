@@ -43,6 +43,7 @@ pub struct Emulator {
     pub(crate) url: String,
     pub(crate) key: String,
     pub(crate) certificate: Option<PathBuf>,
+    pub(crate) warning: Option<String>,
 }
 
 /// The management API, answering.
@@ -67,6 +68,11 @@ impl Emulator {
     /// The account's address; another name for [`Emulator::url`].
     pub fn endpoint(&self) -> &str {
         &self.url
+    }
+
+    /// What did not go well when it started, and did not keep it from that.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     /// The address of a region; `None` if the account has none of that name.

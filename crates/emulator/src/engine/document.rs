@@ -115,7 +115,7 @@ impl Document {
 
     /// The item as JSON text without blanks, its system members included.
     pub fn text(&self) -> Vec<u8> {
-        let mut text = Vec::with_capacity(self.text_len());
+        let mut text = Vec::new();
         self.append_text(&mut text);
         text
     }
@@ -123,7 +123,6 @@ impl Document {
     /// Puts the item's text in the place of what `into` held.
     pub(crate) fn write_text(&self, into: &mut Vec<u8>) {
         into.clear();
-        into.reserve(self.text_len());
         self.append_text(into);
     }
 
@@ -133,8 +132,10 @@ impl Document {
     }
 
     fn append_text(&self, into: &mut Vec<u8>) {
+        let system = self.system();
+        into.reserve(self.open().len() + system.len());
         into.extend_from_slice(self.open());
-        self.system().append(into);
+        system.append(into);
     }
 
     fn system(&self) -> SystemMembers {

@@ -11,8 +11,8 @@ use cosmonaut_wire::Etag;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VersionTag(pub(crate) [u8; 16]);
 
-/// Before which bytes the text has a hyphen.
-const HYPHENS: [usize; 4] = [4, 6, 8, 10];
+/// Where the two digits of each byte are in the text without its quotes; hyphens are in between.
+const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 impl VersionTag {
     /// How many characters the text has without its quotes.
@@ -22,19 +22,20 @@ impl VersionTag {
     pub(crate) fn bare(self) -> [u8; Self::BARE_LEN] {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [b'-'; Self::BARE_LEN];
-        let mut at = 0;
-        for (nth, byte) in self.0.into_iter().enumerate() {
-            at += usize::from(HYPHENS.contains(&nth));
-            text[at] = DIGITS[usize::from(byte >> 4)];
-            text[at + 1] = DIGITS[usize::from(byte & 15)];
-            at += 2;
+        for (place, byte) in PLACES.into_iter().zip(self.0) {
+            text[place] = DIGITS[usize::from(byte >> 4)];
+            text[place + 1] = DIGITS[usize::from(byte & 15)];
         }
         text
     }
 
     /// The tag as it travels, quotes included.
     pub fn to_etag(self) -> Etag {
-        Etag::from(self.to_string())
+        let mut text = String::with_capacity(Self::BARE_LEN + 2);
+        text.push('"');
+        text.push_str(std::str::from_utf8(&self.bare()).unwrap_or_default());
+        text.push('"');
+        Etag::from(text)
     }
 }
 

@@ -258,7 +258,7 @@ impl Gateway {
             Length::Short => action.run(self, &call),
             Length::Read => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
-                self.workers.run(move |pace| action.run(&gateway, &call.paced(pace))).await
+                self.workers.run(move |pace| action.run(&gateway, &call.paced(pace))).await?
             }
             Length::Write => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));

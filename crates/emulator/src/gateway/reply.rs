@@ -26,6 +26,8 @@ pub(crate) struct Reply {
     commit: Commit,
     more_commits: Vec<Commit>,
     hold: Hold,
+    /// Whether the message in the body ends with the activity id.
+    names_activity: bool,
 }
 
 impl Reply {
@@ -40,6 +42,7 @@ impl Reply {
             commit: Commit::done(),
             more_commits: Vec::new(),
             hold: Hold::none(),
+            names_activity: false,
         }
     }
 
@@ -52,6 +55,8 @@ impl Reply {
         if let Some(seen) = &failure.seen {
             reply.of_range(&seen.0, seen.1.clone());
         }
+        // So it is with what the service's query engine refuses.
+        reply.names_activity = failure.message.starts_with("Message: {");
         reply
     }
 
@@ -139,7 +144,10 @@ impl Reply {
             self.headers.insert(headers::SUBSTATUS, HeaderValue::from(self.status.sub_status()));
         }
         self.headers.insert(headers::REQUEST_CHARGE, charge(self.charge));
-        self.headers.entry(headers::ACTIVITY_ID).or_insert_with(|| unique(activity_id(world)));
+        let activity = self.headers.entry(headers::ACTIVITY_ID).or_insert_with(|| unique(activity_id(world)));
+        if self.names_activity {
+            self.body = with_activity(&self.body, activity.to_str().unwrap_or_default());
+        }
         self.headers.insert(headers::SERVICE_VERSION, SERVICE_VERSION);
         self.headers.insert(headers::GATEWAY_VERSION, GATEWAY_VERSION);
         self.headers.insert(headers::REQUEST_DURATION_MS, unique(milliseconds(micros)));
@@ -158,6 +166,14 @@ fn error_body(failure: &Failure) -> Bytes {
     let mut body = ErrorBody::new(error_code(failure.status), failure.message.as_str());
     body.additional_error_info = failure.additional_info.clone().map(Into::into);
     serde_json::to_vec(&body).expect("strings have a JSON form").into()
+}
+
+/// The error with the activity id after its message.
+fn with_activity(body: &[u8], activity: &str) -> Bytes {
+    let Ok(mut error) = ErrorBody::parse(body) else { return Bytes::copy_from_slice(body) };
+    error.message.push_str("\r\nActivityId: ");
+    error.message.push_str(activity);
+    serde_json::to_vec(&error).expect("strings have a JSON form").into()
 }
 
 /// The word by which the service calls a status: the standard phrase without blanks.

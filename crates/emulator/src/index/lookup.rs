@@ -72,6 +72,21 @@ pub(crate) fn span_of(index: &Index, filter: &Filter) -> Option<(IndexPath, Span
     Some((path.clone(), narrowed(parts, &path)))
 }
 
+/// The stretch of terms that a filter demands of the only path outside arrays of which it demands one; none if there are
+/// several. Indexed or not, a walk that was begun has followed it.
+pub(crate) fn only_span(filter: &Filter) -> Option<(IndexPath, Span)> {
+    let parts = match filter {
+        Filter::All(parts) => &parts[..],
+        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) => std::slice::from_ref(filter),
+    };
+    let mut paths = parts.iter().filter_map(|part| match part {
+        Filter::Span(path, _) if !path.0.contains(&Step::Element) => Some(path),
+        Filter::Span(..) | Filter::All(_) | Filter::Any(_) | Filter::Terms(..) => None,
+    });
+    let path = paths.next()?;
+    paths.all(|other| other == path).then(|| (path.clone(), narrowed(parts, path)))
+}
+
 /// The stretch that a filter demands of `path`; everything if it demands none.
 pub(crate) fn span_at(filter: &Filter, path: &IndexPath) -> Span {
     match filter {

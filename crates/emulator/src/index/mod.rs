@@ -23,7 +23,7 @@ use cosmonaut_wire::model::IndexingPolicy;
 
 pub(crate) use composite::{Composite, OrderPart};
 pub(crate) use keyed_numbers::{KeyRange, KeyedNumbers};
-pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, span_at, span_of};
+pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, only_span, span_at, span_of};
 pub(crate) use path::{IndexPath, Step};
 pub(crate) use policy::is_root;
 pub(crate) use postings::PostingsRef;
@@ -114,6 +114,27 @@ impl Index {
     /// The values at `path`; none if no document has one, or the path is not indexed.
     pub(crate) fn at(&self, path: &[Step]) -> Option<&PathTerms> {
         path.iter().try_fold(&self.root, |terms, step| terms.child(step))
+    }
+
+    /// The terms that documents of the index have at a path, whether the path is indexed or not: all are read for it.
+    pub(crate) fn list<'d>(
+        &self,
+        path: &IndexPath,
+        documents: impl Iterator<Item = &'d Document>,
+    ) -> PathTerms {
+        let (mut listed, mut text) = (PathTerms::new(self.rules.start()), Vec::new());
+        for document in documents.filter(|document| document.indexed) {
+            document.write_text(&mut text);
+            let found = path.0.iter().try_fold(RawJson::new(&text), |value, step| match step {
+                Step::Member(name) => value.member(name),
+                Step::Element => None,
+            });
+            if let Some(term) = found.and_then(Term::of_raw) {
+                listed.gather_term(term, document.number);
+            }
+        }
+        listed.settle_all();
+        listed
     }
 
     /// The composite index that serves this order, and whether it is to be read backwards.

@@ -76,6 +76,11 @@ impl PathTerms {
         self.apply_below(body, Change::Gather(number), rules, MAX_DEPTH);
     }
 
+    /// The same for one term of this path.
+    pub(super) fn gather_term(&mut self, term: Term, number: u64) {
+        self.apply_term(term, Change::Gather(number));
+    }
+
     /// Adds what another tree of the same rules has gathered.
     pub(super) fn absorb(&mut self, other: PathTerms) {
         self.gathered.extend(other.gathered);
@@ -107,7 +112,8 @@ impl PathTerms {
         });
     }
 
-    fn settle_all(&mut self) {
+    /// The same, by this thread.
+    pub(super) fn settle_all(&mut self) {
         let mut gathered = std::mem::take(&mut self.gathered);
         gathered.sort_unstable();
         // An array can have a value several times.

@@ -10,16 +10,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use cosmonaut_wire::CosmosStatus;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::World;
 use crate::pace::{Pace, Turn};
+use crate::{Failure, World};
 
 /// How many pieces of work that wait for turns have threads. It is fewer than a runtime has, so that what waits for no
 /// turn finds one.
 const THREADS: usize = 384;
+
+/// How long work waits for a thread. Clients try again when they are told that there is none, and give up after a minute
+/// when they are told nothing.
+const WAITS_FOR_THREAD: Duration = Duration::from_secs(1);
 
 /// Where work that may take long is done.
 pub(crate) struct Workers {
@@ -53,11 +58,16 @@ impl Workers {
     }
 
     /// Does work for somebody who waits for its result. If this is dropped, the work is told to stop.
-    pub(crate) async fn run<T: Send + 'static>(&self, work: impl FnOnce(Pace) -> T + Send + 'static) -> T {
+    ///
+    /// 429 if there is too much work that takes long.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Pace) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
         let begun = Begun::new(&self.under_way);
-        let Some(threads) = &self.threads else { return work(Pace::default()) };
-        // Nobody closes it.
-        let place = Arc::clone(&threads.free).acquire_owned().await.ok();
+        let Some(threads) = &self.threads else { return Ok(work(Pace::default())) };
+        let free = Arc::clone(&threads.free).acquire_owned();
+        let Ok(place) = crate::world::timeout(WAITS_FOR_THREAD, free).await else { return Err(busy()) };
         let turn = Turn { turns: Arc::clone(&threads.turns), held: None, runtime: Handle::current() };
         let pace = Pace::new(Arc::clone(&self.world), self.page_time, Some(turn));
         let own = pace.clone();
@@ -68,7 +78,7 @@ impl Workers {
             own.finish();
             result
         });
-        Waiting { thread, pace: Some(pace) }.result().await
+        Ok(Waiting { thread, pace: Some(pace) }.result().await)
     }
 
     /// Does work to its end, whoever waits for it. It is seldom, and waits for no turn.
@@ -83,6 +93,17 @@ impl Workers {
         });
         Waiting { thread, pace: None }.result().await
     }
+}
+
+fn busy() -> Failure {
+    let mut failure = Failure::new(
+        CosmosStatus::REQUEST_RATE_TOO_LARGE,
+        format!(
+            "Request rate is large: {THREADS} queries that take long are under way (try again, or ask for less)"
+        ),
+    );
+    failure.retry_after_ms = Some(WAITS_FOR_THREAD.as_millis() as u64);
+    failure
 }
 
 /// Counts a piece of work as long as it lasts.
@@ -128,5 +149,26 @@ impl<T> Drop for Waiting<T> {
             // Work that has not begun need not.
             self.thread.abort();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SystemWorld;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_finds_no_thread_is_refused_and_may_come_again() {
+        let workers = Workers::new(Arc::new(SystemWorld::new()), Duration::from_secs(5), true);
+        let free = &workers.threads.as_ref().unwrap().free;
+        let others = Arc::clone(free).acquire_many_owned(THREADS as u32).await.unwrap();
+        let refused = workers.run(|_| 7).await.unwrap_err();
+        assert_eq!(
+            (refused.status, refused.retry_after_ms),
+            (CosmosStatus::REQUEST_RATE_TOO_LARGE, Some(1000))
+        );
+        assert_eq!(workers.under_way(), 0);
+        drop(others);
+        assert_eq!(workers.run(|_| 7).await.unwrap(), 7);
     }
 }

@@ -51,6 +51,9 @@ pub(super) const DOCUMENTS: Definition<InContainer> = TableDefinition::new("docu
 pub(super) const CONFLICTS: Definition<InContainer> = TableDefinition::new("conflict");
 pub(super) const LOG: Definition<InLog> = TableDefinition::new("commit");
 
+/// The partition that stands for none: its sequence has no commit, and numbers that were given to conflicts.
+const NO_RANGE: u32 = u32::MAX;
+
 /// An open file. It is locked against other processes.
 pub(super) struct Disk {
     /// There until the disk is dropped.
@@ -59,6 +62,8 @@ pub(super) struct Disk {
     mark: Option<Mark>,
     /// What the file adds up to after the last batch.
     ledger: Mutex<Ledger>,
+    /// What did not go well when it was opened, and need not stop anybody.
+    warning: Option<String>,
 }
 
 /// What fails while records are written.
@@ -106,16 +111,19 @@ impl Disk {
         disk.path = Some(path.to_owned());
         disk.mark = Some(mark);
         disk.check_mark(marked)?;
-        if let Some(database) = &mut disk.database {
+        if let Some(database) = disk.database.take() {
             let len = fs::metadata(path).map_err(StorageError::other)?.len();
-            in_engine(|| compact::shrink(database, len))?;
+            let reopen = || in_engine(|| open_whole(path));
+            let (database, warning) = compact::shrink_if_possible(database, len, reopen)?;
+            (disk.database, disk.warning) = (Some(database), warning);
         }
         Ok(disk)
     }
 
     /// A file that is open already.
     pub(super) fn new(database: Database) -> Result<Self, StorageError> {
-        let disk = Self { database: Some(database), path: None, mark: None, ledger: Mutex::default() };
+        let (path, mark, warning) = (None, None, None);
+        let disk = Self { database: Some(database), path, mark, ledger: Mutex::default(), warning };
         let ledger = in_engine(|| disk.prepare())?;
         *lock(&disk.ledger) = ledger;
         Ok(disk)
@@ -123,6 +131,10 @@ impl Disk {
 
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    pub(super) fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     pub(super) fn database(&self) -> &Database {
@@ -304,7 +316,9 @@ impl<'t> Tables<'t> {
                 self.conflicts.insert(key, encode_conflict(conflict))
             }
             Record::DropConflict(container, number) => {
-                self.conflicts.remove((container_key(*container), *number))
+                let container = container_key(*container);
+                self.keep_from_use(container, *number)?;
+                self.conflicts.remove((container, *number))
             }
             Record::Truncate { container, range, origin, lsn } => {
                 let (container, range) = (container_key(*container), sequence_key(*range, *origin));
@@ -314,11 +328,7 @@ impl<'t> Tables<'t> {
     }
 
     fn entry(&mut self, container: u64, range: u64, entry: &LogEntry, keep: bool) -> Result<(), WriteError> {
-        let known = match self.sequences.get(&(container, range)) {
-            Some(known) => Some(*known),
-            None => self.ranges.get((container, range), decode_sequence)?,
-        };
-        let mut next = known.map_or(0, |(_, next)| next);
+        let mut next = self.sequence((container, range))?.map_or(0, |(_, next)| next);
         for change in &entry.changes {
             let number = change.document().number;
             next = next.max(number + 1);
@@ -332,6 +342,22 @@ impl<'t> Tables<'t> {
             self.log.insert((container, range, entry.lsn), encode_entry(entry))?;
         }
         Ok(())
+    }
+
+    /// Remembers that a number was given, as its row is about to go.
+    fn keep_from_use(&mut self, container: u64, number: u64) -> Result<(), WriteError> {
+        let key = (container, sequence_key(NO_RANGE, RegionId::default()));
+        let known = self.sequence(key)?.map_or(0, |(_, next)| next);
+        self.sequences.insert(key, (0, known.max(number + 1)));
+        Ok(())
+    }
+
+    /// A sequence's latest commit, and one past the highest number that it has given.
+    fn sequence(&self, key: InContainer) -> Result<Option<(i64, u64)>, WriteError> {
+        match self.sequences.get(&key) {
+            Some(known) => Ok(Some(*known)),
+            None => self.ranges.get(key, decode_sequence),
+        }
     }
 
     /// Writes what was held back.

@@ -32,7 +32,8 @@ pub(crate) struct SavedContainer {
     pub(crate) rid: ResourceId,
     pub(crate) record: ContainerRecord,
     pub(crate) documents: Vec<Arc<Document>>,
-    /// By partition, living or split, and by sequence: its latest commit and one past the highest number it wrote.
+    /// By partition, living or split or standing for none, and by sequence: its latest commit and one past the highest
+    /// number it wrote.
     ranges: BTreeMap<(u32, RegionId), (i64, u64)>,
     /// By partition, living or split.
     log: BTreeMap<u32, Vec<LogEntry>>,

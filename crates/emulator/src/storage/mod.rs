@@ -54,6 +54,11 @@ impl Journal {
         Ok(Self { writer: Some(Arc::new(Writer::start(disk::Disk::open(directory)?)?)) })
     }
 
+    /// What did not go well when it was opened, and need not stop anybody.
+    pub fn warning(&self) -> Option<&str> {
+        self.writer.as_ref().and_then(|writer| writer.disk().warning())
+    }
+
     /// Writes records in one piece, after all that were appended before.
     ///
     /// To keep that order, call it while holding the lock under which the change was made; it does no IO itself.

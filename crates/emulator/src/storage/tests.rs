@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use cosmonaut_wire::model::DatabaseProperties;
 use cosmonaut_wire::{CosmosStatus, ResourceId};
 use redb::backends::InMemoryBackend;
-use redb::{Database, ReadableTable, StorageBackend};
+use redb::{Database, ReadableTable, StorageBackend, TableDefinition};
 
 use super::disk::{Disk, FORMAT, META};
 use super::*;
@@ -178,4 +178,32 @@ fn a_file_of_the_format_before_is_kept_from_the_version_that_wrote_it() {
     drop(journal);
     assert_eq!(format(None), FORMAT);
     std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn a_file_that_cannot_be_made_smaller_is_used_as_it_is() {
+    const ROWS: TableDefinition<'static, u64, &'static [u8]> = TableDefinition::new("row");
+    let fails = Arc::new(AtomicBool::new(false));
+    let backend = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), panics: false };
+    let database = Database::builder().create_with_backend(backend).unwrap();
+    for filled in [true, false] {
+        let writing = database.begin_write().unwrap();
+        let mut rows = writing.open_table(ROWS).unwrap();
+        for key in 0..2_000 {
+            match filled {
+                true => drop(rows.insert(key, &[7; 2_000][..]).unwrap()),
+                false => drop(rows.remove(key).unwrap()),
+            }
+        }
+        drop(rows);
+        writing.commit().unwrap();
+    }
+    fails.store(true, Ordering::Relaxed);
+    let mut reopened = false;
+    let reopen = || {
+        reopened = true;
+        Ok(Database::builder().create_with_backend(InMemoryBackend::new()).unwrap())
+    };
+    let (_, warning) = compact::shrink_if_possible(database, 5 << 20, reopen).unwrap();
+    assert!(reopened && warning.unwrap().contains("no space left"));
 }

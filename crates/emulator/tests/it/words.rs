@@ -26,6 +26,28 @@ async fn the_requests_activity_id_comes_back() {
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_a_query_is_said_with_the_activity_id() {
+    let emulator = with_container().await;
+    let mut connection = Connection::open(emulator.url()).await.unwrap();
+    let headers = [
+        ("x-ms-activity-id", ID),
+        ("x-ms-documentdb-isquery", "true"),
+        ("content-type", "application/query+json"),
+        A,
+    ];
+    for query in ["SELECT * FRM c", "SELECT * FROM c ORDER BY c.a, c.b"] {
+        let answer =
+            connection.send(&format!("POST {DOCS}"), &headers, &json!({"query": query})).await.unwrap();
+        let message = answer.body["message"].as_str().unwrap();
+        assert_eq!((answer.code(), answer.body["code"].as_str()), (400, Some("BadRequest")), "{message}");
+        let errors = message.strip_prefix("Message: ").unwrap();
+        let errors =
+            errors.strip_suffix(&format!("\r\nActivityId: {ID}")).unwrap_or_else(|| panic!("{message}"));
+        assert!(serde_json::from_str::<Value>(errors).is_ok(), "{errors}");
+    }
+}
+
+#[tokio::test]
 async fn a_database_is_made_without_a_body_if_none_is_wanted() {
     let emulator = with_container().await;
     let mut connection = Connection::open(emulator.url()).await.unwrap();

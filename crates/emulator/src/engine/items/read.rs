@@ -52,12 +52,13 @@ impl Read<'_> {
         let document =
             find_live(state, container.rid(), self.key, self.id, now).ok_or_else(|| not_found(self.id))?;
         let unmodified = self.conditions.is_unmodified(document.etag);
+        let body = if unmodified { Bytes::new() } else { document.text().into() };
         Ok(Outcome {
             status: if unmodified { CosmosStatus::NOT_MODIFIED } else { CosmosStatus::OK },
-            body: if unmodified { Bytes::new() } else { document.text().into() },
+            charge: if unmodified { charge::NOTHING } else { charge::read(body.len()) },
+            body,
             etag: Some(document.etag.to_etag()),
             item_lsn: document.lsn,
-            charge: if unmodified { charge::NOTHING } else { charge::read(document.text_len()) },
         })
     }
 }

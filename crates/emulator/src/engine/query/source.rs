@@ -10,7 +10,7 @@ use super::feeder::{Batch, Feeder, View, mismatched};
 use super::token::{Key, Position};
 use crate::Failure;
 use crate::engine::{Document, ReplicaState};
-use crate::index::{Numbers, PathTerms, Span, Used, numbers_of, span_of};
+use crate::index::{Numbers, PathTerms, Span, Used, numbers_of, only_span, span_of};
 
 /// The most documents of a range of keys that are listed by number.
 const LIST_LIMIT: usize = 10_000;
@@ -21,6 +21,8 @@ const COUNT_LIMIT: usize = 50_000;
 enum Source<'s> {
     Numbers(Numbers<'s>),
     Walk(Option<&'s PathTerms>, Span),
+    /// A walk along terms that the index has no more, and that were listed for this look.
+    Listed(PathTerms, Span),
     Scan,
 }
 
@@ -38,6 +40,7 @@ pub(super) fn read(
         Source::Scan => feeder
             .by_number(from, &|number| next_document(view.state, number).map(|document| document.number)),
         Source::Walk(None, _) => None,
+        Source::Listed(terms, span) => feeder.by_term(&terms, span, from),
         Source::Walk(Some(terms), span) => feeder.by_term(terms, span, from),
     };
     Ok(feeder.batch(next))
@@ -57,7 +60,14 @@ fn choose<'s>(
     };
     match from.map(|position| &position.key) {
         // A walk that was begun goes on as one: its candidates are not in the order of their numbers.
-        Some(Key::Term(_)) => return walk().map(|(source, _)| source).ok_or_else(mismatched),
+        Some(Key::Term(_)) => {
+            // The path may have been excluded since. That is seldom, so it may take long.
+            let listed = || {
+                let (path, span) = only_span(filter?)?;
+                Some(Source::Listed(index.list(&path, view.state.documents()), span))
+            };
+            return walk().map(|(source, _)| source).or_else(listed).ok_or_else(mismatched);
+        }
         Some(Key::Values(_) | Key::Composite(_)) => return Err(mismatched()),
         Some(Key::Number) | None => {}
     }
@@ -86,7 +96,7 @@ impl Source<'_> {
         match self {
             Source::Walk(Some(terms), span) => terms.count(span, enough) < enough,
             Source::Walk(None, _) => true,
-            Source::Numbers(_) | Source::Scan => false,
+            Source::Numbers(_) | Source::Listed(..) | Source::Scan => false,
         }
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::store::{Still, Store, texts, unordered};
+use super::store::{Still, Store, policy, texts, unordered};
 use crate::Pace;
-use crate::engine::FeedScope;
 use crate::engine::query::{PageSize, QueryRequest, TieOrder};
+use crate::engine::{FeedScope, RegionId};
+use crate::index::Index;
 
 const TAGGED: [&str; 5] = [
     r#"{"a":2,"b":1,"tags":["x","y","z"]}"#,
@@ -252,6 +253,31 @@ fn tokens_survive_a_split() {
             assert_eq!(unordered(rows), expected, "{text}, split after {before} pages");
         }
     }
+}
+
+#[test]
+fn a_walk_goes_on_when_its_path_is_not_indexed_any_more() {
+    let documents: Vec<String> = (0..40).map(|n| format!(r#"{{"a":{}}}"#, n * 7 % 20)).collect();
+    let store = Store::with(1, documents.iter().map(String::as_str));
+    let text = "SELECT VALUE c.id FROM c WHERE c.a > 3";
+    let expected = unordered(store.plain(text).unwrap());
+    let mut request = QueryRequest::new(text, FeedScope::Container);
+    request.page_size = PageSize::Rows(3);
+    let mut rows = Vec::new();
+    for page in 0.. {
+        if page == 2 {
+            assert!(request.continuation.as_ref().is_some_and(|token| token.contains("term")), "it walks");
+            let policy = policy().with_excluded_path("/a/?");
+            store.layout.ranges()[0].replica(RegionId(0)).reindex(Index::new(&policy).unwrap());
+        }
+        let page = store.run(&request).unwrap();
+        rows.extend(texts(&page.rows));
+        request.continuation = page.continuation;
+        if request.continuation.is_none() {
+            break;
+        }
+    }
+    assert_eq!(unordered(rows), expected);
 }
 
 /// What is left, read from each child as a client does after a split.

@@ -6,7 +6,7 @@ use serde_json::value::to_raw_value;
 
 use super::super::storage::Directory;
 use super::*;
-use crate::engine::{ChangeRequest, Failover, FeedMode, FeedScope, FeedStart};
+use crate::engine::{ChangeRequest, Failover, FeedMode, FeedScope, FeedStart, ReplicaState};
 
 fn open(directory: &Directory, account: AccountConfig) -> Account {
     open_at(StillWorld::new(), directory, account)
@@ -243,6 +243,29 @@ fn conflicts_survive_a_restart_found_or_not() {
     assert_eq!(shown, [("create", "found".to_owned()), ("create", "on the way".to_owned())]);
     assert_eq!(after[0].to_json().unwrap(), before);
     assert_eq!(account.container.conflict(&after[1].id()).unwrap().number(), after[1].number());
+}
+
+#[test]
+fn the_number_of_a_conflict_that_was_dealt_with_is_not_given_again() {
+    let directory = Directory::new("conflict-numbers");
+    let mut properties = ContainerProperties::new("c", "/pk");
+    properties.conflict_resolution_policy = Some(ConflictResolutionPolicy::custom(None));
+    let account = started_with(everywhere(), Journal::open(directory.path()).unwrap(), properties);
+    account.pause();
+    account.put(A, "x", 1).unwrap();
+    account.world.pass_seconds(1);
+    account.put(B, "x", 2).unwrap();
+    account.open();
+    let conflict = account.container.conflicts(&FeedScope::Container, 0).unwrap().remove(0);
+    account.container.delete_conflict(&conflict.id()).unwrap().wait().unwrap();
+    drop(account);
+
+    let account = open(&directory, everywhere());
+    account.put(A, "y", 1).unwrap();
+    let number = |state: &ReplicaState| state.documents().map(|document| document.number).max();
+    let layout = account.container.layout();
+    let made = layout.ranges()[0].replica(A).read(number).unwrap();
+    assert!(made > conflict.number(), "{made} was a conflict's");
 }
 
 #[test]

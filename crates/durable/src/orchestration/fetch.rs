@@ -10,7 +10,7 @@ use std::time::Duration;
 use duroxide::providers::{DispatcherCapabilityFilter, KvEntry, OrchestrationItem, ProviderError, WorkItem};
 use duroxide::{Event, EventKind};
 
-use super::load::{Snapshot, current_history, load};
+use super::load::{Snapshot, current_history, load, next_timer};
 use super::lock;
 use super::turns::{Held, HeldMessage};
 use crate::clock::{self, End};
@@ -94,13 +94,17 @@ async fn try_lock(
     lock_timeout: Duration,
     filter: Option<&DispatcherCapabilityFilter>,
 ) -> Result<Outcome, ProviderError> {
-    let snapshot = load(core, call, instance).await?;
     let now = core.store.now_ms();
+    let snapshot = load(core, call, instance, now).await?;
     if let Some(until) = snapshot.head.as_ref().and_then(|head| head.content.locked_until(now)) {
         // A lock may end sooner than it says, as when an instance is deleted: somebody looks now and then.
         return Ok(Outcome::Held { until: until.min(now + LONGEST_HELD_MS) });
     }
     let Due { ready, later } = due(&snapshot, now);
+    let later = match &snapshot.head {
+        Some(head) => earlier(later, next_timer(core, call, head, now).await?),
+        None => later,
+    };
     let known: Vec<String> = snapshot.messages.iter().map(|message| message.id.clone()).collect();
     if ready.is_empty() {
         return Ok(Outcome::Idle { messages: known, later });
@@ -155,10 +159,14 @@ fn due(snapshot: &Snapshot, now: u64) -> Due<'_> {
         if from <= now && ready.len() < MAX_MESSAGES {
             ready.push(message);
         } else {
-            later = Some(later.map_or(from, |later: u64| later.min(from)));
+            later = earlier(later, Some(from));
         }
     }
     Due { ready, later }
+}
+
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }
 
 fn is_supported(state: &State, filter: Option<&DispatcherCapabilityFilter>) -> bool {

@@ -3,6 +3,7 @@
 
 mod clocks;
 mod connecting;
+mod costs;
 mod crash;
 mod deleting;
 mod faults;

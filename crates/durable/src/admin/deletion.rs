@@ -10,7 +10,6 @@ use std::collections::HashSet;
 use cosmonaut::Patch;
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
-use super::cleanup::RECORDS;
 use super::deletion_record::{Deletion, Record};
 use super::erasing::FOR_EVER;
 use super::instances::Scope;
@@ -50,8 +49,7 @@ impl Admin<'_> {
             Err(error) => self.take_back(&mut record).await.and(Err(error)),
         };
         if deleted.is_err() {
-            // Whoever comes first goes on with the record.
-            self.dispatch.unfinished(RECORDS, self.store.now_ms());
+            self.leave(&record).await;
         }
         deleted
     }

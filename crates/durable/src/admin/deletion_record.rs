@@ -125,9 +125,18 @@ impl Admin<'_> {
 
     /// Removes a record that is done with.
     pub(super) async fn end(&self, record: &Record) -> Result<(), ProviderError> {
-        let call = self.call(OPERATION);
-        self.remove_record(&call, &record.id).await?;
-        let pieces = (0..record.chunks).map(|n| chunk_id(&record.id, n)).collect();
-        self.remove(&call, RECORDS, pieces).await
+        let pieces = (0..record.chunks).map(|n| chunk_id(&record.id, n));
+        let ids = pieces.chain([record.id.clone()]).collect();
+        self.remove(&self.call(OPERATION), RECORDS, ids).await
+    }
+
+    /// Leaves a record to whoever comes first. If that cannot be written, its time ends by itself.
+    pub(super) async fn leave(&self, record: &Record) {
+        let now = self.store.now_ms();
+        let patch = Patch::new().set("/visibleAt", now);
+        match self.store.patch(&self.call(OPERATION), (RECORDS, &record.id), patch, false).await {
+            Ok(_) => self.dispatch.unfinished(RECORDS, now),
+            Err(failure) => tracing::debug!(id = record.id, ?failure, "the record of a deletion is not left"),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Document, Kind};
+use super::{Document, Kind, Timers};
 
 /// The id of an instance's head.
 pub(crate) const HEAD: &str = "instance";
@@ -83,6 +83,9 @@ pub(crate) struct State {
     pub(crate) custom_status_version: u64,
     /// The token of the last turn, by which a repeated commit is recognized.
     pub(crate) last_ack: Option<String>,
+    /// What the instance has sent itself for later; not there in heads of before this was kept.
+    #[serde(default)]
+    pub(crate) timers: Option<Timers>,
 }
 
 impl Default for State {
@@ -110,6 +113,7 @@ impl Default for State {
             custom_status: None,
             custom_status_version: 0,
             last_ack: None,
+            timers: Some(Timers::default()),
         }
     }
 }

@@ -11,6 +11,7 @@ mod order;
 mod queue;
 mod target;
 mod text;
+mod timers;
 mod token;
 mod write;
 
@@ -26,5 +27,6 @@ pub(crate) use queue::{
 };
 pub(crate) use target::{AT_ONCE, target_instance, visible_at};
 pub(crate) use text::{Chunk, MAX_TEXT, Pieces, chunk_id, digest, escaped_len};
+pub(crate) use timers::{NextTimer, Timers};
 pub(crate) use token::{InstanceToken, WorkToken};
 pub(crate) use write::{Write, WriteKind};

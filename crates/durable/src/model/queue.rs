@@ -39,6 +39,11 @@ impl Message {
         format!("m:w{token}")
     }
 
+    /// Whether a message is of a turn to its own instance, as timers are.
+    pub(crate) fn is_own(id: &str) -> bool {
+        id.starts_with("m:t")
+    }
+
     /// Whether a message may be delivered again after it was processed.
     pub(crate) fn is_delivered(id: &str) -> bool {
         id.starts_with("m:o")

@@ -30,6 +30,9 @@ pub(crate) struct Write {
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) document: Option<Box<RawValue>>,
+    /// The version that the document must have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<String>,
 }
 
 impl Write {
@@ -42,24 +45,29 @@ impl Write {
     }
 
     pub(crate) fn delete(id: impl Into<String>) -> Self {
-        Self { kind: WriteKind::Delete, id: id.into(), document: None }
+        Self { kind: WriteKind::Delete, id: id.into(), document: None, version: None }
+    }
+
+    /// Removes a document if it is of this version.
+    pub(crate) fn delete_version(id: impl Into<String>, version: impl Into<String>) -> Self {
+        Self { version: Some(version.into()), ..Self::delete(id) }
     }
 
     pub(crate) fn keep(id: impl Into<String>) -> Self {
-        Self { kind: WriteKind::Keep, id: id.into(), document: None }
+        Self { kind: WriteKind::Keep, id: id.into(), document: None, version: None }
     }
 
     pub(crate) fn deliver(id: impl Into<String>) -> Self {
-        Self { kind: WriteKind::Deliver, id: id.into(), document: None }
+        Self { kind: WriteKind::Deliver, id: id.into(), document: None, version: None }
     }
 
     pub(crate) fn expire(id: impl Into<String>) -> Self {
-        Self { kind: WriteKind::Expire, id: id.into(), document: None }
+        Self { kind: WriteKind::Expire, id: id.into(), document: None, version: None }
     }
 
     fn of<T: Kind>(kind: WriteKind, document: &Document<T>) -> Self {
         let text = to_raw_value(document).expect("documents are made of strings, numbers and lists");
-        Self { kind, id: document.id.clone(), document: Some(text) }
+        Self { kind, id: document.id.clone(), document: Some(text), version: None }
     }
 
     /// About how many bytes it adds to a request.

@@ -123,7 +123,7 @@ async fn find_out(core: &Core, instance: &str, token: &str) -> Result<(), Provid
 /// What another provider object has locked, or this one before it forgot.
 async fn hold_again(core: &Core, instance: &str, token: &str) -> Result<Arc<Held>, ProviderError> {
     let call = core.store.call(OPERATION, core.settings.call_timeout);
-    let snapshot = load(core, &call, instance).await?;
+    let snapshot = load(core, &call, instance, core.store.now_ms()).await?;
     let head = snapshot.head.ok_or_else(|| lost_lock(OPERATION))?;
     let lock =
         head.content.lock.clone().filter(|lock| lock.token == token).ok_or_else(|| lost_lock(OPERATION))?;

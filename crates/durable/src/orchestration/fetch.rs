@@ -10,14 +10,13 @@ use std::time::Duration;
 use duroxide::providers::{DispatcherCapabilityFilter, KvEntry, OrchestrationItem, ProviderError, WorkItem};
 use duroxide::{Event, EventKind};
 
-use super::load::{Snapshot, current_history, load};
+use super::load::{Snapshot, current_history, load, next_timer};
 use super::lock;
+use super::messages::{Readings, drop_orphans, read_messages};
 use super::turns::{Held, HeldMessage};
 use crate::clock::{self, End};
 use crate::core::Core;
-use crate::model::{
-    Delivery, Document, Head, InstanceToken, Kv, Lock, Message, State, Write, chunk_id, digest,
-};
+use crate::model::{Delivery, Document, Head, InstanceToken, Kv, Lock, Message, State};
 use crate::store::{Call, Cause};
 
 /// How many messages a turn gets at most; the others come with the next.
@@ -111,13 +110,17 @@ async fn try_lock(
     lock_timeout: Duration,
     filter: Option<&DispatcherCapabilityFilter>,
 ) -> Result<Outcome, ProviderError> {
-    let snapshot = load(core, call, instance).await?;
     let now = core.store.now_ms();
+    let snapshot = load(core, call, instance, now).await?;
     if let Some(until) = snapshot.head.as_ref().and_then(|head| head.content.locked_until(now)) {
         // A lock may end sooner than it says, as when an instance is deleted: somebody looks now and then.
         return Ok(Outcome::Held { until: until.min(now + LONGEST_HELD_MS) });
     }
     let Due { ready, later } = due(&snapshot, now);
+    let later = match &snapshot.head {
+        Some(head) => earlier(later, next_timer(core, call, head, now).await?),
+        None => later,
+    };
     let known: Vec<String> = snapshot.messages.iter().map(|message| message.id.clone()).collect();
     if ready.is_empty() {
         return Ok(Outcome::Idle { messages: known, later });
@@ -173,10 +176,14 @@ fn due(snapshot: &Snapshot, now: u64) -> Due<'_> {
         if from <= now && ready.len() < MAX_MESSAGES {
             ready.push(message);
         } else {
-            later = Some(later.map_or(from, |later: u64| later.min(from)));
+            later = earlier(later, Some(from));
         }
     }
     Due { ready, later }
+}
+
+fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.into_iter().chain(other).min()
 }
 
 fn is_supported(state: &State, filter: Option<&DispatcherCapabilityFilter>) -> bool {
@@ -187,72 +194,6 @@ fn is_supported(state: &State, filter: Option<&DispatcherCapabilityFilter>) -> b
 
 fn is_start(item: &WorkItem) -> bool {
     matches!(item, WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
-}
-
-/// What messages say.
-struct Readings {
-    items: Vec<WorkItem>,
-    /// One for each message.
-    digests: Vec<Option<String>>,
-    /// Why the turn cannot be run: a part of a message is lost.
-    error: Option<String>,
-}
-
-async fn read_messages(
-    core: &Core,
-    call: &Call,
-    ready: &[&Document<Message>],
-) -> Result<Readings, ProviderError> {
-    let mut items = Vec::with_capacity(ready.len());
-    let (mut digests, mut lost) = (Vec::with_capacity(ready.len()), None);
-    for message in ready {
-        let Message { body, chunks, .. } = &message.content;
-        let place = (&*message.instance_id, &*message.id);
-        let whole;
-        let text = match chunks {
-            0 => body,
-            chunks => match core.store.whole_text(call, place, body.clone(), *chunks).await {
-                Ok(text) => {
-                    whole = text;
-                    &whole
-                }
-                Err(error) if error.is_retryable() => return Err(error),
-                Err(error) => {
-                    tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
-                    lost = Some(error.message);
-                    digests.push(None);
-                    continue;
-                }
-            },
-        };
-        digests.push(Message::is_delivered(&message.id).then(|| digest(text)));
-        match serde_json::from_str(text) {
-            Ok(item) => items.push(item),
-            // It never will be readable, and must not keep the others from being processed.
-            Err(error) => tracing::error!(?place, %error, "a message is unreadable and is passed over"),
-        }
-    }
-    Ok(Readings { items, digests, error: lost })
-}
-
-async fn drop_orphans(
-    core: &Core,
-    call: &Call,
-    instance: &str,
-    orphans: &[&Document<Message>],
-) -> Result<(), ProviderError> {
-    tracing::warn!(
-        instance,
-        count = orphans.len(),
-        "queue messages to an instance that is not there are dropped"
-    );
-    let writes = orphans.iter().flat_map(|message| {
-        let pieces = (0..message.content.chunks).map(|n| chunk_id(&message.id, n));
-        // The message last: as long as it is there, somebody drops what is left of it.
-        pieces.chain([message.id.clone()]).map(Write::delete)
-    });
-    let dropped = core.store.apply_to_rest(call, instance, writes.collect()).await;
-    dropped.map_err(|failure| failure.into_error(call))
 }
 
 /// Writes the lock if nothing has changed, and says when it ends; `None` if something has.

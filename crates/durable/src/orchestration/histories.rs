@@ -1,11 +1,19 @@
 //! Histories that this process has committed or read lately, so that the next turn need not read them.
 //!
 //! One belongs to a version of the instance's head: if anybody has changed that since, it does not count.
+//!
+//! There is one exception. Before each activity the runtime asks for the history of its instance, and takes from it
+//! what the orchestration is called, which no turn changes. So each work item that is handed out is good for one read
+//! that does not ask the container. Whoever else reads at that moment sees the instance as this process last saw it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use duroxide::Event;
+use tokio::time::Instant;
+
+use crate::clock;
 
 /// The histories, of which the least recently used make room for others.
 pub(crate) struct Histories {
@@ -26,6 +34,8 @@ struct Entry {
     events: Arc<Vec<Event>>,
     bytes: usize,
     used: u64,
+    /// How many reads are expected before activities, and until when.
+    expected: Option<(usize, Instant)>,
 }
 
 impl Histories {
@@ -46,15 +56,35 @@ impl Histories {
     pub(super) fn put(&self, instance: &str, etag: String, events: Arc<Vec<Event>>, bytes: u64) {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut state = self.state();
-        state.take(instance);
+        let expected = state.take(instance).and_then(|entry| entry.expected);
         if bytes > self.capacity / 4 {
             return;
         }
-        state.put(instance, Entry { etag, events, bytes, used: 0 });
+        state.put(instance, Entry { etag, events, bytes, used: 0, expected });
         while state.bytes > self.capacity {
             let Some((_, oldest)) = state.by_use.pop_first() else { return };
             state.take(&oldest);
         }
+    }
+
+    /// An activity of the instance is about to be run: the runtime will ask for the history.
+    pub(crate) fn expect_read(&self, instance: &str) {
+        /// How soon the runtime asks.
+        const SOON: Duration = Duration::from_secs(1);
+        let now = clock::instant();
+        if let Some(entry) = self.state().known.get_mut(instance) {
+            let pending = entry.expected.filter(|(_, until)| *until > now).map_or(0, |(count, _)| count);
+            entry.expected = Some((pending + 1, now + SOON));
+        }
+    }
+
+    /// The history for a read that is expected.
+    pub(super) fn expected(&self, instance: &str) -> Option<Arc<Vec<Event>>> {
+        let mut state = self.state();
+        let entry = state.known.get_mut(instance)?;
+        let (count, until) = entry.expected.filter(|(_, until)| *until > clock::instant())?;
+        entry.expected = (count > 1).then_some((count - 1, until));
+        Some(Arc::clone(&entry.events))
     }
 
     pub(super) fn forget(&self, instance: &str) {
@@ -98,6 +128,23 @@ mod tests {
         assert!(histories.get("a", "1").is_some());
         assert!(histories.get("a", "2").is_none());
         assert!(histories.get("a", "1").is_none(), "it is out of date, so it is gone");
+    }
+
+    #[test]
+    fn each_activity_is_good_for_one_read_of_what_is_known() {
+        let histories = Histories::new(100);
+        histories.expect_read("a");
+        assert!(histories.expected("a").is_none(), "nothing is known of it");
+        put(&histories, "a", 10);
+        assert!(histories.expected("a").is_none(), "no activity is about to be run");
+        histories.expect_read("a");
+        histories.expect_read("a");
+        // A turn in between does not matter.
+        put(&histories, "a", 10);
+        for _ in 0..2 {
+            assert!(histories.expected("a").is_some());
+        }
+        assert!(histories.expected("a").is_none());
     }
 
     #[test]

@@ -8,7 +8,9 @@ use duroxide::providers::ProviderError;
 
 use super::stage;
 use crate::core::Core;
-use crate::model::{Document, Head, History, Kind, Kv, Message, Row, chain, committed_order};
+use crate::model::{
+    Document, Head, History, Kind, Kv, Message, NextTimer, Row, Timers, chain, committed_order,
+};
 use crate::store::Call;
 
 /// An instance at a moment, without its history.
@@ -19,17 +21,67 @@ pub(super) struct Snapshot {
     pub(super) keys: Vec<Kv>,
 }
 
-/// Reads an instance in one request. A turn that is committed and not yet spread is spread first.
-pub(super) async fn load(core: &Core, call: &Call, instance: &str) -> Result<Snapshot, ProviderError> {
-    let query = Query::new("SELECT * FROM c WHERE c.type IN ('instance', 'message', 'kv')");
+/// Reads an instance in one request, without timers that are not due by `now`. A turn that is committed and not yet
+/// spread is spread first.
+pub(super) async fn load(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    now: u64,
+) -> Result<Snapshot, ProviderError> {
+    // Ids that begin with `m:t` are those of the instance's messages to itself.
+    let due = "SELECT * FROM c WHERE c.type IN ('instance', 'kv') OR (c.type = 'message' \
+               AND (c.visibleAt <= @now OR c.id < 'm:t' OR c.id >= 'm:u'))";
+    let all = "SELECT * FROM c WHERE c.type IN ('instance', 'message', 'kv')";
+    let mut snapshot = read(core, call, instance, &at(call, due, now)?).await?;
+    // A head of before timers were noted: all messages are read, once, and noted.
+    if snapshot.head.as_ref().is_some_and(|head| head.content.state.timers.is_none()) {
+        snapshot = read(core, call, instance, &Query::new(all)).await?;
+        snapshot.note_timers(now);
+    }
+    Ok(snapshot)
+}
+
+/// The head and the keys of an instance, without its messages.
+pub(super) async fn load_keys(core: &Core, call: &Call, instance: &str) -> Result<Snapshot, ProviderError> {
+    read(core, call, instance, &Query::new("SELECT * FROM c WHERE c.type IN ('instance', 'kv')")).await
+}
+
+fn at(call: &Call, query: &str, now: u64) -> Result<Query, ProviderError> {
+    let query = Query::new(query).with("@now", now);
+    query.map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))
+}
+
+async fn read(core: &Core, call: &Call, instance: &str, query: &Query) -> Result<Snapshot, ProviderError> {
     loop {
-        let rows: Vec<Row> = core.store.query(call, &query, &instance.into()).await?;
+        let rows: Vec<Row> = core.store.query(call, query, &instance.into()).await?;
         let snapshot = Snapshot::of(rows, call.operation())?;
         match &snapshot.head {
             Some(Document { content: Head { stage: Some(stage), .. }, .. }) => {
                 stage::expand(core, call, instance, stage.clone(), None).await?;
             }
             Some(_) | None => return Ok(snapshot),
+        }
+    }
+}
+
+/// When the next of the timers is due that were not loaded.
+pub(super) async fn next_timer(
+    core: &Core,
+    call: &Call,
+    head: &Document<Head>,
+    now: u64,
+) -> Result<Option<u64>, ProviderError> {
+    let next = head.content.state.timers.as_ref().map_or(NextTimer::None, |timers| timers.next_after(now));
+    match next {
+        NextTimer::None => Ok(None),
+        NextTimer::At(at) => Ok(Some(at)),
+        NextTimer::Ask => {
+            let first = "SELECT TOP 1 VALUE c.visibleAt FROM c WHERE c.type = 'message' AND c.visibleAt > @now \
+                         ORDER BY c.visibleAt";
+            let query = at(call, first, now)?;
+            let found: Vec<u64> = core.store.query(call, &query, &(&*head.instance_id).into()).await?;
+            Ok(found.first().copied())
         }
     }
 }
@@ -47,6 +99,15 @@ impl Snapshot {
         }
         snapshot.messages.sort_by_key(committed_order);
         Ok(snapshot)
+    }
+
+    fn note_timers(&mut self, now: u64) {
+        let own = self.messages.iter().filter(|message| Message::is_own(&message.id));
+        let mut timers = Timers::default();
+        own.filter(|it| it.content.visible_at > now).for_each(|it| timers.add(&it.id, it.content.visible_at));
+        if let Some(head) = &mut self.head {
+            head.content.state.timers = Some(timers);
+        }
     }
 }
 

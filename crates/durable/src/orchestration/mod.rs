@@ -5,6 +5,7 @@
 //! | `send` | how does a message get to an instance? |
 //! | `load` | what is there of an instance? |
 //! | `fetch` | which instance has a turn to run, and with what? |
+//! | `messages` | what do its messages say? |
 //! | `turns`, `histories` | what does this process remember of the instances it works on? |
 //! | `lock` | how is a turn prolonged, or given up? |
 //! | `plan` | what does a turn change? |
@@ -21,6 +22,7 @@ mod histories;
 mod load;
 mod lock;
 mod mending;
+mod messages;
 pub(crate) mod outbox;
 mod plan;
 mod read;

@@ -81,7 +81,7 @@ impl Store {
                 request = request.delete(&*guard.id);
             }
         }
-        for Write { kind, id, document } in batch.writes {
+        for Write { kind, id, document, version } in batch.writes {
             let text = || document.as_ref().map_or_else(String::new, |document| document.get().to_owned());
             request = match kind {
                 WriteKind::Create => request.create(RawItem::from(text())),
@@ -97,6 +97,9 @@ impl Store {
                 ),
                 WriteKind::Expire => request.patch(&**id, Patch::new().set("/ttl", DELIVERED_TTL)),
             };
+            if let Some(version) = version {
+                request = request.if_match(&**version);
+            }
         }
         request
     }

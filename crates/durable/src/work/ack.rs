@@ -5,7 +5,6 @@ use duroxide::providers::{ProviderError, WorkItem};
 
 use super::holding::holds_lock;
 use super::sessions;
-use crate::clock::End;
 use crate::core::Core;
 use crate::model::{
     AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, WorkToken, Write, WriteKind, chunk_id,
@@ -22,12 +21,12 @@ const GUARD_WRITES: usize = 2;
 pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
     let operation = "ack_work_item";
     let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
-    let end = core.work_locks.get(&token.token);
-    if end.as_ref().is_some_and(End::is_over) {
+    let locked = core.work_locks.get(&token.token);
+    if locked.as_ref().is_some_and(|locked| locked.end.is_over()) {
         return Err(lost_lock(operation));
     }
     let call = core.store.call(operation, core.settings.call_timeout);
-    let call = end.iter().fold(call, Call::under);
+    let call = locked.iter().fold(call, |call, locked| call.under(&locked.end));
     let partition = &*token.partition;
     let (completion, mut writes) = match completion {
         Some(completion) => prepare(core, &call, &token, &completion).await?,
@@ -41,20 +40,7 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
     let mut pieces = (0..token.chunks).map(|n| Write::delete(chunk_id(&token.id, n)));
     writes.extend(pieces.by_ref().take(Batch::MAX_WRITES - GUARD_WRITES - writes.len()));
     let further_pieces: Vec<Write> = pieces.collect();
-    let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(&token.token));
-    let guard = Guard { id: token.id.clone(), patch, then_delete: true };
-    loop {
-        let batch = Batch { partition, guard: Some(guard.clone()), writes: &writes };
-        let Err(failure) = core.store.batch(&call, &batch).await else { break };
-        match (failure.cause(), failure.index()) {
-            // Under the lock only this call removes the item, and it may have done so.
-            (Cause::NotFound, Some(0)) if failure.maybe_applied() => break,
-            (Cause::NotFound | Cause::Condition, Some(0)) => return Err(lost_lock(operation)),
-            // A piece that is to go is gone.
-            (Cause::NotFound, Some(n)) if is_removal(&writes, n) => drop(writes.remove(n - GUARD_WRITES)),
-            _ => return Err(failure.into_error(&call)),
-        }
-    }
+    remove_item(core, &call, &token, writes).await?;
     core.work_locks.remove(&token.token);
     core.dispatch.work_gone(partition, &token.id);
     if let Err(failure) = core.store.apply_to_rest(&call, partition, further_pieces).await {
@@ -71,9 +57,43 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
     Ok(())
 }
 
-/// Whether an operation of the transaction removes a document besides the work item.
-fn is_removal(writes: &[Write], operation: usize) -> bool {
-    let write = operation.checked_sub(GUARD_WRITES).and_then(|n| writes.get(n));
+/// Removes the work item as long as its lock is held, together with other writes to its partition.
+async fn remove_item(
+    core: &Core,
+    call: &Call,
+    token: &WorkToken,
+    mut writes: Vec<Write>,
+) -> Result<(), ProviderError> {
+    // The version is known unless another process has locked the item.
+    let version = core.work_locks.get(&token.token).map(|locked| locked.version);
+    let mut is_by_version = version.is_some();
+    writes.splice(..0, version.map(|version| Write::delete_version(&*token.id, version)));
+    loop {
+        let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(&token.token));
+        let guard = Guard { id: token.id.clone(), patch, then_delete: true };
+        let guard = (!is_by_version).then_some(guard);
+        let batch = Batch { partition: &token.partition, guard, writes: &writes };
+        let Err(failure) = core.store.batch(call, &batch).await else { return Ok(()) };
+        let offset = batch.offset();
+        match (failure.cause(), failure.index()) {
+            // Under the lock only this call removes the item, and it may have done so.
+            (Cause::NotFound, Some(0)) if failure.maybe_applied() => return Ok(()),
+            // It was touched without losing its lock, as by a renewal whose answer was lost: the token decides.
+            (Cause::Condition, Some(0)) if is_by_version => {
+                is_by_version = false;
+                writes.remove(0);
+            }
+            (Cause::NotFound | Cause::Condition, Some(0)) => return Err(lost_lock(call.operation())),
+            // A piece that is to go is gone.
+            (Cause::NotFound, Some(n)) if is_removal(&writes, n, offset) => drop(writes.remove(n - offset)),
+            _ => return Err(failure.into_error(call)),
+        }
+    }
+}
+
+/// Whether an operation of the transaction removes a document.
+fn is_removal(writes: &[Write], operation: usize, offset: usize) -> bool {
+    let write = operation.checked_sub(offset).and_then(|n| writes.get(n));
     write.is_some_and(|write| write.kind == WriteKind::Delete)
 }
 

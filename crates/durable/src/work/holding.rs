@@ -23,8 +23,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
     let operation = "renew_work_item_lock";
     let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
-    let end = core.work_locks.get(&token.token);
-    let end = end.unwrap_or_else(|| End::at(clock::instant() + extend_for));
+    let locked = core.work_locks.get(&token.token);
+    let end = locked.map_or_else(|| End::at(clock::instant() + extend_for), |locked| locked.end);
     let place = (&*token.partition, &*token.id);
     while !end.is_over() {
         let call = core.store.call(operation, BETWEEN_TRIES).under(&end);
@@ -63,10 +63,8 @@ pub(super) async fn prolong(
     let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
     let is_set =
         |work: &Work| work.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until);
-    if !change(core, call, place, patch, is_set).await? {
-        return Ok(None);
-    }
-    core.work_locks.get(token).iter().for_each(|lock| lock.set(end));
+    let Some(version) = change(core, call, place, patch, is_set).await? else { return Ok(None) };
+    core.work_locks.renewed(token, end, &version);
     Ok(Some(until))
 }
 
@@ -88,10 +86,10 @@ pub(crate) async fn abandon(
     }
     let patch = patch.condition(holds_lock(&token.token));
     let is_given_up = |work: &Work| work.lock.is_none() && work.visible_at == visible_at;
-    if !change(core, &call, (&token.partition, &token.id), patch, is_given_up).await? {
-        return Err(lost_lock(operation));
+    match change(core, &call, (&token.partition, &token.id), patch, is_given_up).await? {
+        Some(_) => Ok(()),
+        None => Err(lost_lock(operation)),
     }
-    Ok(())
 }
 
 /// The condition that a lock is still held. That its time is over the holder knows by its own count of time.
@@ -99,32 +97,32 @@ pub(super) fn holds_lock(token: &str) -> String {
     format!("FROM c WHERE c.type = 'work' AND c.lock.token = '{token}'")
 }
 
-/// Changes an item under a condition and tells the queue; false if the condition does not hold. `done` tells an
-/// item that an attempt without an answer has changed.
+/// Changes an item under a condition and tells the queue; gives its version, or `None` if the condition does not
+/// hold. `done` tells an item that an attempt without an answer has changed.
 async fn change(
     core: &Core,
     call: &Call,
     (instance, id): (&str, &str),
     patch: Patch,
     done: impl Fn(&Work) -> bool,
-) -> Result<bool, ProviderError> {
+) -> Result<Option<String>, ProviderError> {
     let row = match core.store.patch(call, (instance, id), patch, true).await {
         Ok(patched) => patched_row(call, &patched)?,
         Err(failure) => match failure.cause() {
             Cause::Condition if failure.maybe_applied() => {
                 match core.store.read_row(call, instance, id).await? {
                     Some(row) if row.kind() == Work::KIND => row,
-                    Some(_) | None => return Ok(false),
+                    Some(_) | None => return Ok(None),
                 }
             }
-            Cause::Condition | Cause::NotFound => return Ok(false),
+            Cause::Condition | Cause::NotFound => return Ok(None),
             Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
         },
     };
     let document: Document<Work> = row.read(call.operation())?;
     let etag = Etag::from(document.etag.clone());
     core.dispatch.work(entry(&document, Some(etag)));
-    Ok(done(&document.content))
+    Ok(done(&document.content).then_some(document.etag))
 }
 
 pub(super) fn patched_row(call: &Call, patched: &ItemResponse) -> Result<Row, ProviderError> {

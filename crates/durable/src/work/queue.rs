@@ -6,6 +6,7 @@ use cosmonaut::{Etag, Patch};
 use duroxide::providers::{ProviderError, SessionFetchConfig, TagFilter, WorkItem};
 
 use super::holding::{patched_row, prolong};
+use super::locks::WorkLocked;
 use super::sessions;
 use crate::clock::{self, End};
 use crate::core::Core;
@@ -146,7 +147,8 @@ async fn lock(
             Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
         },
     };
-    core.work_locks.insert(&token, End::at(began + timeout));
+    let (end, version) = (End::at(began + timeout), document.etag.clone());
+    core.work_locks.insert(&token, WorkLocked { end, version });
     // The lock is to last from now on: a write that was slow must not have used it up.
     if clock::instant().duration_since(began) > timeout / 10 {
         let Some(until) = prolong(core, call, (instance, id), &token, timeout).await? else {
@@ -159,7 +161,10 @@ async fn lock(
     let Work { attempts, session, body, chunks, .. } = document.content;
     let token = WorkToken { partition: instance.to_owned(), id: id.to_owned(), token, session, chunks };
     match read_item(core, call, (instance, id), body, chunks).await {
-        Ok(item) => Ok(Some((item, token.encode(), attempts))),
+        Ok(item) => {
+            core.histories.expect_read(instance);
+            Ok(Some((item, token.encode(), attempts)))
+        }
         Err(error) if error.is_retryable() => Err(error),
         // It never will be readable. The orchestration learns that, and need not wait for ever.
         Err(error) => {

@@ -12,7 +12,7 @@ use crate::harness::{Account, Home, Server};
 use crate::world::LONG;
 
 /// A runtime whose orchestration `Sum` adds what many activities and a child give.
-async fn start(home: &Home) -> (Arc<Runtime>, Client, Arc<AtomicU64>) {
+pub(crate) async fn start(home: &Home) -> (Arc<Runtime>, Client, Arc<AtomicU64>) {
     let store = Arc::new(home.provider().await);
     let ran = Arc::new(AtomicU64::new(0));
     let counter = Arc::clone(&ran);
@@ -44,7 +44,7 @@ async fn start(home: &Home) -> (Arc<Runtime>, Client, Arc<AtomicU64>) {
     (runtime, Client::new(store), ran)
 }
 
-async fn result(client: &Client, instance: &str) -> String {
+pub(crate) async fn result(client: &Client, instance: &str) -> String {
     match client.wait_for_orchestration(instance, LONG).await.unwrap() {
         OrchestrationStatus::Completed { output, .. } => output,
         other => panic!("{instance}: {other:?}"),

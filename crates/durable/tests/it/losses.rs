@@ -1,8 +1,11 @@
 //! Forced failovers that lose writes: what can be mended is mended, and everything goes on from what is there.
 
+use std::sync::atomic::Ordering;
+
 use cosmonaut_emulator::{Failover, Outage};
 use duroxide::providers::{OrchestrationItem, Provider, WorkItem};
 
+use crate::faults;
 use crate::harness::{Account, Home, Server};
 use crate::steps::*;
 use crate::world::{LONG, until};
@@ -89,6 +92,27 @@ async fn an_instance_goes_on_from_what_is_there() {
     assert_eq!((&item.messages[..], item.history.len()), (&[signal("a", 1)][..], 1));
     turn().ack(&provider, &token).await.unwrap();
     assert_eq!(fetch_work(&provider).await.0, activity("a", 2, "x"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orchestrations_end_as_they_should_although_a_failover_loses_some_of_what_they_did() {
+    let server = Server::start(Account::ThreeRegions);
+    let home = server.home();
+    let (runtime, client, ran) = faults::start(&home).await;
+    for n in 0..4 {
+        client.start_orchestration(&format!("sum-{n}"), "Sum", "30").await.unwrap();
+    }
+    replicated(&server, &home).await;
+    server.control().set_lag(None, None, "300ms".parse().unwrap()).unwrap();
+    let before = ran.load(Ordering::Relaxed);
+    // In the middle of it: some of what has happened is replicated, and some is not.
+    until("some activities have run", async || ran.load(Ordering::Relaxed) > before + 20).await;
+    server.control().take_down(EAST, Outage::Refuse).await.unwrap();
+    has_lost(server.control().move_writes(WEST, Failover::Forced).unwrap().lost);
+    for n in 0..4 {
+        assert_eq!(faults::result(&client, &format!("sum-{n}")).await, "18555");
+    }
+    runtime.shutdown(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -3,6 +3,7 @@
 
 mod clocks;
 mod connecting;
+mod costs;
 mod crash;
 mod dead_letters;
 mod deleting;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cosmonaut_driver::{Error, ErrorKind, NextStep};
 use cosmonaut_emulator::Failover;
 use cosmonaut_options::{CosmosClientOptions, SessionRetryOptions};
-use cosmonaut_wire::CosmosStatus;
+use cosmonaut_wire::{CosmosStatus, ResourcePath};
 
 use super::account::{Account, nearest, put, token, trail};
 use super::{EAST, NORTH, WEST};
@@ -94,4 +94,19 @@ async fn a_driver_that_has_seen_what_was_lost_says_so_until_it_writes_again() {
     assert!(error.to_string().contains("forced failover"), "{error}");
     client.run(put("1", "a", 3)).await.unwrap();
     assert_eq!(json_of(&client.read("1", "a").await.unwrap())["value"], 3);
+}
+
+#[tokio::test]
+async fn a_driver_that_forgets_its_session_reads_what_is_left() {
+    let account = Account::single_write().await;
+    let client = account.client(impatient(EAST));
+    client.run(put("1", "a", 1)).await.unwrap();
+    account.control().pause(Some(EAST), None).unwrap();
+    client.run(put("1", "a", 2)).await.unwrap();
+    assert_eq!(account.control().move_writes(WEST, Failover::Forced).unwrap().lost, 1);
+    account.control().resume(None, None).unwrap();
+    assert_is_lost(&client.read("1", "a").await.unwrap_err());
+    let path = ResourcePath::parse("/dbs/d/colls/c").unwrap();
+    client.driver.forget_session(client.driver.container(&path).await.unwrap().rid);
+    assert_eq!(json_of(&client.read("1", "a").await.unwrap())["value"], 1);
 }

@@ -15,6 +15,7 @@ impl Planner<'_> {
     /// The messages of the turn go. One that may be delivered again leaves a trace by which that is noticed.
     pub(super) fn consume(&mut self) {
         for message in &self.held.messages {
+            self.plan.state.timers.iter_mut().for_each(|timers| timers.remove(&message.id));
             let write = if Message::is_delivered(&message.id) {
                 Write::upsert(&Tombstone::seen(self.instance(), &message.id, message.digest.clone()))
             } else {
@@ -38,6 +39,9 @@ impl Planner<'_> {
                 let content = Message { visible_at, body, chunks };
                 let document = Document::new(self.instance(), &*id, content);
                 self.plan.writes.push(Write::create(&document));
+                if visible_at > self.now {
+                    self.plan.state.timers.get_or_insert_default().add(&id, visible_at);
+                }
                 self.plan.sent.push((id, visible_at));
             } else {
                 let target_id = Message::delivered_id(&self.plan.state.nonce, turn, n);

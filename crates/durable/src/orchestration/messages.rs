@@ -1,0 +1,74 @@
+//! What the messages of a turn say, and dropping those that nobody is there for.
+
+use duroxide::providers::{ProviderError, WorkItem};
+
+use crate::core::Core;
+use crate::model::{Document, Message, Write, chunk_id, digest};
+use crate::store::Call;
+
+/// What messages say.
+pub(super) struct Readings {
+    pub(super) items: Vec<WorkItem>,
+    /// One for each message.
+    pub(super) digests: Vec<Option<String>>,
+    /// Why the turn cannot be run: a part of a message is lost.
+    pub(super) error: Option<String>,
+}
+
+pub(super) async fn read_messages(
+    core: &Core,
+    call: &Call,
+    ready: &[&Document<Message>],
+) -> Result<Readings, ProviderError> {
+    let mut items = Vec::with_capacity(ready.len());
+    let (mut digests, mut lost) = (Vec::with_capacity(ready.len()), None);
+    for message in ready {
+        let Message { body, chunks, .. } = &message.content;
+        let place = (&*message.instance_id, &*message.id);
+        let whole;
+        let text = match chunks {
+            0 => body,
+            chunks => match core.store.whole_text(call, place, body.clone(), *chunks).await {
+                Ok(text) => {
+                    whole = text;
+                    &whole
+                }
+                Err(error) if error.is_retryable() => return Err(error),
+                Err(error) => {
+                    tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
+                    lost = Some(error.message);
+                    digests.push(None);
+                    continue;
+                }
+            },
+        };
+        digests.push(Message::is_delivered(&message.id).then(|| digest(text)));
+        match serde_json::from_str(text) {
+            Ok(item) => items.push(item),
+            // It never will be readable, and must not keep the others from being processed.
+            Err(error) => tracing::error!(?place, %error, "a message is unreadable and is passed over"),
+        }
+    }
+    Ok(Readings { items, digests, error: lost })
+}
+
+/// Drops messages that nobody is there for.
+pub(super) async fn drop_orphans(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    orphans: &[&Document<Message>],
+) -> Result<(), ProviderError> {
+    tracing::warn!(
+        instance,
+        count = orphans.len(),
+        "queue messages to an instance that is not there are dropped"
+    );
+    let writes = orphans.iter().flat_map(|message| {
+        let pieces = (0..message.content.chunks).map(|n| chunk_id(&message.id, n));
+        // The message last: as long as it is there, somebody drops what is left of it.
+        pieces.chain([message.id.clone()]).map(Write::delete)
+    });
+    let dropped = core.store.apply_to_rest(call, instance, writes.collect()).await;
+    dropped.map_err(|failure| failure.into_error(call))
+}

@@ -1,0 +1,89 @@
+//! What orchestrations cost: requests and request units, and what must not add to them.
+
+use duroxide::providers::{Provider, WorkItem};
+
+use crate::harness::{Account, Server};
+use crate::steps::*;
+
+/// What fetching an instance costs that has so many timers which are not due.
+async fn charge_of_fetch(timers: u64) -> f64 {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    send(&provider, start("a")).await;
+    let (_, token) = fetch(&provider).await;
+    let timer =
+        |n| WorkItem::TimerFired { instance: "a".into(), execution_id: 1, id: n, fire_at_ms: FAR + n };
+    let turn = Turn { messages: (0..timers).map(timer).collect(), ..Turn::first("a") };
+    turn.ack(&provider, &token).await.unwrap();
+    send(&provider, signal("a", 1)).await;
+    let before = provider.usage().charge;
+    let (item, _) = fetch(&provider).await;
+    assert_eq!(item.messages, [signal("a", 1)]);
+    provider.usage().charge - before
+}
+
+/// A time that does not come while a test runs, in milliseconds since 1970.
+const FAR: u64 = 4_000_000_000_000;
+
+#[tokio::test]
+async fn a_fetch_does_not_pay_for_timers_that_are_not_due() {
+    let (few, many) = (charge_of_fetch(3).await, charge_of_fetch(400).await);
+    assert!(many < few + 4.0, "{many:.1} RU with many timers, {few:.1} RU with few");
+}
+
+#[tokio::test]
+async fn of_many_timers_the_first_is_fetched_when_it_is_due() {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    send(&provider, start("a")).await;
+    let (_, token) = fetch(&provider).await;
+    let admin = provider.as_management_capability().unwrap();
+    Turn::first("a").ack(&provider, &token).await.unwrap();
+    let soon = admin.get_instance_info("a").await.unwrap().updated_at + 1500;
+    send(&provider, signal("a", 0)).await;
+    let (_, token) = fetch(&provider).await;
+    let timer = |n: u64| {
+        let fire_at_ms = if n == 39 { soon } else { FAR + n };
+        WorkItem::TimerFired { instance: "a".into(), execution_id: 1, id: n, fire_at_ms }
+    };
+    let (events, messages) = (vec![scheduled("a", 2, "x")], (0..40).map(timer).collect());
+    Turn { events, messages, ..Turn::default() }.ack(&provider, &token).await.unwrap();
+    // A turn in between, after which only the container knows of the timer.
+    send(&provider, signal("a", 1)).await;
+    let (_, token) = fetch(&provider).await;
+    Turn { events: vec![scheduled("a", 3, "x")], ..Turn::default() }.ack(&provider, &token).await.unwrap();
+    assert_eq!(fetch(&provider).await.0.messages, [timer(39)]);
+}
+
+#[tokio::test]
+async fn five_activities_together_take_at_most_eighteen_requests_and_two_hundred_request_units() {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    // The first look asks for more than its own.
+    assert!(fetch_now(&provider).await.is_none());
+    let before = provider.usage();
+    send(&provider, start("a")).await;
+    let (_, token) = fetch(&provider).await;
+    let mut turn = Turn::first("a");
+    for id in 2..7 {
+        turn.events.push(scheduled("a", id, "x"));
+        turn.work.push(activity("a", id, "x"));
+    }
+    turn.ack(&provider, &token).await.unwrap();
+    let mut tokens = Vec::new();
+    for _ in 0..5 {
+        let (item, token) = fetch_work(&provider).await;
+        let WorkItem::ActivityExecute { id, .. } = item else { panic!("{item:?}") };
+        tokens.push((id, token));
+        // The runtime asks what the orchestration is called before it runs an activity.
+        assert_eq!(provider.read("a").await.unwrap().len(), 6);
+    }
+    for (id, token) in tokens {
+        provider.ack_work_item(&token, Some(completion("a", id))).await.unwrap();
+    }
+    let (item, token) = fetch(&provider).await;
+    assert_eq!(item.messages.len(), 5);
+    let events = vec![scheduled("a", 7, "x")];
+    Turn { events, status: Some("Completed"), ..Turn::default() }.ack(&provider, &token).await.unwrap();
+    let used = provider.usage();
+    let (requests, charge) = (used.requests - before.requests, used.charge - before.charge);
+    assert!(requests <= 18, "{requests} requests");
+    assert!(charge <= 200.0, "{charge:.0} RU");
+}

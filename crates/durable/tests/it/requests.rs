@@ -7,7 +7,7 @@ use duroxide::providers::Provider;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::runtime::{OrchestrationStatus, Runtime};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
-use duroxide_cosmonaut::CosmosProvider;
+use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Leases};
 
 use crate::harness::{Account, Home, Server};
 use crate::steps::*;
@@ -207,4 +207,24 @@ async fn an_idle_runtime_asks_twice_a_second_and_half_as_often_for_each_further_
             "{partitions}: {requests} requests, though it should look often"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_process_that_shares_its_container_asks_no_more_than_one_that_does_not() {
+    const SECONDS: u32 = 12;
+    let server = Server::start(Account::OneRegion);
+    let home = server.home();
+    let leases = Leases::Container { name: "idle".into(), lease: Duration::from_secs(15) };
+    let config = CosmosProviderConfig { leases, ..home.config() };
+    let store = Arc::new(CosmosProvider::connect(config).await.unwrap());
+    let (activities, orchestrations) = (activities().build(), orchestrations().build());
+    let world = World::on(home, store, options(), activities, orchestrations).await;
+    // It comes to rest within some seconds; how often it asks from then on is what is tested.
+    crate::waiting::sleep(Duration::from_secs(6)).await;
+    let before = server.control().requests();
+    crate::waiting::sleep(Duration::from_secs(1) * SECONDS).await;
+    // Leases and all: the server counts.
+    let asked = server.control().requests() - before;
+    assert!(asked <= 2 * u64::from(SECONDS), "{asked} requests in {SECONDS} seconds");
+    world.stop().await;
 }

@@ -25,7 +25,7 @@ const TTL: i32 = 60;
 /// How often it is looked whether there is something to offer, while there is something to do.
 const CHECK: Duration = Duration::from_millis(250);
 /// The pause between two reads of the offers of others, when there are none.
-const IDLE: Duration = Duration::from_secs(2);
+const IDLE: Duration = Duration::from_millis(2500);
 
 /// Where a work item is that somebody else may take.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -7,10 +7,11 @@ use duroxide::providers::Provider;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::runtime::{OrchestrationStatus, Runtime};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
-use duroxide_cosmonaut::CosmosProvider;
+use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Leases};
 
 use crate::harness::{Account, Home, Server};
 use crate::steps::*;
+use crate::world::{LONG, World, activities, options, orchestrations, until};
 
 /// Counts the requests of one call after another.
 struct Counter<'a> {
@@ -110,6 +111,54 @@ async fn an_orchestration_with_one_activity_takes_at_most_ten_requests() {
     runtime.shutdown(None).await;
 }
 
+/// The requests that an orchestration of five activities takes, on average, if so many processes share the work.
+async fn requests_of_one(processes: usize) -> f64 {
+    const COUNT: usize = 60;
+    let home = Server::shared(Account::OneRegion).home();
+    let five = || {
+        orchestrations().register("Five", |context: OrchestrationContext, _: String| async move {
+            for n in 0..5 {
+                context.schedule_activity("Echo", n.to_string()).await?;
+            }
+            Ok("done".to_owned())
+        })
+    };
+    let mut worlds = Vec::new();
+    for n in 0..processes {
+        let (activities, orchestrations) = (activities().build(), five().build());
+        let name = format!("process-{n}");
+        worlds.push(World::share(home.clone(), &name, options(), activities, orchestrations).await);
+    }
+    until("all have their share", async || {
+        let table = home.documents().read_item::<serde_json::Value>("$leases", "shares", None).await;
+        table.is_ok_and(|table| table.value()["shares"].as_array().is_some_and(|all| all.len() == processes))
+    })
+    .await;
+    let used = || worlds.iter().map(|world| world.store.usage().requests).sum::<u64>();
+    let before = used();
+    // The caller's own polls are counted on an object of their own.
+    let caller = Client::new(Arc::new(home.provider().await));
+    for n in 0..COUNT {
+        worlds[n % processes].client.start_orchestration(&format!("i{n}"), "Five", "").await.unwrap();
+    }
+    for n in 0..COUNT {
+        caller.wait_for_orchestration(&format!("i{n}"), LONG).await.unwrap();
+    }
+    let each = (used() - before) as f64 / COUNT as f64;
+    for world in worlds {
+        world.stop().await;
+    }
+    each
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_orchestration_takes_as_many_requests_however_many_processes_there_are() {
+    let one = requests_of_one(1).await;
+    let several = requests_of_one(6).await;
+    println!("{one} requests with one process, {several} with six");
+    assert!(several <= 1.2 * one, "{several} requests with six processes, {one} with one");
+}
+
 /// What a runtime with nothing to do asks in some seconds, once it has come to rest.
 async fn idle_requests(home: &Home, seconds: u32) -> u64 {
     let store = Arc::new(home.provider().await);
@@ -158,4 +207,24 @@ async fn an_idle_runtime_asks_twice_a_second_and_half_as_often_for_each_further_
             "{partitions}: {requests} requests, though it should look often"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_process_that_shares_its_container_asks_no_more_than_one_that_does_not() {
+    const SECONDS: u32 = 12;
+    let server = Server::start(Account::OneRegion);
+    let home = server.home();
+    let leases = Leases::Container { name: "idle".into(), lease: Duration::from_secs(15) };
+    let config = CosmosProviderConfig { leases, ..home.config() };
+    let store = Arc::new(CosmosProvider::connect(config).await.unwrap());
+    let (activities, orchestrations) = (activities().build(), orchestrations().build());
+    let world = World::on(home, store, options(), activities, orchestrations).await;
+    // It comes to rest within some seconds; how often it asks from then on is what is tested.
+    crate::waiting::sleep(Duration::from_secs(6)).await;
+    let before = server.control().requests();
+    crate::waiting::sleep(Duration::from_secs(1) * SECONDS).await;
+    // Leases and all: the server counts.
+    let asked = server.control().requests() - before;
+    assert!(asked <= 2 * u64::from(SECONDS), "{asked} requests in {SECONDS} seconds");
+    world.stop().await;
 }

@@ -53,7 +53,6 @@ impl Instances {
 
     /// The instance is worth a look from `at` on, unless more is known of it.
     pub(super) fn look(&mut self, instance: &str, at: u64, now: u64) {
-        let at = arrival(at, now);
         self.agenda.hint(Arc::from(instance), slot_of(instance), at, now);
     }
 

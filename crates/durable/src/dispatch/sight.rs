@@ -3,7 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::row::{Row, Sighting};
-use super::{Shared, State};
+use super::{Shared, State, arrival};
 use crate::clock;
 use crate::lease::slot_of;
 
@@ -74,7 +74,7 @@ impl State {
     fn find(&mut self, sighting: Sighting, now: u64) {
         match sighting {
             Sighting::Message { instance, visible_at_ms, .. } if self.slots.contains(slot_of(&instance)) => {
-                self.instances.look(&instance, visible_at_ms, now);
+                self.instances.look(&instance, arrival(visible_at_ms, now), now);
             }
             Sighting::Work { item, .. } => self.work.found(item, now),
             Sighting::Unfinished { partition, from_ms } => self.chores.found(&partition, from_ms, now),

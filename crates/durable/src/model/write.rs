@@ -30,7 +30,7 @@ pub(crate) struct Write {
     pub(crate) id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) document: Option<Box<RawValue>>,
-    /// The version that the document must have.
+    /// The version that a document which is removed must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
 }

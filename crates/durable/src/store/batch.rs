@@ -86,7 +86,10 @@ impl Store {
             request = match kind {
                 WriteKind::Create => request.create(RawItem::from(text())),
                 WriteKind::Upsert => request.upsert(RawItem::from(text())),
-                WriteKind::Delete => request.delete(&**id),
+                WriteKind::Delete => match version {
+                    Some(version) => request.delete_if_match(&**id, &**version),
+                    None => request.delete(&**id),
+                },
                 WriteKind::Keep => request.patch(&**id, Patch::new().set("/ttl", -1)),
                 WriteKind::Deliver => request.patch(
                     &**id,
@@ -97,9 +100,6 @@ impl Store {
                 ),
                 WriteKind::Expire => request.patch(&**id, Patch::new().set("/ttl", DELIVERED_TTL)),
             };
-            if let Some(version) = version {
-                request = request.if_match(&**version);
-            }
         }
         request
     }

@@ -90,11 +90,10 @@ impl InstanceClaim {
 impl Drop for InstanceClaim {
     fn drop(&mut self) {
         if !self.is_settled {
-            self.dispatch.0.state().instances.settle(
-                &self.handed,
-                Found::Unknown,
-                self.dispatch.0.clock.now_ms(),
-            );
+            let (now, State { instances, troubles, .. }) =
+                (self.dispatch.0.clock.now_ms(), &mut *self.dispatch.0.state());
+            troubles.given_back(slot_of(&self.handed.key), now);
+            instances.settle(&self.handed, Found::Unknown, now);
             self.dispatch.0.instances_changed.notify_waiters();
         }
     }
@@ -146,8 +145,12 @@ impl WorkClaim {
 
 impl Drop for WorkClaim {
     fn drop(&mut self) {
-        let State { work, .. } = &mut *self.dispatch.0.state();
-        work.settle(&self.handed, self.has_failed, self.dispatch.0.clock.now_ms());
+        let (now, State { work, troubles, .. }) =
+            (self.dispatch.0.clock.now_ms(), &mut *self.dispatch.0.state());
+        if !self.has_failed {
+            troubles.given_back(slot_of(&self.handed.key.0), now);
+        }
+        work.settle(&self.handed, self.has_failed, now);
         self.dispatch.0.work_changed.notify_waiters();
     }
 }

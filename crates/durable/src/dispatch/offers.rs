@@ -9,6 +9,7 @@ use std::time::Duration;
 use cosmonaut::{ChangeFeed, ChangeFeedStart, Etag, FeedScope};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
 use super::pace::Pace;
@@ -128,7 +129,8 @@ impl Shared {
 
 /// Hears what others offer, for ever. It asks only while a worker of this process has nothing to do.
 pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
-    let (mut feed, mut pace, mut failures): (Option<ChangeFeed<Offer>>, _, _) = (None, Pace::new(), 0);
+    let (mut feed, mut pace, mut failures): (Option<ChangeFeed<Box<RawValue>>>, _, _) =
+        (None, Pace::new(), 0);
     loop {
         let became_hungry = hungry.notified();
         let Some(strong) = shared.upgrade() else { return };
@@ -166,13 +168,16 @@ pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
 }
 
 impl Shared {
-    async fn read_offers(&self, feed: &mut ChangeFeed<Offer>) -> cosmonaut::Result<bool> {
+    async fn read_offers(&self, feed: &mut ChangeFeed<Box<RawValue>>) -> cosmonaut::Result<bool> {
         let page = feed.next_page().await?;
         self.traffic.add(&page.diagnostics, page.request_charge);
         let mut news = false;
         {
             let State { work, wants, .. } = &mut *self.state();
-            for offer in page.items {
+            // One that another version has written, and this one cannot read, is for others.
+            let offers =
+                page.items.iter().filter_map(|offer| serde_json::from_str::<Offer>(offer.get()).ok());
+            for offer in offers {
                 news |= work.offered(offer.item(), wants, self.clock.now_ms());
             }
         }

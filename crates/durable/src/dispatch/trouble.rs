@@ -13,6 +13,9 @@ use crate::lease::SLOT_COUNT;
 /// not taken for a dead one.
 const FIRST_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long nothing else of a partition is handed out because somebody is trying.
+const LONGEST_TRY: Duration = Duration::from_secs(10);
+
 /// The partitions of the slots, and those of them that have failed.
 pub(super) struct Troubles {
     partition_of: [u32; SLOT_COUNT],
@@ -48,8 +51,15 @@ impl Troubles {
         let partition = self.partition_of[usize::from(slot)];
         let Some(trouble) = self.troubled.get_mut(&partition) else { return patience(failures) };
         let patience = patience(failures.max(trouble.failures));
-        trouble.until = now.saturating_add(crate::clock::millis(patience));
+        trouble.until = now.saturating_add(crate::clock::millis(patience.min(LONGEST_TRY)));
         patience
+    }
+
+    /// What was handed out of a slot comes back, and nothing was found out: somebody else may try.
+    pub(super) fn given_back(&mut self, slot: u8, now: u64) {
+        if let Some(trouble) = self.troubled.get_mut(&self.partition_of[usize::from(slot)]) {
+            trouble.until = trouble.until.min(now);
+        }
     }
 
     /// A partition has not answered.
@@ -95,6 +105,8 @@ mod tests {
         assert_eq!(troubles.next_after(0), Some(100));
         assert_eq!(troubles.hand_out(7, 0, 100), FIRST_PATIENCE * 2);
         assert!(!troubles.lets(5, 100), "somebody is trying");
+        troubles.given_back(7, 150);
+        assert!(troubles.lets(5, 150), "nobody is trying any more");
         troubles.failed(7, 200);
         assert_eq!(troubles.next_after(200), Some(400));
         assert!(troubles.answered(9) && !troubles.answered(9));

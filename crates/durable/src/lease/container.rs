@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use cosmonaut::{ContainerClient, Error, ItemOptions};
 use duroxide::providers::ProviderError;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::plan::Table;
@@ -80,6 +81,12 @@ impl Document<Content> {
     }
 }
 
+/// A document, if this version of the crate understands it: what others have put there must not end all leases.
+fn understood(document: Value) -> Option<Document<Content>> {
+    let read = serde_json::from_value(document);
+    read.inspect_err(|error| tracing::warn!(%error, "a document about leases is not understood")).ok()
+}
+
 impl CosmosLeaseProvider {
     /// Joins the processes that share a container, under a name that no other process uses at the same time.
     /// Slots of a process that dies are taken over after `lease`; a lease is renewed three times in that time.
@@ -136,9 +143,9 @@ impl CosmosLeaseProvider {
 
     /// Reads all signs and the table; gives the version of the table's document, if there is one.
     async fn read(&self, view: &mut View) -> Result<Option<String>, Error> {
-        let query = self.container.query_items::<Document<Content>>("SELECT * FROM c", PARTITION, None);
+        let query = self.container.query_items::<Value>("SELECT * FROM c", PARTITION, None);
         let (mut signs, mut table, mut etag) = (Vec::new(), Table::default(), None);
-        for document in query.collect().await? {
+        for document in query.collect().await?.into_iter().filter_map(understood) {
             match document.content {
                 Content::Member(sign) => signs.push(sign),
                 Content::Shares(found) => (table, etag) = (found, Some(document.etag)),
@@ -203,5 +210,27 @@ impl LeaseProvider for CosmosLeaseProvider {
 
     async fn release(&self) -> Result<(), ProviderError> {
         self.leave().await.map_err(|error| ProviderError::retryable("release_leases", error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn documents_are_read_as_they_are_written_and_those_of_other_versions_are_passed_over() {
+        let sign = Sign { name: "a".into(), beat: 7, seen: 3, role: Role::Leader };
+        let written =
+            serde_json::to_value(Document::new("member:1".into(), Some(60), Content::Member(sign.clone())));
+        let read = understood(written.unwrap()).unwrap();
+        assert!(matches!(read.content, Content::Member(read) if read == sign));
+        // What an earlier version of this crate had there.
+        let earlier =
+            json!({"id": "slots", "instanceId": PARTITION, "type": "leases", "v": 1, "members": []});
+        assert!(matches!(understood(earlier).unwrap().content, Content::Other));
+        let strange = json!({"id": "member:2", "instanceId": PARTITION, "type": "member", "v": 2, "name": 5});
+        assert!(understood(strange).is_none());
     }
 }

@@ -25,7 +25,7 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
        cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
        cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
-       cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--only STORE] [--load NAME] [--no-peer]
+       cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--processes N,N,…] [--only STORE] [--load NAME] [--no-peer]
        cosmonaut-bench weight [--peer]
        cosmonaut-bench all [--no-peer]
   emulator     start-up, point reads (also beside scans), writes and indexed queries of this emulator, of @vercel/cosmosdb-server
@@ -53,7 +53,7 @@ options
   --dormant N,N      beside how many waiting instances orchestrations are measured (10,1000,100000)
   --only CLIENT      measure one client, by the name that its row has: for profiling
   --only STORE       measure one store: memory, disk, cdb-memory, cdb-disk or sqlite
-  --load NAME        measure one load: stress-test, alone, together, steps or dormant
+  --load NAME        measure one load: stress-test, alone, together, steps, dormant or processes
   --peer             weigh a client on azure_data_cosmos too; its build takes minutes";
 
 #[tokio::main]
@@ -77,6 +77,8 @@ async fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
         Some("durable") => durable::run(durable::Settings::parse(arguments)?).await,
         Some("all") => all::run(&all::Settings::parse(arguments)?).await,
         Some("weight") => weight::run(&weight::Settings::parse(arguments)?),
+        // A process that runs orchestrations; started by the benchmark itself.
+        Some(durable::processes::WORKER) => durable::processes::work(arguments).await,
         // The peer that bounds what any server on hyper can do; started by the benchmark itself.
         Some("constant-server") => constant::serve().await,
         _ => Err(USAGE.into()),

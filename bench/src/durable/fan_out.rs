@@ -17,7 +17,7 @@ use super::store::Store;
 use crate::Result;
 use crate::usage::Usage;
 
-const ORCHESTRATION: &str = "FanOut";
+pub const ORCHESTRATION: &str = "FanOut";
 const ACTIVITY: &str = "Work";
 /// After this long an orchestration counts as failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -85,7 +85,8 @@ impl FanOut {
         measured
     }
 
-    async fn start(self, provider: Arc<dyn Provider>, signals: &Arc<Signals>) -> Arc<Runtime> {
+    /// Starts what runs the orchestrations.
+    pub async fn start(self, provider: Arc<dyn Provider>, signals: &Arc<Signals>) -> Arc<Runtime> {
         let activities = ActivityRegistry::builder().register(
             ACTIVITY,
             move |_: ActivityContext, input: String| async move {

@@ -8,6 +8,7 @@ mod account;
 mod dormant;
 mod fan_out;
 mod peers;
+pub mod processes;
 mod report;
 mod signals;
 mod steps;
@@ -27,15 +28,17 @@ enum Load {
     Together,
     Steps,
     Dormant,
+    Processes,
 }
 
 impl Load {
-    const ALL: [(&str, Self); 5] = [
+    const ALL: [(&str, Self); 6] = [
         ("stress-test", Self::StressTest),
         ("alone", Self::Alone),
         ("together", Self::Together),
         ("steps", Self::Steps),
         ("dormant", Self::Dormant),
+        ("processes", Self::Processes),
     ];
 
     fn parse(name: &str) -> Result<Self> {
@@ -63,9 +66,13 @@ const ALONE: FanOut =
 const TOGETHER: FanOut =
     FanOut { at_once: 64, activities: 5, activity: Duration::ZERO, dispatchers: 16, wait: Wait::Signal };
 
+/// How many orchestrations are started a second on several processes: few enough for two cores.
+const RATE: u32 = 20;
+
 pub struct Settings {
     time: Duration,
     dormant: Vec<u32>,
+    processes: Vec<u32>,
     peer: bool,
     only: Option<Kind>,
     load: Option<Load>,
@@ -76,6 +83,7 @@ impl Settings {
         let mut settings = Self {
             time: Duration::from_secs(5),
             dormant: vec![10, 1_000, 100_000],
+            processes: vec![1, 4, 16],
             peer: true,
             only: None,
             load: None,
@@ -84,18 +92,16 @@ impl Settings {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
                 "--seconds" => settings.time = Duration::from_secs(value()?.parse()?),
-                "--dormant" => {
-                    settings.dormant =
-                        value()?.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?;
-                }
+                "--dormant" => settings.dormant = numbers(&value()?)?,
+                "--processes" => settings.processes = numbers(&value()?)?,
                 "--no-peer" => settings.peer = false,
                 "--only" => settings.only = Some(Kind::parse(&value()?)?),
                 "--load" => settings.load = Some(Load::parse(&value()?)?),
                 _ => return Err(crate::USAGE.into()),
             }
         }
-        if settings.time.is_zero() || !settings.dormant.is_sorted() {
-            return Err("--seconds takes a number from 1, --dormant numbers that grow".into());
+        if settings.time.is_zero() || !settings.dormant.is_sorted() || settings.processes.contains(&0) {
+            return Err("--seconds and --processes take numbers from 1, --dormant numbers that grow".into());
         }
         Ok(settings)
     }
@@ -107,6 +113,10 @@ impl Settings {
         };
         Kind::ALL.into_iter().filter(wanted).collect()
     }
+}
+
+fn numbers(list: &str) -> Result<Vec<u32>> {
+    Ok(list.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?)
 }
 
 pub async fn run(settings: Settings) -> Result<()> {
@@ -121,6 +131,7 @@ pub async fn run(settings: Settings) -> Result<()> {
             Load::Together => fan_out(&settings, TOGETHER, "many together").await,
             Load::Steps => steps(&settings).await,
             Load::Dormant => dormant(&settings).await?,
+            Load::Processes => processes(&settings).await?,
         }
     }
     Ok(())
@@ -153,6 +164,13 @@ async fn steps(settings: &Settings) {
 async fn dormant(settings: &Settings) -> Result<()> {
     let measured = dormant::measure(&settings.dormant, TOGETHER, settings.time).await?;
     table::print("Many together beside instances that wait for an event", &report::dormant(&measured));
+    Ok(())
+}
+
+async fn processes(settings: &Settings) -> Result<()> {
+    let measured = processes::measure(&settings.processes, RATE, TOGETHER, settings.time).await?;
+    let title = format!("{RATE} orchestrations a second, on processes that share a container");
+    table::print(&title, &report::processes(&measured));
     Ok(())
 }
 
@@ -193,6 +211,7 @@ mod tests {
             &["--dormant", "x"],
             &["--only", "x"],
             &["--load", "x"],
+            &["--processes", "0"],
             &["--fast"],
         ] {
             assert!(parse(arguments).is_err(), "{arguments:?}");

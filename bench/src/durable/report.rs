@@ -91,6 +91,40 @@ pub fn dormant(measured: &[(u32, FannedOut)]) -> Vec<Vec<String>> {
     rows
 }
 
+pub fn processes(measured: &[super::processes::Measured]) -> Vec<Vec<String>> {
+    let columns = [
+        "processes",
+        "started",
+        "completed",
+        "requests each",
+        "of the first",
+        "charge each",
+        "of the first",
+        "idle requests of a process",
+    ];
+    let mut rows = vec![columns.map(str::to_owned).to_vec()];
+    let each = |cost: Cost, among: u64| (cost.requests as f64 / among as f64, cost.charge / among as f64);
+    let first = measured.first().map(|first| each(first.cost, first.completed.max(1)));
+    for one in measured {
+        let (requests, charge) = each(one.cost, one.completed.max(1));
+        let of_first = |value: f64, first: Option<f64>| match first {
+            Some(first) => format!("{:.2} ×", value / first),
+            None => String::new(),
+        };
+        rows.push(vec![
+            one.processes.to_string(),
+            one.started.to_string(),
+            one.completed.to_string(),
+            format!("{requests:.1}"),
+            of_first(requests, first.map(|first| first.0)),
+            format!("{charge:.1} RU"),
+            of_first(charge, first.map(|first| first.1)),
+            format!("{:.2}/s", one.idle_requests / f64::from(one.processes)),
+        ]);
+    }
+    rows
+}
+
 /// How a row compares with its rival, unless it is that itself.
 fn ratio<T>(kind: Kind, outcomes: &[(Kind, Outcome<T>)], compared: impl Fn(&T) -> f64) -> String {
     let rival = outcomes.iter().find(|(other, _)| *other == kind.rival() && *other != kind);

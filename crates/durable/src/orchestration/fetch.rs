@@ -110,6 +110,8 @@ async fn try_lock(
     filter: Option<&DispatcherCapabilityFilter>,
 ) -> Result<Outcome, ProviderError> {
     let snapshot = load(core, call, instance).await?;
+    // Its partition answers. A write that is cut off may leave a lock that nobody has, so that it gets more time.
+    let call = &core.store.call(call.operation(), lock_timeout.max(PATIENCE));
     let now = clock::now_ms();
     if let Some(until) = snapshot.head.as_ref().and_then(|head| head.content.locked_until(now)) {
         // A lock may end sooner than it says, as when an instance is deleted: somebody looks now and then.

@@ -112,6 +112,8 @@ async fn try_lock(
 ) -> Result<Outcome, ProviderError> {
     let now = core.store.now_ms();
     let snapshot = load(core, call, instance, now).await?;
+    // Its partition answers. A write that is cut off may leave a lock that nobody has, so that it gets more time.
+    let call = &core.store.call(call.operation(), lock_timeout.max(PATIENCE));
     if let Some(until) = snapshot.head.as_ref().and_then(|head| head.content.locked_until(now)) {
         // A lock may end sooner than it says, as when an instance is deleted: somebody looks now and then.
         return Ok(Outcome::Held { until: until.min(now + LONGEST_HELD_MS) });

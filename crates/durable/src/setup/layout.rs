@@ -7,10 +7,9 @@ use cosmonaut::{ContainerProperties, IndexingPolicy, TimeToLive};
 pub(crate) const PARTITION_KEY: &str = "/instanceId";
 
 /// What queries search and sort by. Everything else, above all the bodies, is not indexed.
-pub(super) const INDEXED: [&str; 18] = [
+pub(super) const INDEXED: [&str; 17] = [
     "/type/?",
     "/instanceId/?",
-    "/slot/?",
     "/visibleAt/?",
     "/lock/until/?",
     "/stage/token/?",

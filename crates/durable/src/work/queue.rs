@@ -83,7 +83,8 @@ pub(crate) async fn fetch(
         let claim = look.work(WorkFilter { session, tags }).await;
         let claim = claim.map_err(|error| ProviderError::retryable(operation, error.to_string()))?;
         let Some(claim) = claim else { return failed.map_or(Ok(None), Err) };
-        let call = core.store.call(operation, claim.patience(lock_timeout.max(PATIENCE)));
+        // A write that is cut off may leave a lock that nobody has, so that it gets time.
+        let call = core.store.call(operation, claim.patience(lock_timeout).max(PATIENCE));
         match take(core, &call, claim.item(), lock_timeout, session).await {
             Ok(taken) => {
                 claim.answered();

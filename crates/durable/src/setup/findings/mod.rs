@@ -167,13 +167,15 @@ fn consistency(described: &Described<'_>) -> Option<Finding> {
 
 fn partition_key(container: &ContainerProperties) -> Option<Finding> {
     let paths = &container.partition_key.paths;
-    (*paths != [PARTITION_KEY]).then(|| {
-        error(
-            FindingKind::PartitionKey,
-            format!("the partition key is {paths:?}, not {PARTITION_KEY:?}"),
-            "use another container: a partition key cannot be changed",
-        )
-    })
+    let what = if *paths != [PARTITION_KEY] {
+        format!("the partition key is {paths:?}, not {PARTITION_KEY:?}")
+    } else if container.partition_key.version() == 2 {
+        return None;
+    } else {
+        // Processes share a container by its hashes.
+        "the partition key is hashed by version 1, not by version 2".to_owned()
+    };
+    Some(error(FindingKind::PartitionKey, what, "use another container: a partition key cannot be changed"))
 }
 
 fn time_to_live(container: &ContainerProperties) -> Option<Finding> {

@@ -94,22 +94,25 @@ fn a_container_must_keep_what_is_written_and_find_it() {
     };
     let other_key = ContainerProperties { partition_key: "/pk".into(), ..made() };
     let two_keys = ContainerProperties { partition_key: ["/instanceId", "/id"].into(), ..made() };
+    let mut old_hash = made();
+    old_hash.partition_key.version = None;
     let off = ContainerProperties { default_ttl: None, ..made() };
     let unique = made().with_unique_key_policy(UniqueKeyPolicy::default().with_key(["/type"]));
     let expiring = made().with_default_ttl(TimeToLive::seconds(60).unwrap());
-    let (slot, sorted) = (without("/slot/?"), without(SORTED_BY));
+    let (stage, sorted) = (without("/stage/token/?"), without(SORTED_BY));
     own.indexing_mode = Some(IndexingMode::None);
     for (case, container, expected) in [
         ("as the provider makes it", made(), &[][..]),
         ("another key", other_key, &[(Error, PartitionKey, "another container")]),
         ("a hierarchical key", two_keys, &[(Error, PartitionKey, "cannot be changed")]),
+        ("an old hash", old_hash, &[(Error, PartitionKey, "version 1")]),
         ("everything expires", expiring, &[(Error, Ttl, "60 seconds: instances vanish")]),
         ("nothing expires", off, &[(Error, Ttl, "to -1")]),
         ("unique types", unique, &[(Error, UniqueKeys, "/type")]),
         ("everything is indexed", indexed(IndexingPolicy::default()), &[(Warning, Indexing, "/body/?")]),
         ("nothing is indexed", indexed(IndexingPolicy::none()), &[(Error, Indexing, "durable definition")]),
         ("index off", indexed(own), &[(Error, Indexing, "queries miss them")]),
-        ("a path is missing", slot, &[(Warning, Indexing, "/slot/?")]),
+        ("a path is missing", stage, &[(Warning, Indexing, "/stage/token/?")]),
         ("the path of lists is missing", sorted, &[(Error, Indexing, "cannot be listed")]),
     ] {
         let described = Described {

@@ -14,3 +14,9 @@ pub(crate) async fn sleep(time: Duration) {
 pub(crate) async fn timeout<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
     tokio::time::timeout(limit, work).await
 }
+
+/// Now, for what a test counts by the second.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+pub(crate) fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cosmonaut::{ContainerClient, CosmosClient, RegionName};
 
 use crate::connect_error::ConnectError;
-use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider};
+use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, automatic_name};
 use crate::retention::Retention;
 use crate::setup::Throughput;
 
@@ -94,6 +94,19 @@ pub enum Leases {
 }
 
 impl Leases {
+    /// Shared with the other processes that use the container, under a name that no other process has. The share of a
+    /// process that dies is taken over after `lease`.
+    ///
+    /// ```
+    /// use duroxide_cosmonaut::{CosmosProviderConfig, Leases};
+    ///
+    /// let leases = Leases::shared(std::time::Duration::from_secs(15));
+    /// let config = CosmosProviderConfig { leases, ..CosmosProviderConfig::default() };
+    /// ```
+    pub fn shared(lease: Duration) -> Self {
+        Self::Container { name: automatic_name(), lease }
+    }
+
     pub(crate) fn provider(&self, container: &ContainerClient) -> Arc<dyn LeaseProvider> {
         match self {
             Self::InMemory => Arc::new(InMemoryLeaseProvider),

@@ -51,14 +51,26 @@ impl Admin<'_> {
     pub(crate) async fn finish_cleanup(&self) -> Result<(), ProviderError> {
         let call = self.call("finish_cleanup");
         let query = Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", self.store.now_ms());
+        let mut first_error = None;
         for row in self.within::<Row>(&call, RECORDS, query).await? {
-            match row.kind() {
-                Deletion::KIND => self.finish_deletion(row.read(call.operation())?).await?,
-                Prune::KIND => self.finish_prune(&call, &row.read(call.operation())?).await?,
-                other => tracing::warn!(kind = other, "a record of an unknown kind is left alone"),
+            // A record that cannot be finished must not keep the others from it.
+            if let Err(error) = self.finish_record(&call, row).await {
+                tracing::warn!(%error, "what was begun to be removed cannot be finished yet");
+                first_error.get_or_insert(error);
             }
         }
-        Ok(())
+        first_error.map_or(Ok(()), Err)
+    }
+
+    async fn finish_record(&self, call: &Call, row: Row) -> Result<(), ProviderError> {
+        match row.kind() {
+            Deletion::KIND => self.finish_deletion(row.read(call.operation())?).await,
+            Prune::KIND => self.finish_prune(call, &row.read(call.operation())?).await,
+            other => {
+                tracing::warn!(kind = other, "a record of an unknown kind is left alone");
+                Ok(())
+            }
+        }
     }
 
     /// Removes documents, as many at a time as a transaction holds; one that is gone already does not matter.

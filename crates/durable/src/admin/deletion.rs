@@ -62,6 +62,7 @@ impl Admin<'_> {
     ) -> Result<DeleteInstanceResult, ProviderError> {
         let committed = Patch::new().set("/committed", true).condition(NOT_WITHDRAWN);
         if !self.mark(record, committed).await? {
+            self.free(record).await?;
             return Err(withdrawn());
         }
         let mut result = DeleteInstanceResult::default();
@@ -146,15 +147,20 @@ impl Admin<'_> {
     /// Undoes a deletion that was not committed.
     async fn take_back(&self, record: &mut Record) -> Result<(), ProviderError> {
         let withdrawn = Patch::new().set("/withdrawn", true).condition(NOT_COMMITTED);
-        if !self.mark(record, withdrawn).await? {
-            return Ok(());
-        }
+        let is_own = self.mark(record, withdrawn).await?;
+        // If another process has withdrawn it, that one has freed what was locked then. This one may have been paused
+        // meanwhile, and have locked more.
+        self.free(record).await?;
+        if is_own { self.end(record).await } else { Ok(()) }
+    }
+
+    /// Frees the heads that the record has locked.
+    async fn free(&self, record: &mut Record) -> Result<(), ProviderError> {
         for some in record.instances.clone().chunks(AT_ONCE) {
             let freed = some.iter().map(|instance| self.unlock(instance, &record.token));
             join::all(freed.collect()).await.into_iter().collect::<Result<(), _>>()?;
-            self.keep(record).await?;
         }
-        self.end(record).await
+        Ok(())
     }
 
     async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {

@@ -40,7 +40,7 @@ impl Admin<'_> {
         let call = self.call("sweep");
         let (mut swept, mut next) = (Swept::default(), 0);
         if let Some(time) = retention.ended_instances {
-            let before = clock::now_ms().saturating_sub(clock::millis(time));
+            let before = self.store.now_ms().saturating_sub(clock::millis(time));
             let roots = self.ended_roots(&call, from, before).await?;
             next = goes_on(&roots);
             for root in roots {
@@ -56,7 +56,13 @@ impl Admin<'_> {
         if let Some(keep) = retention.executions {
             let options = PruneOptions { keep_last: Some(keep), completed_before: None };
             for instance in self.with_more_executions_than(&call, keep).await? {
-                swept.executions += self.prune(&instance, &options).await?.executions_deleted;
+                match self.prune(&instance, &options).await {
+                    Ok(pruned) => swept.executions += pruned.executions_deleted,
+                    // One that cannot be read must not keep the others from it.
+                    Err(error) => {
+                        tracing::info!(instance, %error, "past executions are kept for now");
+                    }
+                }
             }
         }
         if swept != Swept::default() {

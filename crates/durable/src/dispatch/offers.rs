@@ -95,9 +95,19 @@ impl Shared {
         let mut batch = self.container.batch(OFFERS);
         let mut count = 0;
         for Offered { item, is_doubtful } in offered {
-            if *is_doubtful && !self.is_there(item).await? {
-                self.state().work.remove(&item.instance, &item.id);
-                continue;
+            if *is_doubtful {
+                match self.is_there(item).await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        self.state().work.remove(&item.instance, &item.id);
+                        continue;
+                    }
+                    // Its partition does not answer: the others are offered all the same.
+                    Err(error) => {
+                        tracing::info!(instance = item.instance, %error, "an activity is not offered yet");
+                        continue;
+                    }
+                }
             }
             batch = batch.upsert(Offer::document(item));
             count += 1;

@@ -132,7 +132,11 @@ async fn try_lock(
     {
         return Ok(Outcome::NotForThis);
     }
-    let Readings { items, digests, error } = read_messages(core, call, &ready).await?;
+    let Readings { items, messages, error } = read_messages(core, call, &ready).await?;
+    if messages.is_empty() {
+        // They wait for a process that understands them.
+        return Ok(Outcome::Unborn { messages: known, later });
+    }
     let is_known = snapshot.head.as_ref().is_some_and(|head| {
         let state = &head.content.state;
         state.exists || state.last_event > 0
@@ -140,7 +144,8 @@ async fn try_lock(
     if !is_known && !items.iter().any(is_start) {
         // Nobody to give them to. Events wait for the instance; queue messages do not, by contract.
         if items.iter().all(|item| matches!(item, WorkItem::QueueMessage { .. })) {
-            drop_orphans(core, call, instance, &ready).await?;
+            let orphans: Vec<_> = messages.iter().map(|(message, _)| *message).collect();
+            drop_orphans(core, call, instance, &orphans).await?;
             return Ok(Outcome::Idle { messages: known, later });
         }
         return Ok(Outcome::Unborn { messages: known, later });
@@ -150,8 +155,8 @@ async fn try_lock(
         (None, Some(head)) => current_history(core, call, head).await?,
         (None, None) => Ok(Arc::default()),
     };
-    let ready = ready.iter().zip(digests);
-    let ready: Vec<HeldMessage> = ready
+    let ready: Vec<HeldMessage> = messages
+        .into_iter()
         .map(|(it, digest)| HeldMessage { id: it.id.clone(), chunks: it.content.chunks, digest })
         .collect();
     let Some((head, end)) = write_lock(core, call, instance, &snapshot, &ready, lock_timeout).await? else {

@@ -7,21 +7,21 @@ use crate::model::{Document, Message, Write, chunk_id, digest};
 use crate::store::Call;
 
 /// What messages say.
-pub(super) struct Readings {
+pub(super) struct Readings<'a> {
     pub(super) items: Vec<WorkItem>,
-    /// One for each message.
-    pub(super) digests: Vec<Option<String>>,
+    /// The messages that the turn is about, each with the trace that it will leave.
+    pub(super) messages: Vec<(&'a Document<Message>, Option<String>)>,
     /// Why the turn cannot be run: a part of a message is lost.
     pub(super) error: Option<String>,
 }
 
-pub(super) async fn read_messages(
+pub(super) async fn read_messages<'a>(
     core: &Core,
     call: &Call,
-    ready: &[&Document<Message>],
-) -> Result<Readings, ProviderError> {
+    ready: &[&'a Document<Message>],
+) -> Result<Readings<'a>, ProviderError> {
     let mut items = Vec::with_capacity(ready.len());
-    let (mut digests, mut lost) = (Vec::with_capacity(ready.len()), None);
+    let (mut messages, mut lost) = (Vec::with_capacity(ready.len()), None);
     for message in ready {
         let Message { body, chunks, .. } = &message.content;
         let place = (&*message.instance_id, &*message.id);
@@ -37,19 +37,21 @@ pub(super) async fn read_messages(
                 Err(error) => {
                     tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
                     lost = Some(error.message);
-                    digests.push(None);
+                    messages.push((*message, None));
                     continue;
                 }
             },
         };
-        digests.push(Message::is_delivered(&message.id).then(|| digest(text)));
         match serde_json::from_str(text) {
-            Ok(item) => items.push(item),
-            // It never will be readable, and must not keep the others from being processed.
-            Err(error) => tracing::error!(?place, %error, "a message is unreadable and is passed over"),
+            Ok(item) => {
+                items.push(item);
+                messages.push((*message, Message::is_delivered(&message.id).then(|| digest(text))));
+            }
+            // A newer process may understand it. It stays, and must not keep the others from being processed.
+            Err(error) => tracing::error!(?place, %error, "a message is unreadable and is left alone"),
         }
     }
-    Ok(Readings { items, digests, error: lost })
+    Ok(Readings { items, messages, error: lost })
 }
 
 /// Drops messages that nobody is there for.

@@ -100,16 +100,29 @@ async fn is_same(core: &Core, call: &Call, owed: &Owed) -> Result<bool, Provider
     match row.kind() {
         Message::KIND => {
             let Message { body, chunks, .. } = row.read::<Message>(call.operation())?.content;
-            let text = core.store.whole_text(call, (target, id), body, chunks).await;
-            Ok(text.is_ok_and(|text| text == owed.text))
+            match core.store.whole_text(call, (target, id), body, chunks).await {
+                Ok(text) => Ok(text == owed.text),
+                Err(error) if error.is_retryable() => Err(error),
+                // Its pieces are gone. That is so if it was processed just now, and then a trace says what it was.
+                Err(_) => {
+                    let now = core.store.read_row(call, target, id).await?;
+                    match now.filter(|row| row.kind() == "seen") {
+                        Some(row) => is_trace_of(call, owed, row),
+                        None => Ok(false),
+                    }
+                }
+            }
         }
-        "seen" => {
-            let there = row.read::<Tombstone>(call.operation())?.content.digest;
-            Ok(there.is_none_or(|there| there == digest(&owed.text)))
-        }
+        "seen" => is_trace_of(call, owed, row),
         // Work has an id of its own activity.
         _ => Ok(true),
     }
+}
+
+/// Whether a delivery has left this trace when it was processed.
+fn is_trace_of(call: &Call, owed: &Owed, trace: Row) -> Result<bool, ProviderError> {
+    let there = trace.read::<Tombstone>(call.operation())?.content.digest;
+    Ok(there.is_none_or(|there| there == digest(&owed.text)))
 }
 
 /// Creates what is delivered; false if there is something with its id.

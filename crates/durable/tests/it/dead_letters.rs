@@ -124,3 +124,21 @@ async fn the_head_of_a_newer_version_is_left_alone() {
     assert!(error.message.contains("update every process"), "{error}");
     assert_eq!(home.count("instance").await, 1);
 }
+
+#[tokio::test]
+async fn a_message_that_only_a_newer_process_understands_stays() {
+    let home = Server::shared(Account::OneRegion).home();
+    make(&home.provider().await, "born", None).await;
+    let provider = home.provider().await;
+    send(&provider, signal("born", 1)).await;
+    send(&provider, signal("unborn", 1)).await;
+    for instance in ["born", "unborn"] {
+        damage(&home, instance, "message", "body", json!(r#"{"Future":{}}"#)).await;
+    }
+    send(&provider, signal("born", 2)).await;
+    let (item, token) = fetch(&provider).await;
+    assert_eq!((&*item.instance, item.messages.len()), ("born", 1));
+    Turn::default().ack(&provider, &token).await.unwrap();
+    assert!(fetch_now(&provider).await.is_none());
+    assert_eq!(home.count("message").await, 2, "both wait for a process that understands them");
+}

@@ -77,6 +77,8 @@ pub(super) struct Work {
     slots: Slots,
     /// What is on offer, since when.
     on_offer: HashMap<Key, u64>,
+    /// How many lanes have had their turn to offer something.
+    offer_turn: usize,
     /// What others offer, since when.
     borrowed: VecDeque<(u64, Key)>,
     /// The versions that were seen lately: the change feed shows them again.
@@ -91,6 +93,7 @@ impl Work {
             completions: HashMap::new(),
             slots: Slots::none(),
             on_offer: HashMap::new(),
+            offer_turn: 0,
             borrowed: VecDeque::new(),
             versions: Recent::new(),
         }

@@ -38,6 +38,11 @@ impl Work {
         let lane = self.lane(&item, true);
         let is_own = self.slots.contains(lane.slot);
         let is_known = self.agenda.get(&key).is_some();
+        if self.borrowed.len() >= MOST_BORROWED {
+            // What is done makes room.
+            let agenda = &self.agenda;
+            self.borrowed.retain(|(_, key)| agenda.get(key).is_some());
+        }
         let has_room = self.borrowed.len() < MOST_BORROWED;
         if is_own || is_known || !has_room || !wants.takes(item.tag.as_deref(), &lane.holder, now) {
             return false;
@@ -60,7 +65,16 @@ impl Work {
         self.on_offer.retain(|key, since| now < *since + OFFER_AGAIN_MS && agenda.is_ready(key));
         let mut room = MOST_OFFERS.saturating_sub(self.on_offer.len());
         let mut chosen: Vec<Key> = Vec::new();
-        for (lane, items) in agenda.ready_lanes().filter(|(lane, _)| !lane.is_borrowed) {
+        // Lanes take turns, a few items each: work that nobody takes must not fill all places for ever.
+        let mut lanes: Vec<_> = agenda.ready_lanes().filter(|(lane, _)| !lane.is_borrowed).collect();
+        let turn = self.offer_turn.checked_rem(lanes.len()).unwrap_or(0);
+        lanes.rotate_left(turn);
+        let each = room.div_ceil(lanes.len().max(1));
+        for (lane, items) in lanes {
+            if room == 0 {
+                break;
+            }
+            self.offer_turn += 1;
             let taken_here = wants.takes(lane.tag.as_deref(), &lane.holder, now);
             let is_late = |key: &&Key| match agenda.get(key) {
                 Some(Some(known)) => !taken_here || known.since + PRECEDENCE_MS <= now,
@@ -69,7 +83,7 @@ impl Work {
             let is_new = |key: &&Key| !self.on_offer.contains_key(*key);
             let fits = items.values().rev().take(MOST_LOOKED_AT).filter(is_late).filter(is_new);
             let before = chosen.len();
-            chosen.extend(fits.take(room).cloned());
+            chosen.extend(fits.take(room.min(each)).cloned());
             room -= chosen.len() - before;
         }
         chosen.into_iter().filter_map(|key| self.put_on_offer(key, now)).collect()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::offering::{BORROWED_MS, MOST_OFFERS, OFFER_AGAIN_MS, PRECEDENCE_MS};
+use super::offering::{BORROWED_MS, MOST_BORROWED, MOST_OFFERS, OFFER_AGAIN_MS, PRECEDENCE_MS};
 use super::*;
 use crate::dispatch::wants::Wants;
 
@@ -168,6 +168,40 @@ fn offers_are_bounded_in_number() {
     assert!(queue.choose_offers(&wants, PRECEDENCE_MS).is_empty());
     let first = take(&mut queue, PRECEDENCE_MS, ANY).unwrap();
     assert_eq!(&*first.key.1, "0", "the oldest is taken here, and was not offered");
+}
+
+#[test]
+fn work_that_nobody_takes_does_not_keep_other_work_from_being_offered() {
+    let mut queue = queue();
+    // More lanes of it than there are places.
+    let of = |n: usize, tag: &str| {
+        let (instance, tag) = (format!("instance {n}"), Some(tag.to_owned()));
+        WorkEntry { instance, tag, ..item(&n.to_string(), "1") }
+    };
+    for n in 0..4000 {
+        queue.put(of(n, "gpu"), 0);
+    }
+    queue.put(of(4000, "io"), 0);
+    let wants = hungry(&TagFilter::DefaultOnly);
+    let is_offered = (0..8).any(|period| {
+        let offered = queue.choose_offers(&wants, PRECEDENCE_MS + period * OFFER_AGAIN_MS);
+        assert!(offered.len() <= MOST_OFFERS);
+        offered.iter().any(|offered| offered.item.tag.as_deref() == Some("io"))
+    });
+    assert!(is_offered);
+}
+
+#[test]
+fn what_is_done_of_the_offers_of_others_makes_room() {
+    let mut queue = Work::new();
+    let wants = hungry(&TagFilter::Any);
+    for n in 0..3 * MOST_BORROWED {
+        let id = n.to_string();
+        assert!(queue.offered(item(&id, ""), &wants, 0), "{n}");
+        let handed = take(&mut queue, 0, ANY).unwrap();
+        queue.remove("i", &id);
+        queue.settle(&handed, false, 0);
+    }
 }
 
 #[test]

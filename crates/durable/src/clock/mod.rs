@@ -3,7 +3,6 @@
 //! The one file of the crate that asks the machine for any of them. What is stored and compared by several
 //! processes is the time of [`Clock`], which is the server's.
 
-mod date;
 mod server_time;
 
 use std::future::Future;
@@ -48,7 +47,8 @@ impl Clock {
 
     /// Takes in the date of an answer to a request that was sent at `sent`.
     pub(crate) fn learn(&self, date: &str, sent: Instant) {
-        let Some(date_ms) = date::parse(date) else { return };
+        let Ok(date) = httpdate::parse_http_date(date) else { return };
+        let date_ms = date.duration_since(UNIX_EPOCH).map_or(0, millis);
         let said = Bounds::of_answer(date_ms, sent, instant());
         let mut bounds = self.bounds();
         *bounds = Some(bounds.map_or(said, |known| known.and(said)));

@@ -128,23 +128,27 @@ impl<'e> EnvReader<'e> {
         parse: impl Fn(&str) -> Result<T, Expected>,
         check: impl Fn(&T) -> Result<(), Expected>,
     ) -> Option<T> {
-        let variable = info.variable?;
         let mut chosen = None;
+        self.each(info, &mut |text| {
+            let value = parse(text)?;
+            check(&value)?;
+            chosen.get_or_insert(value);
+            Ok(())
+        });
+        chosen
+    }
+
+    /// Hands over each variable of an option that is set. The same code for options of any type.
+    fn each(&mut self, info: &OptionInfo, take: &mut dyn FnMut(&str) -> Result<(), Expected>) {
+        let Some(variable) = info.variable else { return };
         for name in self.names.of(&variable) {
             let Some(raw) = self.environment.var(name) else { continue };
-            let parsed = raw.to_str().ok_or(Expected::new("valid UTF-8")).and_then(&parse);
-            match parsed.and_then(|value| check(&value).map(|()| value)) {
-                Ok(value) => chosen = chosen.or(Some(value)),
-                Err(expected) => {
-                    self.errors.push(OptionError::new(
-                        Origin::Variable(name),
-                        raw.to_string_lossy(),
-                        expected,
-                    ));
-                }
+            let taken = raw.to_str().ok_or(Expected::new("valid UTF-8")).and_then(&mut *take);
+            if let Err(expected) = taken {
+                let text = raw.to_string_lossy();
+                self.errors.push(OptionError::new(Origin::Variable(name), text, expected));
             }
         }
-        chosen
     }
 }
 

@@ -61,15 +61,27 @@ pub(crate) struct DriverCore {
 }
 
 impl DriverCore {
-    /// Runs an operation for the driver's own sake. Boxed: an operation may need such operations to find its
-    /// target.
+    /// Runs an operation that is to be over at the deadline.
+    ///
+    /// Boxed: an operation may need others to find its target, and each crate, and each part of it that is compiled
+    /// by itself, would otherwise hold a copy of all that an operation does.
+    pub(crate) fn run<'a>(
+        &'a self,
+        operation: &'a CosmosOperation,
+        options: &'a OperationOptions,
+        deadline: Option<Deadline>,
+        now: Moment,
+    ) -> BoxFuture<'a, Result<CosmosResponse, Error>> {
+        Box::pin(OperationPipeline::new(self, operation, options, deadline, now).run())
+    }
+
+    /// Runs an operation for the driver's own sake.
     pub(crate) fn run_metadata<'a>(
         &'a self,
         operation: &'a CosmosOperation,
     ) -> BoxFuture<'a, Result<CosmosResponse, Error>> {
         let now = self.platform.now();
-        let deadline = self.deadline(&self.metadata_options, now);
-        Box::pin(OperationPipeline::new(self, operation, &self.metadata_options, deadline, now).run())
+        self.run(operation, &self.metadata_options, self.deadline(&self.metadata_options, now), now)
     }
 
     /// When an operation that begins now must be over.

@@ -16,7 +16,6 @@ use cosmonaut_wire::{EpkRange, PartitionKeyRangeId, ResourceId, ResourcePath, Se
 use crate::cache::container_path;
 use crate::error::{Error, ErrorKind};
 use crate::options::OperationOptions;
-use crate::pipeline::OperationPipeline;
 use crate::response::CosmosResponse;
 use crate::tasks::{BackgroundTaskManager, TaskPanics};
 use crate::telemetry::Observed;
@@ -81,11 +80,10 @@ impl CosmosDriver {
         let core = &*self.core;
         let now = core.platform.now();
         let deadline = core.deadline(options, now);
-        let run = OperationPipeline::new(core, operation, options, deadline, now).run();
+        let run = core.run(operation, options, deadline, now);
         let observed = Observed { core, operation, options, started: now };
-        // Boxed, as what wraps it would take the room of the whole operation a second time.
         #[cfg(any(feature = "opentelemetry", feature = "tracing"))]
-        let run = crate::telemetry::observe(observed, Box::pin(run));
+        let run = crate::telemetry::observe(observed, run);
         let result = run.await;
         if let Some(reporter) = &core.reporter {
             reporter.report(&observed, &result);

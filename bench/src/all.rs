@@ -2,7 +2,7 @@
 //!
 //! One that cannot run does not keep the others from it; what went wrong is said in the end.
 
-use crate::{Result, durable, emulator, point_read, query, regions, weight};
+use crate::{Result, bulk, durable, emulator, point_read, query, regions, weight};
 
 pub struct Settings {
     peer: bool,
@@ -35,6 +35,7 @@ pub async fn run(settings: &Settings) -> Result<()> {
         ("emulator", emulator::run(emulator::Settings::parse(settings.no_peer())?).await),
         ("point-read", point_read::run(point_read::Settings::parse(std::iter::empty())?).await),
         ("query", query::run(query::Settings::parse(settings.no_peer())?).await),
+        ("bulk", bulk::run(bulk::Settings::parse(settings.no_peer())?).await),
         ("regions", regions::run(regions::Settings::parse(settings.no_peer())?).await),
         ("durable", durable::run(durable::Settings::parse(settings.no_peer())?).await),
         ("weight", weight::run(&weight::Settings::parse(settings.peer())?)),
@@ -56,6 +57,7 @@ mod tests {
             let settings = Settings::parse(arguments.iter().map(|&argument| argument.to_owned())).unwrap();
             assert!(emulator::Settings::parse(settings.no_peer()).is_ok());
             assert!(query::Settings::parse(settings.no_peer()).is_ok());
+            assert!(bulk::Settings::parse(settings.no_peer()).is_ok());
             assert!(regions::Settings::parse(settings.no_peer()).is_ok());
             assert!(durable::Settings::parse(settings.no_peer()).is_ok());
             assert!(weight::Settings::parse(settings.peer()).is_ok());

@@ -3,6 +3,7 @@
 //! `cargo run --release --manifest-path bench/Cargo.toml -- emulator`
 
 mod all;
+mod bulk;
 mod constant;
 mod durable;
 mod emulator;
@@ -24,6 +25,7 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench store [--seconds N] [--documents N,N,…]
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
        cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
+       cosmonaut-bench bulk [--items N] [--throughput N] [--no-peer]
        cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
        cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--processes N,N,…] [--only STORE] [--load NAME] [--no-peer]
        cosmonaut-bench weight [--peer]
@@ -36,6 +38,8 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
                azure_data_cosmos_driver (feature `peers`), against one gateway that answers from constants; and of a
                write through this driver by the number of partitions and writers
   query        ORDER BY and COUNT over five partitions through this client and azure_data_cosmos (feature `peers`)
+  bulk         how much of a container's throughput is used by many creates: in bulk and one by one through this client, and
+               in bulk through the JavaScript SDK (needs node and npm)
   regions      three regions of which one fails: failures, recovery, latency and hedging of this client and of
                azure_data_cosmos (feature `peers`)
   durable      orchestrations a second, the time and the cost of a step, and instances that wait, on this provider and, by
@@ -45,6 +49,8 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
 options
   --seconds N        how long each rate is measured (3, orchestrations 5), or a region fails (5)
   --documents N,N    the container sizes that the query is timed at (1000,100000,1000000)
+  --items N          how many items bulk creates (1000000); one by one and the peer, a tenth
+  --throughput N     the container's request units a second for bulk (60000)
   --no-peer          leave out what others have made
   --in-flight N,N    how many operations are in flight (point reads 1,16,64,256; regions 64)
   --scenario NAME    region-down, region-hangs, region-slow, partition-down, write-failover, dead-connection,
@@ -73,6 +79,7 @@ async fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
         Some("store") => emulator::store(&emulator::Settings::parse(arguments)?).await,
         Some("point-read") => point_read::run(point_read::Settings::parse(arguments)?).await,
         Some("query") => query::run(query::Settings::parse(arguments)?).await,
+        Some("bulk") => bulk::run(bulk::Settings::parse(arguments)?).await,
         Some("regions") => regions::run(regions::Settings::parse(arguments)?).await,
         Some("durable") => durable::run(durable::Settings::parse(arguments)?).await,
         Some("all") => all::run(&all::Settings::parse(arguments)?).await,

@@ -20,10 +20,15 @@ pub struct Server {
 
 impl Server {
     pub async fn cosmonaut() -> Result<Self> {
+        Self::cosmonaut_with(&[]).await
+    }
+
+    /// With more arguments.
+    pub async fn cosmonaut_with(arguments: &[&str]) -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         build(&root).await?;
         let mut command = Command::new(root.join("target/release/cosmonaut"));
-        command.args(["up", "--port", "0", "--json"]);
+        command.args(["up", "--port", "0", "--json"]).args(arguments);
         Self::start("cosmonaut", command, |line| {
             let ready: serde_json::Value = serde_json::from_str(line).ok()?;
             Some(ready["endpoints"][0]["url"].as_str()?.to_owned())
@@ -41,7 +46,7 @@ impl Server {
     }
 
     pub async fn vercel() -> Result<Self> {
-        let folder = install_vercel().await?;
+        let folder = install("vercel", "@vercel/cosmosdb-server", "1.0.1").await?;
         let mut command = Command::new("node");
         command.arg(folder.join("node_modules/@vercel/cosmosdb-server/lib/cli.js")).args([
             "--no-ssl",
@@ -93,19 +98,20 @@ async fn build(root: &Path) -> Result<()> {
     if status.success() { Ok(()) } else { Err("the command line does not build".into()) }
 }
 
-async fn install_vercel() -> Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/vercel");
-    if !folder.join("node_modules/@vercel/cosmosdb-server").exists() {
+/// Installs a package of others, once, into a folder of its own.
+pub async fn install(folder: &str, package: &str, version: &str) -> Result<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target").join(folder);
+    if !folder.join("node_modules").join(package).exists() {
         std::fs::create_dir_all(&folder)?;
         let status = Command::new("npm")
             .args(["install", "--silent", "--no-save", "--prefix"])
             .arg(&folder)
-            .arg("@vercel/cosmosdb-server@1.0.1")
+            .arg(format!("{package}@{version}"))
             .stdout(Stdio::null())
             .status()
             .await?;
         if !status.success() {
-            return Err("npm could not install @vercel/cosmosdb-server (try --no-peer)".into());
+            return Err(format!("npm could not install {package} (try --no-peer)").into());
         }
     }
     Ok(folder)

@@ -81,6 +81,7 @@ mod container;
 mod throughput;
 
 mod batch;
+mod bulk;
 mod items;
 mod read_many;
 
@@ -100,6 +101,7 @@ mod metadata;
 pub mod options;
 
 pub use batch::{Batch, BatchFailure, BatchResponse, BatchResult};
+pub use bulk::{Bulk, BulkOperation, BulkProgress, BulkResult, BulkRun, BulkSummary};
 pub use change_feed::{Change, ChangeFeed, ChangeFeedPage, ChangeFeedStart, ChangeKind};
 pub use client::CosmosClient;
 pub use connection_string::{ConnectionString, ConnectionStringError};

@@ -31,7 +31,7 @@ pub mod transport;
 #[cfg(feature = "azure-core")]
 pub use azure::AzureHttpClientFactory;
 pub use cosmonaut_policy::{
-    CosmosOperation, DiagnosticsReason, OperationType, PartitionId, PartitionTarget, Precondition,
+    CosmosOperation, DiagnosticsReason, Moment, OperationType, PartitionId, PartitionTarget, Precondition,
 };
 pub use credential::{
     AccessToken, Credential, CredentialError, CredentialErrorKind, TokenProvider, TokenRefused, TokenRequest,

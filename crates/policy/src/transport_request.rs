@@ -189,6 +189,12 @@ fn write_operation(operation: &CosmosOperation, into: &mut HeaderMap) {
             into.insert(headers::BATCH_ATOMIC, TRUE);
             into.insert(headers::BATCH_CONTINUE_ON_ERROR, FALSE);
         }
+        OperationType::Bulk => {
+            into.insert(CONTENT_TYPE, json);
+            into.insert(headers::IS_BATCH_REQUEST, TRUE);
+            into.insert(headers::BATCH_ATOMIC, FALSE);
+            into.insert(headers::BATCH_CONTINUE_ON_ERROR, TRUE);
+        }
         OperationType::Query => {
             into.insert(CONTENT_TYPE, query);
             into.insert(headers::IS_QUERY, TRUE);

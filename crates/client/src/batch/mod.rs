@@ -180,7 +180,8 @@ fn if_match(operation: BatchOperation, etag: impl Into<Etag>) -> BatchOperation 
     BatchOperation { if_match: Some(etag.into().to_string()), ..operation }
 }
 
-fn raw(item: impl IntoItem) -> Result<Box<RawValue>> {
+/// An item as it is written into a request for several.
+pub(crate) fn raw(item: impl IntoItem) -> Result<Box<RawValue>> {
     let json = item.into_json()?;
     serde_json::from_slice(&json).map_err(|error| {
         Error::caused_by(ErrorKind::Serialization, format!("the item is no JSON: {error}"), error)

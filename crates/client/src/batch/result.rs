@@ -156,7 +156,7 @@ pub struct BatchFailure {
 }
 
 impl BatchFailure {
-    fn new(index: usize, operation: &BatchOperation, result: &model::BatchResult) -> Self {
+    pub(crate) fn new(index: usize, operation: &BatchOperation, result: &model::BatchResult) -> Self {
         Self {
             index,
             operation: operation.operation_type,
@@ -185,6 +185,16 @@ impl BatchFailure {
     /// How long the service asks to wait before a repeat.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
+    }
+}
+
+impl BatchFailure {
+    /// The failure in the words of an operation that stands by itself.
+    pub(crate) fn alone(&self) -> String {
+        let operation = format!("{:?}", self.operation).to_lowercase();
+        let of = self.id.as_ref().map_or_else(String::new, |id| format!(" of {id:?}"));
+        let said = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+        format!("the {operation}{of} was answered {}{said}", self.status)
     }
 }
 

@@ -95,6 +95,12 @@ impl Error {
         Self::of(kind, message, Origin::Batch(response, failure), None)
     }
 
+    /// An operation of a bulk request that failed by itself.
+    pub(crate) fn of_bulk(failure: BatchFailure, response: CosmosResponse) -> Self {
+        let (kind, message) = (ErrorKind::of_status(failure.status()), failure.alone());
+        Self::of(kind, message, Origin::Batch(response, failure), None)
+    }
+
     /// JSON that is not a `T`. `what` names the document.
     pub(crate) fn unreadable<T>(what: impl fmt::Display, error: JsonError) -> Self {
         let wanted = std::any::type_name::<T>();
@@ -222,6 +228,7 @@ fn verb(operation: OperationType) -> &'static str {
         OperationType::Delete => "deleting",
         OperationType::Patch => "patching",
         OperationType::Batch => "a batch in",
+        OperationType::Bulk => "a bulk request in",
         OperationType::Query => "querying",
         OperationType::QueryPlan => "planning a query of",
         OperationType::ReadFeed => "listing",

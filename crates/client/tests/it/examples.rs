@@ -7,6 +7,8 @@
 
 #[path = "../../examples/batch.rs"]
 mod batch;
+#[path = "../../examples/bulk.rs"]
+mod bulk;
 #[path = "../../examples/change_feed.rs"]
 mod change_feed;
 #[path = "../../examples/failover.rs"]
@@ -32,6 +34,12 @@ async fn first_steps_run() {
 async fn a_batch_runs() {
     let account = Account::emulated().await.unwrap();
     batch::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bulk_run_runs() {
+    let account = Account::emulated().await.unwrap();
+    bulk::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
 }
 
 #[tokio::test]

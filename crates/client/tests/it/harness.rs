@@ -67,3 +67,9 @@ pub(crate) async fn on_every_wire<F: Future<Output = ()>>(test: impl Fn(Bench, C
         }
     }
 }
+
+/// Lets time pass, for what happens by itself.
+#[expect(clippy::disallowed_methods, reason = "the sockets under test are real, and so is their time")]
+pub(crate) async fn pass(time: std::time::Duration) {
+    tokio::time::sleep(time).await;
+}

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
 mod batches;
+mod bulk;
 mod cancellation;
 mod change_feed;
 mod credentials;

@@ -16,6 +16,7 @@ use cosmonaut_wire::{EpkRange, PartitionKeyRangeId, ResourceId, ResourcePath, Se
 use crate::cache::container_path;
 use crate::error::{Error, ErrorKind};
 use crate::options::OperationOptions;
+use crate::platform::Platform;
 use crate::response::CosmosResponse;
 use crate::tasks::{BackgroundTaskManager, TaskPanics};
 use crate::telemetry::Observed;
@@ -150,6 +151,11 @@ impl CosmosDriver {
     /// After a forced failover that has lost writes, no region ever has what a session has seen that saw them.
     pub fn forget_session(&self, container: ResourceId) {
         self.core.sessions.forget(container);
+    }
+
+    /// Time, chance and tasks as this driver has them, for what is built on it.
+    pub fn platform(&self) -> Arc<dyn Platform> {
+        Arc::clone(&self.core.platform)
     }
 
     /// The HTTP/2 connections to an endpoint; none if it does not speak HTTP/2.

@@ -179,6 +179,7 @@ fn rows_of(operation: OperationType, response: &CosmosResponse) -> Option<u64> {
         | OperationType::Delete
         | OperationType::Patch
         | OperationType::Batch
+        | OperationType::Bulk
         | OperationType::QueryPlan
         | OperationType::Execute
         | OperationType::DeleteByPartitionKey => return None,

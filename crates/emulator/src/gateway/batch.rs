@@ -45,17 +45,16 @@ impl Gateway {
                 )));
             }
         };
-        if call.is_minimal() {
-            leave_out_what_was_written(&operations, &mut done.results);
-        }
+        leave_out_what_was_written(&operations, &mut done.results, call.is_minimal());
         Ok(batch_reply(&container, done))
     }
 }
 
 /// What was read is an answer; what was written the client has already.
-fn leave_out_what_was_written(operations: &[BatchOperation], results: &mut [BatchResult]) {
+fn leave_out_what_was_written(operations: &[BatchOperation], results: &mut [BatchResult], of_all: bool) {
     for (operation, result) in operations.iter().zip(results) {
-        if operation.operation_type != BatchOperationType::Read {
+        let is_minimal = of_all || operation.minimal_return_preference;
+        if is_minimal && operation.operation_type != BatchOperationType::Read {
             result.resource_body = None;
         }
     }

@@ -19,8 +19,10 @@ pub enum OperationType {
     Delete,
     /// Changes parts of an item.
     Patch,
-    /// Does several things to items of one partition key.
+    /// Does several things to items of one partition key, all or none.
     Batch,
+    /// Does several things to items of one physical partition, each by itself.
+    Bulk,
     /// Runs a query.
     Query,
     /// Asks how a query would be run across partitions.
@@ -57,7 +59,7 @@ impl LatencyKind {
 
 impl OperationType {
     /// Every type.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Create,
         Self::Read,
         Self::Head,
@@ -66,6 +68,7 @@ impl OperationType {
         Self::Delete,
         Self::Patch,
         Self::Batch,
+        Self::Bulk,
         Self::Query,
         Self::QueryPlan,
         Self::ReadFeed,
@@ -86,6 +89,7 @@ impl OperationType {
             | Self::Delete
             | Self::Patch
             | Self::Batch
+            | Self::Bulk
             | Self::Execute
             | Self::DeleteByPartitionKey => false,
         }
@@ -102,6 +106,7 @@ impl OperationType {
             Self::Create
             | Self::Upsert
             | Self::Batch
+            | Self::Bulk
             | Self::Query
             | Self::QueryPlan
             | Self::Execute
@@ -117,7 +122,7 @@ impl OperationType {
             Self::Create | Self::Replace | Self::Upsert | Self::Delete | Self::Patch => {
                 LatencyKind::PointWrite
             }
-            Self::Batch | Self::Execute | Self::DeleteByPartitionKey => LatencyKind::Program,
+            Self::Batch | Self::Bulk | Self::Execute | Self::DeleteByPartitionKey => LatencyKind::Program,
         }
     }
 
@@ -131,6 +136,7 @@ impl OperationType {
             | Self::Head
             | Self::Upsert
             | Self::Batch
+            | Self::Bulk
             | Self::Query
             | Self::QueryPlan
             | Self::ReadFeed
@@ -156,7 +162,7 @@ impl OperationType {
             | Self::Replace
             | Self::Upsert
             | Self::Delete => true,
-            Self::Patch | Self::Batch | Self::Execute | Self::DeleteByPartitionKey => false,
+            Self::Patch | Self::Batch | Self::Bulk | Self::Execute | Self::DeleteByPartitionKey => false,
         }
     }
 }

@@ -23,6 +23,7 @@ fn each_type_has_its_method_and_may_or_may_not_be_repeated() {
         (Delete, Method::DELETE, false, false, true),
         (Patch, Method::PATCH, false, false, true),
         (Batch, Method::POST, false, false, false),
+        (Bulk, Method::POST, false, false, false),
         (Query, Method::POST, true, true, true),
         (QueryPlan, Method::POST, true, true, true),
         (ReadFeed, Method::GET, true, true, true),
@@ -39,7 +40,7 @@ fn each_type_has_its_method_and_may_or_may_not_be_repeated() {
         assert_eq!(guarded.is_guarded(), conditional && !read_only, "{kind:?} with If-Match");
         assert!(plain_operation.with_repeats_allowed().is_idempotent(), "{kind:?} with repeats allowed");
     }
-    assert_eq!(OperationType::ALL.len(), 14);
+    assert_eq!(OperationType::ALL.len(), 15);
 }
 
 #[test]

@@ -69,6 +69,15 @@ fn each_operation_says_what_it_is() {
             ],
         ),
         (
+            Bulk,
+            vec![
+                json,
+                "x-ms-cosmos-batch-atomic: False",
+                "x-ms-cosmos-batch-continue-on-error: True",
+                "x-ms-cosmos-is-batch-request: True",
+            ],
+        ),
+        (
             Query,
             vec![query, "x-ms-documentdb-isquery: True", "x-ms-documentdb-query-enablecrosspartition: True"],
         ),

@@ -61,6 +61,9 @@ pub struct BatchOperation {
     /// The item's partition key as its header would say it; in bulk requests only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition_key: Option<String>,
+    /// Whether the answer leaves out what was written; in bulk requests only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub minimal_return_preference: bool,
 }
 
 impl BatchOperation {
@@ -96,8 +99,15 @@ impl BatchOperation {
     }
 
     fn of(operation_type: BatchOperationType, id: Option<String>, body: Option<Box<RawValue>>) -> Self {
-        let (if_match, if_none_match, partition_key) = (None, None, None);
-        Self { operation_type, id, resource_body: body, if_match, if_none_match, partition_key }
+        Self {
+            operation_type,
+            id,
+            resource_body: body,
+            if_match: None,
+            if_none_match: None,
+            partition_key: None,
+            minimal_return_preference: false,
+        }
     }
 
     /// Sets the version that the item must have.

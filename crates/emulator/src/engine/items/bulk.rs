@@ -50,9 +50,11 @@ impl Container {
                     results.push(failure_result(&failure));
                 }
             }
+            // Each by itself: those after the last request unit are throttled.
+            let charge = results.last().map_or(0.0, |result| result.request_charge);
+            range.replica(region).spend(charge);
         }
         let charge = results.iter().map(|result| result.request_charge).sum();
-        range.replica(region).spend(charge);
         Ok(BatchReply { status: overall(&results), results, standing, charge, range, commit, hold })
     }
 

@@ -1,0 +1,257 @@
+//! What a bulk run has in hand: operations by partition, and which of them make up the next request.
+//!
+//! Pure. What holds:
+//! - an operation in hand is in one place: in the queue of its partition, in a request, or behind another on its item;
+//! - of one item at most one operation is in a queue or a request, so operations on an item are applied in their order;
+//! - a request has operations of one partition, and is within the service's limits.
+
+use std::collections::{HashMap, VecDeque};
+
+use cosmonaut_driver::{Moment, PartitionInfo};
+use cosmonaut_wire::model::{BatchOperation, MAX_BATCH_BYTES, MAX_BATCH_OPERATIONS};
+use cosmonaut_wire::{EffectivePartitionKey, PartitionKey, PartitionKeyRangeId};
+
+use super::pace::{Answered, Pace};
+
+/// What a request's body has beside its operations, and to spare.
+const ENVELOPE: usize = 1024;
+
+/// An operation in hand.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) index: u64,
+    pub(super) key: PartitionKey,
+    pub(super) id: Option<String>,
+    pub(super) place: EffectivePartitionKey,
+    pub(super) operation: BatchOperation,
+    /// What it takes in a request, about.
+    pub(super) bytes: usize,
+    /// How often it was sent.
+    pub(super) tries: u32,
+    /// How often its partition was not where it should be.
+    pub(super) strays: u32,
+}
+
+/// Which item an operation is about.
+type Item = (EffectivePartitionKey, String);
+
+impl Held {
+    fn item(&self) -> Option<Item> {
+        Some((self.place.clone(), self.id.clone()?))
+    }
+}
+
+/// A request that is to be sent.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) partition: PartitionKeyRangeId,
+    pub(super) operations: Vec<Held>,
+}
+
+/// How much may be in hand and under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    /// Bytes in hand, from which on nothing more is taken.
+    pub(super) bytes: usize,
+    /// Operations under way in one partition.
+    pub(super) per_partition: usize,
+    /// Requests under way in all.
+    pub(super) requests: usize,
+}
+
+#[derive(Debug)]
+struct Partition {
+    info: PartitionInfo,
+    queue: VecDeque<Held>,
+    queued_bytes: usize,
+    pace: Pace,
+}
+
+/// What is in hand.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    bounds: Bounds,
+    /// In the order of the ring.
+    partitions: Vec<Partition>,
+    /// For each item with an operation in a queue or a request, those behind it.
+    behind: HashMap<Item, VecDeque<Held>>,
+    bytes: usize,
+    count: usize,
+    requests: usize,
+    /// The partition that is asked first for the next request, so that each gets its turn.
+    next: usize,
+}
+
+impl Backlog {
+    pub(super) fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            partitions: Vec::new(),
+            behind: HashMap::new(),
+            bytes: 0,
+            count: 0,
+            requests: 0,
+            next: 0,
+        }
+    }
+
+    /// Whether another operation may be taken.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < self.bounds.bytes
+    }
+
+    /// Whether nothing is in hand.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The partitions are these now: whatever waits goes to where it belongs.
+    pub(super) fn divide(&mut self, infos: Vec<PartitionInfo>, now: Moment) {
+        let mut before: HashMap<_, _> = HashMap::new();
+        let mut waiting = Vec::new();
+        for mut partition in std::mem::take(&mut self.partitions) {
+            waiting.extend(partition.queue.drain(..));
+            before.insert(partition.info.id.range().clone(), partition.pace);
+        }
+        let fresh = || Pace::new(MAX_BATCH_OPERATIONS, self.bounds.per_partition, now);
+        self.partitions = infos
+            .into_iter()
+            .map(|info| {
+                let pace = before.remove(info.id.range()).unwrap_or_else(fresh);
+                Partition { info, queue: VecDeque::new(), queued_bytes: 0, pace }
+            })
+            .collect();
+        waiting.sort_by_key(|held| held.index);
+        for held in waiting {
+            self.enqueue(held);
+        }
+    }
+
+    /// Takes an operation. Says whether its partition can fill a request now.
+    pub(super) fn take(&mut self, held: Held) -> bool {
+        self.bytes += held.bytes;
+        self.count += 1;
+        if let Some(item) = held.item() {
+            if let Some(behind) = self.behind.get_mut(&item) {
+                behind.push_back(held);
+                return false;
+            }
+            self.behind.insert(item, VecDeque::new());
+        }
+        let at = self.enqueue(held);
+        self.partitions.get(at).is_some_and(Partition::is_full)
+    }
+
+    fn enqueue(&mut self, held: Held) -> usize {
+        let at = self.partition_of(&held.place);
+        if let Some(partition) = self.partitions.get_mut(at) {
+            partition.queued_bytes += held.bytes;
+            partition.queue.push_back(held);
+        }
+        at
+    }
+
+    /// The partition that holds a place: they cover the ring without a gap.
+    fn partition_of(&self, place: &EffectivePartitionKey) -> usize {
+        self.partitions.partition_point(|partition| partition.info.range.min <= *place).saturating_sub(1)
+    }
+
+    /// The next request. Unless `all`, only a full one, or the first of a partition that has none under way.
+    pub(super) fn next_request(&mut self, all: bool, now: Moment) -> Option<Request> {
+        if self.requests >= self.bounds.requests {
+            return None;
+        }
+        let count = self.partitions.len();
+        let chosen = (0..count).map(|step| (self.next + step) % count).find(|at| {
+            let partition = &self.partitions[*at];
+            let ready = all || partition.is_full() || partition.pace.is_idle();
+            ready && !partition.queue.is_empty() && partition.pace.room(now) > 0
+        })?;
+        self.next = chosen + 1;
+        self.requests += 1;
+        let partition = &mut self.partitions[chosen];
+        let operations = partition.fill(partition.pace.room(now));
+        partition.pace.sent(operations.len(), now);
+        Some(Request { partition: partition.info.id.range().clone(), operations })
+    }
+
+    /// When a partition's pause ends for which something waits.
+    pub(super) fn next_pause_end(&self, now: Moment) -> Option<Moment> {
+        let waiting = self.partitions.iter().filter(|partition| !partition.queue.is_empty());
+        waiting.filter_map(|partition| partition.pace.paused_until(now)).min()
+    }
+
+    /// A request was answered, or has failed. Says how long its partition has accepted nothing.
+    pub(super) fn answered(
+        &mut self,
+        partition: &PartitionKeyRangeId,
+        answer: Answered,
+        now: Moment,
+    ) -> std::time::Duration {
+        self.requests = self.requests.saturating_sub(1);
+        let found = self.partitions.iter_mut().find(|known| known.info.id.range() == partition);
+        // One that has split has no pace any more.
+        found.map_or(std::time::Duration::ZERO, |known| {
+            known.pace.answered(answer, now);
+            known.pace.stalled(now)
+        })
+    }
+
+    /// Nothing is sent to the partition that holds a place until then.
+    pub(super) fn pause(&mut self, place: &EffectivePartitionKey, until: Moment) {
+        let at = self.partition_of(place);
+        if let Some(partition) = self.partitions.get_mut(at) {
+            partition.pace.pause(until);
+        }
+    }
+
+    /// Operations that are to be sent again, before all others, in their order.
+    pub(super) fn put_back(&mut self, operations: Vec<Held>) {
+        for held in operations.into_iter().rev() {
+            let at = self.partition_of(&held.place);
+            if let Some(partition) = self.partitions.get_mut(at) {
+                partition.queued_bytes += held.bytes;
+                partition.queue.push_front(held);
+            }
+        }
+    }
+
+    /// An operation is over: the next one on its item may go.
+    pub(super) fn finish(&mut self, held: &Held) {
+        self.bytes -= held.bytes;
+        self.count -= 1;
+        let Some(item) = held.item() else { return };
+        match self.behind.get_mut(&item).and_then(VecDeque::pop_front) {
+            Some(next) => {
+                self.enqueue(next);
+            }
+            None => {
+                self.behind.remove(&item);
+            }
+        }
+    }
+}
+
+impl Partition {
+    fn is_full(&self) -> bool {
+        self.queue.len() >= MAX_BATCH_OPERATIONS || self.queued_bytes + ENVELOPE >= MAX_BATCH_BYTES
+    }
+
+    /// Operations for one request. One that is larger than a request may be goes alone: the service refuses it.
+    fn fill(&mut self, room: usize) -> Vec<Held> {
+        let (mut operations, mut bytes) = (Vec::new(), ENVELOPE);
+        while operations.len() < room.min(MAX_BATCH_OPERATIONS) {
+            let Some(next) = self.queue.front() else { break };
+            if !operations.is_empty() && bytes + next.bytes > MAX_BATCH_BYTES {
+                break;
+            }
+            bytes += next.bytes;
+            self.queued_bytes -= next.bytes;
+            operations.extend(self.queue.pop_front());
+        }
+        operations
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! The invariants of what is in hand, under any answers.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use cosmonaut_driver::PartitionId;
+use cosmonaut_wire::EpkRange;
+use cosmonaut_wire::model::PartitionKeyDefinition;
+use proptest::prelude::*;
+
+use super::*;
+
+const BOUNDS: Bounds = Bounds { bytes: 400_000, per_partition: 5000, requests: 8 };
+
+/// Partitions that share the ring evenly, with names of their own.
+fn partitions(count: u8, names: &str) -> Vec<PartitionInfo> {
+    let container = "1FAbAPmd4Rw=".parse().unwrap();
+    let bound = |number: u8| match number {
+        0 => EffectivePartitionKey::MIN,
+        number if number == count => EffectivePartitionKey::MAX,
+        number => EffectivePartitionKey::from_bytes(&[number * (0x40 / count)]),
+    };
+    let partition = |number: u8| PartitionInfo {
+        id: PartitionId::new(container, format!("{names}{number}").as_str()),
+        range: EpkRange { min: bound(number), max: bound(number + 1) },
+        parents: Vec::new(),
+    };
+    (0..count).map(partition).collect()
+}
+
+fn held(index: u64, key: &str, id: &str, bytes: usize) -> Held {
+    let key = PartitionKey::from(key);
+    let place = key.effective(&PartitionKeyDefinition::from("/pk")).unwrap();
+    let operation = BatchOperation::delete(id);
+    Held { index, key, id: Some(id.to_owned()), place, operation, bytes, tries: 0, strays: 0 }
+}
+
+fn backlog(count: u8) -> Backlog {
+    let mut backlog = Backlog::new(BOUNDS);
+    backlog.divide(partitions(count, ""), Moment::START);
+    backlog
+}
+
+fn answered(request: &Request, throttled: usize) -> Answered {
+    let operations = request.operations.len();
+    Answered { sent: Moment::START, operations, throttled, retry_after: Some(Duration::ZERO) }
+}
+
+#[test]
+fn a_request_is_full_or_the_first_of_its_partition_while_more_may_come() {
+    let mut backlog = backlog(1);
+    for index in 0..130 {
+        assert_eq!(backlog.take(held(index, "a", &index.to_string(), 10)), index >= 99, "{index}");
+    }
+    let first = backlog.next_request(false, Moment::START).unwrap();
+    assert_eq!(first.operations.len(), 100);
+    // The window is one request, and what is left would not fill another.
+    assert!(backlog.next_request(true, Moment::START).is_none());
+    backlog.answered(&first.partition, answered(&first, 0), Moment::START);
+    assert_eq!(backlog.next_request(false, Moment::START).unwrap().operations.len(), 30);
+}
+
+#[test]
+fn a_request_is_no_larger_than_the_service_takes_and_one_that_is_goes_alone() {
+    let mut backlog = backlog(1);
+    for (index, bytes) in [1_000_000, 1_000_000, 1_000_000, 9_000_000, 10].into_iter().enumerate() {
+        backlog.take(held(index as u64, "a", &index.to_string(), bytes));
+    }
+    assert!(!backlog.has_room());
+    let mut sizes = Vec::new();
+    while let Some(request) = backlog.next_request(true, Moment::START) {
+        sizes.push(request.operations.len());
+    }
+    assert_eq!(sizes, [2, 1, 1, 1]);
+}
+
+#[test]
+fn what_waits_moves_to_the_partitions_that_there_are_now() {
+    let mut backlog = backlog(1);
+    for index in 0..40 {
+        backlog.take(held(index, &index.to_string(), "x", 10));
+    }
+    let request = backlog.next_request(true, Moment::START).unwrap();
+    backlog.divide(partitions(4, "new"), Moment::START);
+    backlog.answered(&request.partition, answered(&request, 0), Moment::START);
+    let definition = PartitionKeyDefinition::from("/pk");
+    backlog.put_back(request.operations);
+    let mut count = 0;
+    while let Some(request) = backlog.next_request(true, Moment::START) {
+        let info =
+            partitions(4, "new").into_iter().find(|info| *info.id.range() == request.partition).unwrap();
+        for held in &request.operations {
+            assert!(info.range.contains(&held.key.effective(&definition).unwrap()));
+        }
+        count += request.operations.len();
+    }
+    assert_eq!(count, 40);
+}
+
+/// What becomes of an operation that was sent.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Done,
+    Throttled,
+}
+
+proptest! {
+    #[test]
+    fn every_operation_ends_once_and_those_on_an_item_in_their_order(
+        items in prop::collection::vec((0u8..6, 0u8..4), 1..300),
+        fates in prop::collection::vec(prop_oneof![3 => Just(Fate::Done), 1 => Just(Fate::Throttled)], 1..50),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 1..50),
+        count in 1u8..5,
+        split_after in 0usize..40,
+    ) {
+        let mut backlog = backlog(count);
+        let mut given = items.iter().enumerate().peekable();
+        let (mut under_way, mut ended): (Vec<Request>, HashMap<_, Vec<u64>>) = (Vec::new(), HashMap::new());
+        // After the last throttling everything is done.
+        let mut fates = fates.iter().cycle().take(400).chain(std::iter::repeat(&Fate::Done));
+        let mut order = order.iter().cycle();
+        let mut rounds = 0;
+        loop {
+            rounds += 1;
+            prop_assert!(rounds < 100_000, "it does not end");
+            if rounds == split_after {
+                backlog.divide(partitions(count + 1, "new"), Moment::START);
+            }
+            while backlog.has_room() {
+                let Some((index, (key, id))) = given.next() else { break };
+                backlog.take(held(index as u64, &key.to_string(), &id.to_string(), 5_000));
+            }
+            while let Some(request) = backlog.next_request(given.peek().is_none(), Moment::START) {
+                prop_assert!(request.operations.len() <= MAX_BATCH_OPERATIONS);
+                under_way.push(request);
+            }
+            let mut items: Vec<_> = under_way.iter().flat_map(|request| &request.operations).map(Held::item).collect();
+            let together = items.len();
+            items.sort();
+            items.dedup();
+            prop_assert_eq!(items.len(), together, "two operations on one item are under way");
+            prop_assert!(under_way.len() <= BOUNDS.requests);
+            if under_way.is_empty() {
+                prop_assert!(backlog.is_empty() && given.peek().is_none(), "something waits for nothing");
+                break;
+            }
+            let request = under_way.swap_remove(order.next().unwrap().index(under_way.len()));
+            let (mut again, mut over) = (Vec::new(), Vec::new());
+            let (partition, operations) = (request.partition, request.operations);
+            let total = operations.len();
+            for held in operations {
+                match fates.next().unwrap() {
+                    Fate::Done => over.push(held),
+                    Fate::Throttled => again.push(held),
+                }
+            }
+            let answer = Answered {
+                sent: Moment::START,
+                operations: total,
+                throttled: again.len(),
+                retry_after: Some(Duration::ZERO),
+            };
+            backlog.answered(&partition, answer, Moment::START);
+            backlog.put_back(again);
+            for held in over {
+                backlog.finish(&held);
+                ended.entry(held.item().unwrap()).or_default().push(held.index);
+            }
+        }
+        let total: usize = ended.values().map(Vec::len).sum();
+        prop_assert_eq!(total, items.len());
+        for indexes in ended.values() {
+            prop_assert!(indexes.is_sorted(), "{indexes:?}");
+        }
+    }
+}

@@ -7,6 +7,7 @@
 mod account;
 mod dormant;
 mod fan_out;
+mod model;
 mod peers;
 pub mod processes;
 mod report;
@@ -68,6 +69,9 @@ const TOGETHER: FanOut =
 
 /// How many orchestrations are started a second on several processes: few enough for two cores.
 const RATE: u32 = 20;
+
+/// Numbers of processes that only the model is asked about.
+const MODELLED: [u32; 2] = [50, 100];
 
 pub struct Settings {
     time: Duration,
@@ -170,7 +174,7 @@ async fn dormant(settings: &Settings) -> Result<()> {
 async fn processes(settings: &Settings) -> Result<()> {
     let measured = processes::measure(&settings.processes, RATE, TOGETHER, settings.time).await?;
     let title = format!("{RATE} orchestrations a second, on processes that share a container");
-    table::print(&title, &report::processes(&measured));
+    table::print(&title, &report::processes(&measured, RATE, &MODELLED));
     Ok(())
 }
 

@@ -17,6 +17,7 @@ use tokio::time::sleep;
 
 use super::account::Account;
 use super::fan_out::{FanOut, ORCHESTRATION};
+use super::model::Each;
 use super::report::Cost;
 use super::signals::Signals;
 use super::store::config;
@@ -27,9 +28,9 @@ pub const WORKER: &str = "durable-worker";
 /// Where a child finds its name.
 const NAME: &str = "COSMONAUT_BENCH_WORKER";
 /// After this time without a sign of life, a process has lost its share.
-const LEASE: Duration = Duration::from_secs(5);
+pub const LEASE: Duration = Duration::from_secs(15);
 /// How long the last orchestrations may take after the last was started, and the others' shares to settle.
-const SETTLING: Duration = Duration::from_secs(12);
+const SETTLING: Duration = Duration::from_secs(25);
 
 /// What was measured with some number of processes.
 pub struct Measured {
@@ -40,6 +41,14 @@ pub struct Measured {
     pub cost: Cost,
     /// What all processes ask for in a second while there is nothing to do.
     pub idle_requests: f64,
+}
+
+impl Measured {
+    /// What one orchestration cost.
+    pub fn each(&self) -> Each {
+        let among = self.completed.max(1) as f64;
+        Each { requests: self.cost.requests as f64 / among, charge: self.cost.charge / among }
+    }
 }
 
 /// Measures a load, with so many started a second, on each number of processes.

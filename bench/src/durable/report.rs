@@ -4,6 +4,8 @@ use std::ops::Sub;
 use std::time::Duration;
 
 use super::fan_out::Measured as FannedOut;
+use super::model::{self, Load, Model};
+use super::processes::{self, Measured};
 use super::steps::Measured as Stepped;
 use super::store::Kind;
 
@@ -91,37 +93,51 @@ pub fn dormant(measured: &[(u32, FannedOut)]) -> Vec<Vec<String>> {
     rows
 }
 
-pub fn processes(measured: &[super::processes::Measured]) -> Vec<Vec<String>> {
+/// Processes as they were measured, each beside the model, and what the model says of more of them.
+pub fn processes(measured: &[Measured], rate: u32, further: &[u32]) -> Vec<Vec<String>> {
     let columns = [
         "processes",
         "started",
         "completed",
         "requests each",
         "of the first",
+        "by the model",
         "charge each",
         "of the first",
+        "by the model",
         "idle requests of a process",
+        "by the model",
     ];
     let mut rows = vec![columns.map(str::to_owned).to_vec()];
-    let each = |cost: Cost, among: u64| (cost.requests as f64 / among as f64, cost.charge / among as f64);
-    let first = measured.first().map(|first| each(first.cost, first.completed.max(1)));
-    for one in measured {
-        let (requests, charge) = each(one.cost, one.completed.max(1));
-        let of_first = |value: f64, first: Option<f64>| match first {
-            Some(first) => format!("{:.2} ×", value / first),
-            None => String::new(),
+    let Some(first) = measured.first() else { return rows };
+    let rate = f64::from(rate);
+    let model = Model::of(Load { processes: first.processes, rate }, first.each());
+    let idle = format!("{:.2}/s", model::idle_requests(processes::LEASE));
+    let row = |count: u32, found: Option<&Measured>| {
+        let (expected, first) = (model.each(Load { processes: count, rate }), first.each());
+        let each = found.map(Measured::each);
+        let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+        let text = |value: Option<f64>, unit: &str| {
+            value.map_or_else(String::new, |value| format!("{value:.1}{unit}"))
         };
-        rows.push(vec![
-            one.processes.to_string(),
-            one.started.to_string(),
-            one.completed.to_string(),
-            format!("{requests:.1}"),
-            of_first(requests, first.map(|first| first.0)),
-            format!("{charge:.1} RU"),
-            of_first(charge, first.map(|first| first.1)),
-            format!("{:.2}/s", one.idle_requests / f64::from(one.processes)),
-        ]);
-    }
+        let ratio = |value: f64, first: f64| format!("{:.2} ×", value / first);
+        vec![
+            count.to_string(),
+            number(found.map(|found| found.started)),
+            number(found.map(|found| found.completed)),
+            text(each.map(|each| each.requests), ""),
+            ratio(each.unwrap_or(expected).requests, first.requests),
+            text(Some(expected.requests), ""),
+            text(each.map(|each| each.charge), " RU"),
+            ratio(each.unwrap_or(expected).charge, first.charge),
+            text(Some(expected.charge), " RU"),
+            found
+                .map_or_else(String::new, |found| format!("{:.2}/s", found.idle_requests / f64::from(count))),
+            idle.clone(),
+        ]
+    };
+    rows.extend(measured.iter().map(|found| row(found.processes, Some(found))));
+    rows.extend(further.iter().map(|count| row(*count, None)));
     rows
 }
 

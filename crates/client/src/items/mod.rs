@@ -6,8 +6,8 @@ mod body;
 mod call;
 mod patch;
 
-use cosmonaut_driver::OperationType;
-use cosmonaut_wire::PartitionKey;
+use cosmonaut_driver::{CosmosOperation, OperationType};
+use cosmonaut_wire::{PartitionKey, ResourceType};
 use http::StatusCode;
 
 use crate::options::ItemOptions;
@@ -191,6 +191,32 @@ impl ContainerClient {
     ) -> Result<Response<()>> {
         let handle = self.handle()?;
         let delete = on_item(handle, OperationType::Delete, partition_key, id)?;
+        Ok(ItemCall::new(delete, options)?.run(handle).await?.map(drop))
+    }
+
+    /// Deletes all items of one partition key.
+    ///
+    /// The service does it in the background, with a tenth of the throughput, and returns at once; reads do not see the
+    /// items any more. The account needs the capability `DeleteAllItemsByPartitionKey`.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// orders.delete_all_items_by_partition_key("contoso", None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::BadRequest`] if the account cannot do that, or the key is not of the container's shape.
+    pub async fn delete_all_items_by_partition_key(
+        &self,
+        partition_key: impl Into<PartitionKey>,
+        options: Option<ItemOptions>,
+    ) -> Result<Response<()>> {
+        let handle = self.handle()?;
+        let path = handle.path.child(ResourceType::Operation, "partitionkeydelete")?;
+        let delete =
+            CosmosOperation::new(OperationType::DeleteByPartitionKey, path).with_target(partition_key.into());
         Ok(ItemCall::new(delete, options)?.run(handle).await?.map(drop))
     }
 

@@ -155,3 +155,20 @@ async fn items_expire_when_their_time_is_over() {
     assert!(container.read_item::<Value>("a", "1", None).await.unwrap_err().is_not_found());
     assert!(container.read_item::<Value>("a", "2", None).await.is_ok());
 }
+
+#[tokio::test]
+async fn all_items_of_a_partition_key_are_deleted_and_no_others() {
+    on_every_wire(async |_bench, container| {
+        for (key, id) in [("a", "1"), ("a", "2"), ("b", "1")] {
+            container.create_item(key, json!({"id": id, "pk": key}), None).await.unwrap();
+        }
+        container.delete_all_items_by_partition_key("a", None).await.unwrap();
+        for (key, id, is_there) in [("a", "1", false), ("a", "2", false), ("b", "1", true)] {
+            let read = container.read_item::<Value>(key, id, None).await;
+            assert_eq!(read.is_ok(), is_there, "{key} {id}: {read:?}");
+        }
+        let shape = container.delete_all_items_by_partition_key(("a", "b"), None).await.unwrap_err();
+        assert_eq!(shape.kind(), ErrorKind::BadRequest, "{shape}");
+    })
+    .await;
+}

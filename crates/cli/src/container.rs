@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient, Error, Pager};
+use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient, Error, Items};
 use serde::de::DeserializeOwned;
 
 use crate::account::failed;
@@ -93,7 +93,7 @@ pub(crate) async fn all(client: &CosmosClient) -> Result<Vec<(String, ContainerP
 }
 
 async fn names<T: DeserializeOwned>(
-    mut list: Pager<T>,
+    mut list: Items<T>,
     name: impl Fn(T) -> String,
 ) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();

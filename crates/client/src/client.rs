@@ -10,10 +10,10 @@ use cosmonaut_wire::model::{AccountProperties, DatabaseProperties, QuerySpec};
 use cosmonaut_wire::{EMULATOR_KEY, ResourcePath, ResourceType};
 
 use crate::container::run;
+use crate::listing::{Listing, Paging};
 use crate::metadata::{create, json_body, resource, with_throughput};
 use crate::options::{CreateDatabaseOptions, QueryDatabasesOptions};
-use crate::page::Feed;
-use crate::{ConnectionString, DatabaseClient, Pager, Response, Result};
+use crate::{ConnectionString, DatabaseClient, Items, Response, Result};
 
 /// Where `cosmonaut up` and the emulators of others listen.
 const EMULATOR_ENDPOINT: &str = "http://localhost:8081";
@@ -263,7 +263,7 @@ impl CosmosClient {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list_databases(&self, options: Option<QueryDatabasesOptions>) -> Pager<DatabaseProperties> {
+    pub fn list_databases(&self, options: Option<QueryDatabasesOptions>) -> Items<DatabaseProperties> {
         self.databases(None, options)
     }
 
@@ -282,7 +282,7 @@ impl CosmosClient {
         &self,
         query: impl Into<QuerySpec>,
         options: Option<QueryDatabasesOptions>,
-    ) -> Pager<DatabaseProperties> {
+    ) -> Items<DatabaseProperties> {
         self.databases(Some(query.into()), options)
     }
 
@@ -290,15 +290,15 @@ impl CosmosClient {
         &self,
         query: Option<QuerySpec>,
         options: Option<QueryDatabasesOptions>,
-    ) -> Pager<DatabaseProperties> {
+    ) -> Items<DatabaseProperties> {
         let layer = QueryDatabasesOptions::operation_layer(options.as_ref());
-        let options = options.unwrap_or_default();
+        let QueryDatabasesOptions { max_item_count, continuation, .. } = options.unwrap_or_default();
+        let paging = Paging { max_item_count, continuation };
         let start = || {
             let feed = ResourcePath::top_feed(ResourceType::Database)?;
-            let feed = Feed::new(&self.driver, feed, query.as_ref(), layer)?;
-            feed.start(options.max_item_count, options.continuation)
+            Listing::start(&self.driver, feed, query.as_ref(), layer, paging)
         };
-        Pager::from(start())
+        Items::new(start())
     }
 
     /// The driver below, for what this client has no method for.

@@ -8,14 +8,14 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, QuerySpec, 
 use cosmonaut_wire::{ResourcePath, ResourceType};
 
 use crate::container::run;
+use crate::listing::{Listing, Paging};
 use crate::metadata::{create, if_match, json_body, resource, with_throughput};
 use crate::options::{
     CreateContainerOptions, DeleteDatabaseOptions, QueryContainersOptions, ReadDatabaseOptions,
     ThroughputOptions,
 };
-use crate::page::Feed;
 use crate::throughput::Throughput;
-use crate::{ContainerClient, Error, ErrorKind, Pager, Response, Result};
+use crate::{ContainerClient, Error, ErrorKind, Items, Response, Result};
 
 /// The client of a database. Cheap to clone.
 ///
@@ -240,7 +240,7 @@ impl DatabaseClient {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list_containers(&self, options: Option<QueryContainersOptions>) -> Pager<ContainerProperties> {
+    pub fn list_containers(&self, options: Option<QueryContainersOptions>) -> Items<ContainerProperties> {
         self.containers(None, options)
     }
 
@@ -259,7 +259,7 @@ impl DatabaseClient {
         &self,
         query: impl Into<QuerySpec>,
         options: Option<QueryContainersOptions>,
-    ) -> Pager<ContainerProperties> {
+    ) -> Items<ContainerProperties> {
         self.containers(Some(query.into()), options)
     }
 
@@ -267,15 +267,15 @@ impl DatabaseClient {
         &self,
         query: Option<QuerySpec>,
         options: Option<QueryContainersOptions>,
-    ) -> Pager<ContainerProperties> {
+    ) -> Items<ContainerProperties> {
         let layer = QueryContainersOptions::operation_layer(options.as_ref());
-        let options = options.unwrap_or_default();
+        let QueryContainersOptions { max_item_count, continuation, .. } = options.unwrap_or_default();
+        let paging = Paging { max_item_count, continuation };
         let start = || {
             let feed = self.path()?.feed(ResourceType::Container)?;
-            let feed = Feed::new(&self.driver, feed, query.as_ref(), layer)?;
-            feed.start(options.max_item_count, options.continuation)
+            Listing::start(&self.driver, feed, query.as_ref(), layer, paging)
         };
-        Pager::from(start())
+        Items::new(start())
     }
 }
 

@@ -93,6 +93,7 @@ mod query;
 
 // What comes back, and what calls have in common.
 mod error;
+mod listing;
 mod page;
 mod response;
 
@@ -132,9 +133,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use feed_range::{FeedRange, FeedScope};
 pub use items::{FromItem, IntoItem, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;
-pub use page::{Page, Pager, Pages};
-pub use query::{
-    Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryItems, QueryMetrics, QueryPages,
-};
+pub use page::{Items, Page, Pages};
+pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryMetrics};
 pub use read_many::ReadMany;
 pub use response::Response;

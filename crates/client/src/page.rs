@@ -1,29 +1,22 @@
-//! Pages of a feed, and the streams that give them: page by page, or item by item.
+//! Pages of anything that is listed or queried, and the two streams that give them: item by item, or page by page.
 //!
-//! This is for feeds that the service pages by itself, such as databases; queries over partitions are merged
-//! in `query`.
+//! Where pages come from is a [`Source`]: `listing` for feeds that the service pages by itself, `query` for queries
+//! over partitions.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::mem;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use cosmonaut_driver::{
-    CosmosDriver, CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions, OperationType,
-};
-use cosmonaut_wire::model::{FeedEnvelope, QuerySpec, from_json};
-use cosmonaut_wire::{ResourcePath, headers};
+use bytes::Bytes;
+use cosmonaut_driver::DiagnosticsContext;
 use futures_core::Stream;
-use http::HeaderValue;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
 
-use crate::container::run;
-use crate::metadata::json_body;
-use crate::{Error, ErrorKind};
+use crate::{Error, FromItem, Result};
 
 /// Some of the items of a feed, and where it goes on.
 ///
@@ -50,10 +43,34 @@ pub struct Page<T> {
     pub diagnostics: Vec<DiagnosticsContext>,
 }
 
-/// A feed as a stream of pages.
+/// A list or the rows of a query as a stream of items. An error ends it.
 ///
-/// Nothing is asked before it is polled, and dropping what [`next`](Self::next) returns loses nothing. An error
-/// ends it.
+/// Nothing is asked before it is polled, and dropping what [`next`](Self::next) returns loses nothing. Items are read
+/// as any type that `serde` knows, or as [`RawItem`](crate::RawItem).
+///
+/// ```no_run
+/// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+/// let mut databases = client.list_databases(None);
+/// while let Some(database) = databases.next().await {
+///     println!("{}", database?.id);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is asked until it is polled"]
+pub struct Items<T> {
+    pages: Pages<T>,
+    /// What is left of the page that items are taken of.
+    left: VecDeque<T>,
+    /// That page without its items.
+    taken_of: Option<Page<T>>,
+    /// Where to go on behind the last page that was taken to its end.
+    continuation: Option<String>,
+}
+
+/// A list or the rows of a query page by page. An error ends it.
+///
+/// Nothing is asked before it is polled, and dropping what [`next`](Self::next) returns loses nothing.
 ///
 /// ```no_run
 /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
@@ -67,210 +84,194 @@ pub struct Page<T> {
 /// ```
 #[must_use = "nothing is asked until it is polled"]
 pub struct Pages<T> {
+    /// What was left of a page when items were no longer taken one by one.
+    begun: Option<Page<T>>,
     state: State,
     items: PhantomData<fn() -> T>,
 }
 
-/// A feed as a stream of items. An error ends it.
-///
-/// ```no_run
-/// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-/// let mut databases = client.list_databases(None);
-/// while let Some(database) = databases.next().await {
-///     println!("{}", database?.id);
-/// }
-/// # Ok(())
-/// # }
-/// ```
-#[must_use = "nothing is asked until it is polled"]
-pub struct Pager<T> {
-    pages: Pages<T>,
-    buffered: VecDeque<T>,
+/// What gives pages, one after the other.
+pub(crate) trait Source: Send {
+    /// Makes the next page.
+    fn next(self: Box<Self>) -> Making;
 }
 
-/// What is asked for each page.
-pub(crate) struct Feed {
-    driver: CosmosDriver,
-    operation: CosmosOperation,
-    options: OperationOptions,
+/// A page that is being made; `None` if there is none.
+pub(crate) type Making = Pin<Box<dyn Future<Output = Result<Option<Made>>> + Send>>;
+
+/// A page, and what gives those after it, if there are any.
+pub(crate) struct Made {
+    pub(crate) page: RawPage,
+    pub(crate) rest: Option<Box<dyn Source>>,
+}
+
+/// A page whose items are the JSON text that they came as.
+pub(crate) struct RawPage {
+    pub(crate) items: Vec<Bytes>,
+    /// What the items are, as an error names one.
+    pub(crate) item: Cow<'static, str>,
+    pub(crate) continuation: Option<String>,
+    pub(crate) request_charge: f64,
+    pub(crate) diagnostics: Vec<DiagnosticsContext>,
 }
 
 enum State {
-    /// The next page begins here.
-    Idle(Arc<Feed>, Option<HeaderValue>),
-    /// The page that begins here is on its way.
-    Fetching(Arc<Feed>, Option<HeaderValue>, Fetch),
-    /// The feed cannot be asked for at all.
+    Idle(Box<dyn Source>),
+    Making(Making),
     Failed(Error),
-    /// There is no next page.
     End,
 }
 
-type Fetch = Pin<Box<dyn Future<Output = Result<CosmosResponse, Error>> + Send>>;
+impl RawPage {
+    fn read<T: FromItem>(self) -> Result<Page<T>> {
+        let Self { items, item, continuation, request_charge, diagnostics } = self;
+        let items = items.iter().map(|json| T::from_json(json, &item)).collect::<Result<_>>()?;
+        Ok(Page { items, continuation, request_charge, diagnostics })
+    }
+}
 
-impl Feed {
-    /// All resources at `path`, or those for which a query holds.
-    pub(crate) fn new(
-        driver: &CosmosDriver,
-        path: ResourcePath,
-        query: Option<&QuerySpec>,
-        options: OperationOptions,
-    ) -> Result<Self, Error> {
-        let operation = match query {
-            Some(query) => CosmosOperation::new(OperationType::Query, path).with_body(json_body(query)?),
-            None => CosmosOperation::new(OperationType::ReadFeed, path),
-        };
-        Ok(Self { driver: driver.clone(), operation, options })
+impl<T> Items<T> {
+    /// Items from there. If there is nothing to begin with, the error is what the stream gives.
+    pub(crate) fn new(source: Result<Box<dyn Source>>) -> Self {
+        let state = source.map_or_else(State::Failed, State::Idle);
+        let pages = Pages { begun: None, state, items: PhantomData };
+        Self { pages, left: VecDeque::new(), taken_of: None, continuation: None }
     }
 
-    /// The feed from its beginning, or from a continuation, in pages of at most `max_item_count`.
-    pub(crate) fn start(
-        mut self,
-        max_item_count: Option<u32>,
-        continuation: Option<String>,
-    ) -> Result<Start, Error> {
-        if let Some(count) = max_item_count {
-            self.operation = self.operation.with_header(headers::MAX_ITEM_COUNT, HeaderValue::from(count));
+    /// The same page by page. If items were taken already, the first page is what is left of theirs.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// # use cosmonaut::{FeedScope, options::QueryOptions};
+    /// let text = "SELECT VALUE c.id FROM c ORDER BY c.total DESC";
+    /// let options = QueryOptions { max_item_count: Some(50), ..Default::default() };
+    /// let mut pages =
+    ///     orders.query_items::<String>(text, FeedScope::Container, Some(options.clone())).into_pages();
+    /// let first = pages.next().await.transpose()?.expect("there is at least one page");
+    ///
+    /// // Elsewhere, later:
+    /// let options = QueryOptions { continuation: first.continuation, ..options };
+    /// let mut pages = orders.query_items::<String>(text, FeedScope::Container, Some(options)).into_pages();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn into_pages(mut self) -> Pages<T> {
+        if !self.left.is_empty() {
+            self.pages.begun = self.taken_of.map(|page| Page { items: self.left.into(), ..page });
         }
-        let continuation = continuation.map(HeaderValue::try_from).transpose().map_err(|_| {
-            let message = "the continuation is none that a page was given with (pass `Page::continuation`)";
-            Error::new(ErrorKind::Configuration, message)
-        })?;
-        Ok(Start(State::Idle(Arc::new(self), continuation)))
-    }
-
-    fn fetch(self: &Arc<Self>, continuation: Option<HeaderValue>) -> Fetch {
-        let feed = Arc::clone(self);
-        Box::pin(async move {
-            let mut operation = feed.operation.clone();
-            if let Some(continuation) = continuation {
-                operation = operation.with_header(headers::CONTINUATION, continuation);
-            }
-            run(&feed.driver, &operation, &feed.options).await
-        })
-    }
-
-    /// What the answer holds, and where the feed goes on.
-    fn page<T: DeserializeOwned>(
-        &self,
-        response: CosmosResponse,
-        from: Option<&HeaderValue>,
-    ) -> Result<(Page<T>, Option<HeaderValue>), Error> {
-        let from = from.and_then(|from| from.to_str().ok());
-        let items = self.items(response.body()).and_then(|items: Vec<T>| {
-            check_progress(items.len(), from, response.continuation()).map(|()| items)
-        });
-        let items = match items {
-            Ok(items) => items,
-            Err(error) => return Err(error.found_in(response)),
-        };
-        let page = Page {
-            items,
-            continuation: response.continuation().map(str::to_owned),
-            request_charge: response.request_charge(),
-            diagnostics: vec![response.diagnostics().clone()],
-        };
-        Ok((page, response.headers().get(headers::CONTINUATION).cloned()))
-    }
-
-    fn items<T: DeserializeOwned>(&self, body: &[u8]) -> Result<Vec<T>, Error> {
-        let path = self.operation.path();
-        let envelope = FeedEnvelope::parse(path.kind(), body).map_err(|error| {
-            Error::caused_by(ErrorKind::InvalidResponse, format!("the page of {path}: {error}"), error)
-        })?;
-        let read = |item: &&RawValue| {
-            from_json("item", item.get().as_bytes())
-                .map_err(|error| Error::unreadable::<T>(format_args!("a row of {path}"), error))
-        };
-        envelope.items.iter().map(read).collect()
-    }
-}
-
-/// An error if a page has no rows and goes on where it began: asking for the next one would never end.
-pub(crate) fn check_progress(rows: usize, from: Option<&str>, next: Option<&str>) -> Result<(), Error> {
-    if rows > 0 || next.is_none() || from != next {
-        return Ok(());
-    }
-    let message = "a page without rows goes on where it began, so that asking again would never end";
-    Err(Error::new(ErrorKind::InvalidResponse, message))
-}
-
-/// Where a [`Pager`] begins.
-pub(crate) struct Start(State);
-
-impl<T> Pager<T> {
-    /// A pager from there; what keeps it from beginning is what it gives first.
-    pub(crate) fn from(start: Result<Start, Error>) -> Self {
-        let state = start.map_or_else(State::Failed, |start| start.0);
-        Self { pages: Pages { state, items: PhantomData }, buffered: VecDeque::new() }
-    }
-
-    /// The feed page by page, from the next page on that no item was taken of.
-    pub fn into_pages(self) -> Pages<T> {
         self.pages
     }
+
+    /// Where to go on so that no item is missed: behind the last page all of whose items were taken. Items that
+    /// were taken of a page begun since come again. `None` before the first page was taken, and after the last.
+    pub fn continuation(&self) -> Option<&str> {
+        self.continuation.as_deref()
+    }
 }
 
-impl<T: DeserializeOwned> Pager<T> {
+impl<T: FromItem> Items<T> {
     /// The next item; `None` at the end.
-    pub async fn next(&mut self) -> Option<Result<T, Error>> {
+    pub async fn next(&mut self) -> Option<Result<T>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// All items that are left.
+    ///
+    /// # Errors
+    /// The first error; the items before it are lost.
+    pub async fn collect(mut self) -> Result<Vec<T>> {
+        let mut items = Vec::new();
+        while let Some(item) = self.next().await {
+            items.push(item?);
+        }
+        Ok(items)
     }
 }
 
-impl<T: DeserializeOwned> Pages<T> {
+impl<T: FromItem> Pages<T> {
     /// The next page; `None` at the end.
-    pub async fn next(&mut self) -> Option<Result<Page<T>, Error>> {
+    pub async fn next(&mut self) -> Option<Result<Page<T>>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 }
 
-impl<T: DeserializeOwned> Stream for Pages<T> {
-    type Item = Result<Page<T>, Error>;
+// Items are only ever moved, so where a stream stands in memory does not matter to them.
+impl<T> Unpin for Pages<T> {}
+impl<T> Unpin for Items<T> {}
+
+impl<T: FromItem> Stream for Pages<T> {
+    type Item = Result<Page<T>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(page) = self.begun.take() {
+            return Poll::Ready(Some(Ok(page)));
+        }
         loop {
             match mem::replace(&mut self.state, State::End) {
                 State::End => return Poll::Ready(None),
                 State::Failed(error) => return Poll::Ready(Some(Err(error))),
-                State::Idle(feed, continuation) => {
-                    let fetch = feed.fetch(continuation.clone());
-                    self.state = State::Fetching(feed, continuation, fetch);
-                }
-                State::Fetching(feed, from, mut fetch) => {
-                    let Poll::Ready(response) = fetch.as_mut().poll(context) else {
-                        self.state = State::Fetching(feed, from, fetch);
+                State::Idle(source) => self.state = State::Making(source.next()),
+                State::Making(mut making) => {
+                    let Poll::Ready(made) = making.as_mut().poll(context) else {
+                        self.state = State::Making(making);
                         return Poll::Pending;
                     };
-                    let page = response.and_then(|response| feed.page(response, from.as_ref()));
-                    return Poll::Ready(Some(page.map(|(page, continuation)| {
-                        if continuation.is_some() {
-                            self.state = State::Idle(feed, continuation);
-                        }
-                        page
-                    })));
+                    let Some(Made { page, rest }) = made? else {
+                        return Poll::Ready(None);
+                    };
+                    let page = page.read();
+                    if let (Ok(_), Some(rest)) = (&page, rest) {
+                        self.state = State::Idle(rest);
+                    }
+                    return Poll::Ready(Some(page));
                 }
             }
         }
     }
 }
 
-// Items are only ever moved, so where a pager stands in memory does not matter to them.
-impl<T> Unpin for Pager<T> {}
-
-impl<T: DeserializeOwned> Stream for Pager<T> {
-    type Item = Result<T, Error>;
+impl<T: FromItem> Stream for Items<T> {
+    type Item = Result<T>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if let Some(item) = self.buffered.pop_front() {
+            if let Some(item) = self.left.pop_front() {
+                if self.left.is_empty() {
+                    self.continuation = self.taken_of.take().and_then(|page| page.continuation);
+                }
                 return Poll::Ready(Some(Ok(item)));
             }
             match ready!(Pin::new(&mut self.pages).poll_next(context)) {
-                Some(Ok(page)) => self.buffered.extend(page.items),
+                Some(Ok(mut page)) => {
+                    self.left.extend(mem::take(&mut page.items));
+                    self.taken_of = Some(page);
+                }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => return Poll::Ready(None),
             }
         }
+    }
+}
+
+impl<T> fmt::Debug for Pages<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::Idle(_) => "idle",
+            State::Making(_) => "asking",
+            State::Failed(_) => "failed",
+            State::End => "ended",
+        };
+        f.debug_struct("Pages").field("state", &state).finish()
+    }
+}
+
+impl<T> fmt::Debug for Items<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pages, left, continuation, .. } = self;
+        f.debug_struct("Items")
+            .field("pages", pages)
+            .field("left", &left.len())
+            .field("continuation", continuation)
+            .finish()
     }
 }

@@ -19,12 +19,12 @@ use cosmonaut_wire::model::{QueryParameter, QuerySpec};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use crate::{ContainerClient, Error, ErrorKind, FeedScope, Result};
+use crate::page::Source;
+use crate::{ContainerClient, Error, ErrorKind, FeedScope, Items, Result};
 
 pub use explain::{PartitionExplanation, QueryExplanation};
 pub use metrics::{Index, IndexUse, QueryMetrics};
 pub use options::QueryOptions;
-pub use stream::{QueryItems, QueryPages};
 
 use run::Request;
 
@@ -91,7 +91,7 @@ impl From<QuerySpec> for Query {
 
 impl ContainerClient {
     /// Runs a query over one partition key, a hierarchical prefix, a feed range or the whole container, and
-    /// gives its rows as a stream of `T`, or [page by page](QueryItems::into_pages).
+    /// gives its rows as a stream of `T`, or [page by page](Items::into_pages).
     ///
     /// Nothing is sent before the stream is polled. The query is planned here, so that no request is spent on
     /// a plan; only a text that this client does not understand is planned by the service. Partitions are read
@@ -140,14 +140,14 @@ impl ContainerClient {
         query: impl Into<Query>,
         scope: impl Into<FeedScope>,
         options: Option<QueryOptions>,
-    ) -> QueryItems<T> {
-        let request = self.handle().map(|handle| Request {
+    ) -> Items<T> {
+        let request = |handle| Request {
             handle: Arc::clone(handle),
             spec: query.into().0,
             scope: scope.into(),
             options: options.unwrap_or_default(),
-        });
-        QueryItems::new(request)
+        };
+        Items::new(self.handle().map(|handle| Box::new(request(handle)) as Box<dyn Source>))
     }
 }
 

@@ -48,8 +48,8 @@ pub(super) struct Context {
     binding: Binding,
 }
 
-/// A page of a result.
-pub(super) struct RawPage {
+/// The rows of one page.
+pub(super) struct Rows {
     pub(super) rows: Vec<Box<RawValue>>,
     pub(super) continuation: Option<String>,
     pub(super) request_charge: f64,
@@ -103,7 +103,7 @@ impl Run {
     }
 
     /// The next page; `None` if there is nothing more to say.
-    pub(super) async fn next_page(&mut self) -> Result<Option<RawPage>> {
+    pub(super) async fn next_page(&mut self) -> Result<Option<Rows>> {
         let Self { context, way } = self;
         context.page_number += 1;
         let (rows, progress) = loop {
@@ -121,6 +121,6 @@ impl Run {
             return Ok(None);
         }
         let continuation = progress.and_then(|progress| token::write(&context.binding, &progress));
-        Ok(Some(RawPage { rows, continuation, request_charge: charge, diagnostics }))
+        Ok(Some(Rows { rows, continuation, request_charge: charge, diagnostics }))
     }
 }

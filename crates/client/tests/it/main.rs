@@ -24,4 +24,5 @@ mod resources;
 mod sendable;
 mod shared_runtime;
 mod splits;
+mod streams;
 mod ties;

@@ -5,14 +5,14 @@ use cosmonaut::options::{
     ReplaceContainerOptions,
 };
 use cosmonaut::{
-    ContainerProperties, CosmosStatus, DatabaseProperties, ErrorKind, IndexingPolicy, Pager, QuerySpec,
+    ContainerProperties, CosmosStatus, DatabaseProperties, ErrorKind, IndexingPolicy, Items, QuerySpec,
     ThroughputProperties, TimeToLive,
 };
 use cosmonaut_emulator::Emulator;
 
 use crate::harness::{Bench, PROTOCOLS, on_every_wire, speaking};
 
-async fn ids<T: serde::de::DeserializeOwned>(mut pager: Pager<T>, id: impl Fn(&T) -> &str) -> Vec<String> {
+async fn ids<T: serde::de::DeserializeOwned>(mut pager: Items<T>, id: impl Fn(&T) -> &str) -> Vec<String> {
     let mut ids = Vec::new();
     while let Some(item) = pager.next().await {
         ids.push(id(&item.unwrap()).to_owned());

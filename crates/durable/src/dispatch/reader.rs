@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use cosmonaut::{ChangeFeed, ChangeFeedStart, ContainerClient, ErrorKind, FeedRange, Query, QueryPages};
+use cosmonaut::{ChangeFeed, ChangeFeedStart, ContainerClient, ErrorKind, FeedRange, Pages, Query};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -42,7 +42,7 @@ pub(super) struct Reader {
     searched_until: u64,
     /// The number of the last search for what was forgotten.
     search: u64,
-    left_behind: Option<QueryPages<Row>>,
+    left_behind: Option<Pages<Row>>,
     next_page_at: Option<Instant>,
 }
 

@@ -1,0 +1,113 @@
+//! Feeds that the service pages by itself: databases, containers, conflicts.
+
+use std::sync::Arc;
+
+use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions, OperationType};
+use cosmonaut_wire::model::{FeedEnvelope, QuerySpec};
+use cosmonaut_wire::{ResourcePath, headers};
+use http::HeaderValue;
+
+use crate::container::run;
+use crate::metadata::json_body;
+use crate::page::{Made, Making, RawPage, Source};
+use crate::{Error, ErrorKind, Result};
+
+/// A feed, from some page on.
+pub(crate) struct Listing {
+    feed: Arc<Feed>,
+    from: Option<HeaderValue>,
+}
+
+/// What is asked for each page.
+struct Feed {
+    driver: CosmosDriver,
+    operation: CosmosOperation,
+    options: OperationOptions,
+}
+
+/// How a feed is read: the options that lists have in common.
+#[derive(Default)]
+pub(crate) struct Paging {
+    pub(crate) max_item_count: Option<u32>,
+    pub(crate) continuation: Option<String>,
+}
+
+impl Listing {
+    /// All resources at `path`, or those for which a query holds.
+    pub(crate) fn start(
+        driver: &CosmosDriver,
+        path: ResourcePath,
+        query: Option<&QuerySpec>,
+        options: OperationOptions,
+        paging: Paging,
+    ) -> Result<Box<dyn Source>> {
+        let mut operation = match query {
+            Some(query) => CosmosOperation::new(OperationType::Query, path).with_body(json_body(query)?),
+            None => CosmosOperation::new(OperationType::ReadFeed, path),
+        };
+        if let Some(count) = paging.max_item_count {
+            operation = operation.with_header(headers::MAX_ITEM_COUNT, HeaderValue::from(count));
+        }
+        let from = paging.continuation.map(HeaderValue::try_from).transpose().map_err(|_| {
+            let message = "the continuation is none that a page was given with (pass `Page::continuation`)";
+            Error::new(ErrorKind::Configuration, message)
+        })?;
+        let feed = Arc::new(Feed { driver: driver.clone(), operation, options });
+        Ok(Box::new(Self { feed, from }))
+    }
+}
+
+impl Source for Listing {
+    fn next(self: Box<Self>) -> Making {
+        Box::pin(async move {
+            let Self { feed, from } = *self;
+            let mut operation = feed.operation.clone();
+            if let Some(from) = &from {
+                operation = operation.with_header(headers::CONTINUATION, from.clone());
+            }
+            let response = run(&feed.driver, &operation, &feed.options).await?;
+            let page = feed.page(response, from.as_ref())?;
+            let next = page.continuation.as_deref().and_then(|next| HeaderValue::try_from(next).ok());
+            let rest = next.map(|from| Box::new(Self { feed, from: Some(from) }) as Box<dyn Source>);
+            Ok(Some(Made { page, rest }))
+        })
+    }
+}
+
+impl Feed {
+    /// What an answer holds.
+    fn page(&self, response: CosmosResponse, from: Option<&HeaderValue>) -> Result<RawPage> {
+        let path = self.operation.path();
+        let items = match FeedEnvelope::parse(path.kind(), response.body()) {
+            Ok(envelope) => {
+                let slice =
+                    |item: &&serde_json::value::RawValue| response.body().slice_ref(item.get().as_bytes());
+                envelope.items.iter().map(slice).collect::<Vec<_>>()
+            }
+            Err(error) => {
+                let message = format!("the page of {path}: {error}");
+                return Err(Error::caused_by(ErrorKind::InvalidResponse, message, error).found_in(response));
+            }
+        };
+        let from = from.and_then(|from| from.to_str().ok());
+        if let Err(error) = check_progress(items.len(), from, response.continuation()) {
+            return Err(error.found_in(response));
+        }
+        Ok(RawPage {
+            items,
+            item: format!("a row of {path}").into(),
+            continuation: response.continuation().map(str::to_owned),
+            request_charge: response.request_charge(),
+            diagnostics: vec![response.diagnostics().clone()],
+        })
+    }
+}
+
+/// An error if a page has no rows and goes on where it began: asking for the next one would never end.
+pub(crate) fn check_progress(rows: usize, from: Option<&str>, next: Option<&str>) -> Result<()> {
+    if rows > 0 || next.is_none() || from != next {
+        return Ok(());
+    }
+    let message = "a page without rows goes on where it began, so that asking again would never end";
+    Err(Error::new(ErrorKind::InvalidResponse, message))
+}

@@ -87,6 +87,7 @@ mod read_many;
 
 // Many items at once, from wherever they are.
 mod change_feed;
+mod conflicts;
 mod feed_range;
 mod feeds;
 mod query;
@@ -105,6 +106,7 @@ pub use batch::{Batch, BatchFailure, BatchResponse, BatchResult};
 pub use bulk::{Bulk, BulkOperation, BulkProgress, BulkResult, BulkRun, BulkSummary};
 pub use change_feed::{Change, ChangeFeed, ChangeFeedPage, ChangeFeedStart, ChangeKind};
 pub use client::CosmosClient;
+pub use conflicts::Conflict;
 pub use connection_string::{ConnectionString, ConnectionStringError};
 pub use container::ContainerClient;
 #[cfg(feature = "tracing")]

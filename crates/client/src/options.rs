@@ -254,4 +254,13 @@ metadata_options! {
         /// Goes on where a page ended; see [`Page::continuation`](crate::Page::continuation).
         continuation: Option<String>,
     }
+    /// Options of listing and querying conflicts.
+    QueryConflictsOptions {
+        /// How many a page holds at most.
+        max_item_count: Option<u32>,
+        /// Goes on where a page ended; see [`Page::continuation`](crate::Page::continuation).
+        continuation: Option<String>,
+    }
+    /// Options of removing a conflict.
+    DeleteConflictOptions {}
 }

@@ -5,6 +5,7 @@ mod batches;
 mod bulk;
 mod cancellation;
 mod change_feed;
+mod conflicts;
 mod credentials;
 mod errors;
 mod examples;

@@ -1,0 +1,132 @@
+//! The conflicts feed: writes that have lost against those of other regions, for an application to decide.
+
+use cosmonaut_driver::{CosmosOperation, OperationType};
+use cosmonaut_wire::model::QuerySpec;
+use cosmonaut_wire::{PartitionKey, ResourceType};
+use serde::Deserialize;
+
+use crate::listing::{Listing, Paging};
+use crate::options::{DeleteConflictOptions, QueryConflictsOptions};
+use crate::{ContainerClient, Error, ErrorKind, FromItem, Items, Response, Result};
+
+/// A write that has lost against one of another region, in a container whose conflicts an application resolves.
+///
+/// ```no_run
+/// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct Order { id: String, customer: String, total: f64 }
+/// let mut conflicts = orders.list_conflicts(None);
+/// while let Some(conflict) = conflicts.next().await {
+///     let conflict = conflict?;
+///     if let Some(lost) = conflict.item::<Order>()? {
+///         let kept: Order = orders.read_item(&*lost.customer, &lost.id, None).await?.into_value();
+///         let merged = Order { total: kept.total.max(lost.total), ..kept };
+///         orders.upsert_item(&*lost.customer, &merged, None).await?;
+///         orders.delete_conflict(&*lost.customer, conflict.id(), None).await?;
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Conflict {
+    id: String,
+    operation_type: String,
+    #[serde(default)]
+    resource_id: Option<String>,
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(rename = "_ts", default)]
+    timestamp: u64,
+}
+
+impl Conflict {
+    /// Its id, for [`delete_conflict`](ContainerClient::delete_conflict).
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What the write that has lost did: `create`, `replace` or `delete`.
+    pub fn operation(&self) -> &str {
+        &self.operation_type
+    }
+
+    /// The resource id of the item.
+    pub fn item_rid(&self) -> Option<&str> {
+        self.resource_id.as_deref()
+    }
+
+    /// When it was found, in seconds since the start of 1970, UTC.
+    pub fn timestamp(&self) -> u64 {
+        self.timestamp
+    }
+
+    /// The item as the write that has lost left it; `None` if that has deleted it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Serialization`] if it is no `T`.
+    pub fn item<T: FromItem>(&self) -> Result<Option<T>> {
+        let content = self.content.as_ref().filter(|content| !content.is_empty());
+        let read = |content: &String| {
+            T::from_json(&content.clone().into(), format_args!("the item of conflict {}", self.id))
+        };
+        content.map(read).transpose()
+    }
+}
+
+impl ContainerClient {
+    /// The writes that have lost and wait for a decision. A container has some only if its
+    /// [policy](crate::model::ConflictResolutionPolicy) is custom and its account has several write regions.
+    pub fn list_conflicts(&self, options: Option<QueryConflictsOptions>) -> Items<Conflict> {
+        self.conflicts(None, options)
+    }
+
+    /// Those for which a query holds.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// let text = "SELECT * FROM c WHERE c.operationType = 'create'";
+    /// let created = orders.query_conflicts(text, None).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn query_conflicts(
+        &self,
+        query: impl Into<QuerySpec>,
+        options: Option<QueryConflictsOptions>,
+    ) -> Items<Conflict> {
+        self.conflicts(Some(query.into()), options)
+    }
+
+    /// Removes a conflict that is dealt with. The partition key is that of its item.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if there is none of that id.
+    pub async fn delete_conflict(
+        &self,
+        partition_key: impl Into<PartitionKey>,
+        id: &str,
+        options: Option<DeleteConflictOptions>,
+    ) -> Result<Response<()>> {
+        if id.is_empty() {
+            return Err(Error::new(ErrorKind::BadRequest, "a conflict has an id (pass `Conflict::id`)"));
+        }
+        let handle = self.handle()?;
+        let path = handle.path.child(ResourceType::Conflict, id)?;
+        let delete = CosmosOperation::new(OperationType::Delete, path).with_target(partition_key.into());
+        let layer = DeleteConflictOptions::operation_layer(options.as_ref());
+        Ok(Response::new((), handle.run(&delete, &layer).await?))
+    }
+
+    fn conflicts(&self, query: Option<QuerySpec>, options: Option<QueryConflictsOptions>) -> Items<Conflict> {
+        let layer = QueryConflictsOptions::operation_layer(options.as_ref());
+        let QueryConflictsOptions { max_item_count, continuation, .. } = options.unwrap_or_default();
+        let paging = Paging { max_item_count, continuation };
+        let start = || {
+            let handle = self.handle()?;
+            let feed = handle.path.feed(ResourceType::Conflict)?;
+            Listing::start(&handle.driver, feed, query.as_ref(), layer, paging)
+        };
+        Items::new(start())
+    }
+}

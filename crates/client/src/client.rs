@@ -13,7 +13,7 @@ use crate::container::run;
 use crate::listing::{Listing, Paging};
 use crate::metadata::{create, json_body, resource, with_throughput};
 use crate::options::{CreateDatabaseOptions, QueryDatabasesOptions};
-use crate::{ConnectionString, DatabaseClient, Items, Response, Result};
+use crate::{DatabaseClient, Items, Response, Result};
 
 /// Where `cosmonaut up` and the emulators of others listen.
 const EMULATOR_ENDPOINT: &str = "http://localhost:8081";
@@ -70,10 +70,7 @@ impl CosmosClient {
     /// # Errors
     /// A text that is no connection string, and what [`new`](Self::new) refuses.
     pub fn from_connection_string(text: &str, options: Option<CosmosClientOptions>) -> Result<Self> {
-        let parsed: ConnectionString = text.parse()?;
-        let key = Credential::master_key(parsed.key())?;
-        let trust = Trust { accept_invalid: parsed.accepts_any_certificate(), ..Trust::default() };
-        Self::trusting(trust, parsed.endpoint(), key, options)
+        Self::builder().connection_string(text).options(options.unwrap_or_default()).build()
     }
 
     /// A client for an emulator on this machine, at its usual address and with its well-known key.
@@ -123,7 +120,7 @@ impl CosmosClient {
         Ok(Self { driver, credential })
     }
 
-    fn trusting(
+    pub(crate) fn trusting(
         trust: Trust,
         endpoint: &str,
         credential: Credential,

@@ -72,6 +72,7 @@
 //! ```
 
 // From the account to its items.
+mod builder;
 mod client;
 mod connection_string;
 
@@ -103,6 +104,7 @@ mod metadata;
 pub mod options;
 
 pub use batch::{Batch, BatchFailure, BatchResponse, BatchResult};
+pub use builder::CosmosClientBuilder;
 pub use bulk::{Bulk, BulkOperation, BulkProgress, BulkResult, BulkRun, BulkSummary};
 pub use change_feed::{Change, ChangeFeed, ChangeFeedPage, ChangeFeedStart, ChangeKind};
 pub use client::CosmosClient;

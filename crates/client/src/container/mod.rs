@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use cosmonaut_driver::{CosmosDriver, CosmosOperation, OperationType};
-use cosmonaut_wire::ResourcePath;
 use cosmonaut_wire::model::{ContainerProperties, ThroughputProperties};
+use cosmonaut_wire::{ResourcePath, SessionToken};
 
 use crate::metadata::{if_match, json_body, resource};
 use crate::options::{
@@ -133,6 +133,37 @@ impl ContainerClient {
         let operation = if_match(operation, etag)?;
         let layer = DeleteContainerOptions::operation_layer(options.as_ref());
         Ok(Response::new((), handle.run(&operation, &layer).await?))
+    }
+
+    /// All that this client has seen of the container, for handing it to another client.
+    ///
+    /// ```no_run
+    /// # async fn run(here: cosmonaut::ContainerClient, there: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// // In one process, after a write:
+    /// let seen = here.session_token().await?.to_string();
+    /// // In another, which is to see it:
+    /// there.adopt_session_token(&seen.parse()?).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container.
+    pub async fn session_token(&self) -> Result<SessionToken> {
+        let handle = self.handle()?;
+        let container = handle.driver.container(&handle.path).await?;
+        Ok(handle.driver.session_token(container.rid))
+    }
+
+    /// Continues a session from elsewhere, for all clones of this client: reads see at least what the token has.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container.
+    pub async fn adopt_session_token(&self, token: &SessionToken) -> Result<()> {
+        let handle = self.handle()?;
+        let container = handle.driver.container(&handle.path).await?;
+        handle.driver.adopt_session_token(container.rid, token);
+        Ok(())
     }
 
     /// Forgets what this client has seen of the container, for all its clones: reads may be older than what was seen

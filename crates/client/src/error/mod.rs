@@ -167,6 +167,38 @@ impl Error {
         self.kind() == ErrorKind::NotModified
     }
 
+    /// Whether the service was asked for more than its throughput, and every retry that the options allow was, too.
+    pub fn is_throttled(&self) -> bool {
+        self.kind() == ErrorKind::Throttled
+    }
+
+    /// Whether the same call may succeed later: it was throttled, or the service or the way to it did not answer. If
+    /// it was a write, [`ErrorKind::OutcomeUnknown`] says that it may have been applied, and is not meant here.
+    pub fn is_transient(&self) -> bool {
+        match self.kind() {
+            ErrorKind::Throttled
+            | ErrorKind::Unavailable
+            | ErrorKind::Transport
+            | ErrorKind::DeadlineExceeded
+            | ErrorKind::SessionNotAvailable => true,
+            ErrorKind::Configuration
+            | ErrorKind::Credential
+            | ErrorKind::Serialization
+            | ErrorKind::Query
+            | ErrorKind::NotModified
+            | ErrorKind::Unauthorized
+            | ErrorKind::Forbidden
+            | ErrorKind::BadRequest
+            | ErrorKind::NotFound
+            | ErrorKind::Conflict
+            | ErrorKind::PreconditionFailed
+            | ErrorKind::TooLarge
+            | ErrorKind::Status
+            | ErrorKind::OutcomeUnknown
+            | ErrorKind::InvalidResponse => false,
+        }
+    }
+
     /// What the service answered, if it did: for a batch, to the operation that failed.
     pub fn status(&self) -> Option<CosmosStatus> {
         match &self.0.origin {

@@ -172,3 +172,21 @@ async fn all_items_of_a_partition_key_are_deleted_and_no_others() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_session_is_handed_from_one_client_to_another() {
+    let bench = Bench::start().await;
+    let here = bench.container().await;
+    here.create_item("a", json!({"id": "1", "pk": "a"}), None).await.unwrap();
+    let seen = here.session_token().await.unwrap().to_string();
+    assert!(seen.contains('#'), "{seen}");
+    let key = cosmonaut::Credential::master_key(bench.emulator.key()).unwrap();
+    let client =
+        cosmonaut::CosmosClient::builder().endpoint(bench.emulator.url()).credential(key).build().unwrap();
+    let there = client.database("d").container("c");
+    assert_eq!(there.session_token().await.unwrap().to_string(), "");
+    there.adopt_session_token(&seen.parse().unwrap()).await.unwrap();
+    assert_eq!(there.session_token().await.unwrap().to_string(), seen);
+    let nowhere = client.database("d").container("nowhere").session_token().await.unwrap_err();
+    assert!(nowhere.is_not_found() && !nowhere.is_transient() && !nowhere.is_throttled());
+}

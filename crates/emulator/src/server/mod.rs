@@ -5,11 +5,16 @@
 mod activity;
 mod certificate;
 mod connection;
+mod date;
+mod exchange;
 mod handler;
+mod http1;
+mod http2;
 mod listener;
 mod port;
 mod tasks;
 mod tls;
+mod version;
 mod visitors;
 mod web;
 mod workers;
@@ -27,3 +32,6 @@ pub(crate) use workers::Workers;
 /// The largest request body: a batch is at most 2 MB, and what is over that is refused by the engine, which
 /// can say why. This only bounds memory.
 pub(crate) const MAX_BODY_BYTES: usize = 8 * 1024 * 1024;
+
+/// The most bytes of headers in one request; a session token over many partitions is the longest there is.
+const MAX_HEADER_BYTES: u32 = 128 * 1024;

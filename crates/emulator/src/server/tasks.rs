@@ -1,8 +1,5 @@
 //! The one place that starts tasks. What is started here is owned, and stops when its owner is dropped.
 
-use std::future::Future;
-
-use hyper::rt::Executor;
 use tokio::task::JoinHandle;
 
 /// A running task; dropping it stops it.
@@ -28,16 +25,8 @@ impl Drop for Task {
     }
 }
 
-/// Runs the streams of HTTP/2 connections. A stream ends with its connection, so nobody else need own it.
-#[derive(Clone, Copy)]
-pub(crate) struct Streams;
-
-impl<F> Executor<F> for Streams
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    #[expect(clippy::disallowed_methods, reason = "this is the seam: a stream ends with its connection")]
-    fn execute(&self, stream: F) {
-        tokio::spawn(stream);
-    }
+/// Runs a stream of an HTTP/2 connection. It ends with its connection, so nobody else need own it.
+#[expect(clippy::disallowed_methods, reason = "this is the seam: a stream ends with its connection")]
+pub(super) fn start_stream(stream: impl Future<Output = ()> + Send + 'static) {
+    tokio::spawn(stream);
 }

@@ -58,6 +58,8 @@ impl CosmosClientBuilder {
     /// The address of the account.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
+        // That belongs to the connection string whose endpoint this replaces.
+        self.accepts_any_certificate = false;
         self
     }
 
@@ -79,8 +81,9 @@ impl CosmosClientBuilder {
     pub fn connection_string(mut self, text: &str) -> Self {
         match text.parse::<ConnectionString>() {
             Ok(parsed) => {
+                self = self.endpoint(parsed.endpoint()).key(parsed.key());
                 self.accepts_any_certificate = parsed.accepts_any_certificate();
-                self.endpoint(parsed.endpoint()).key(parsed.key())
+                self
             }
             Err(error) => self.failed(error.into()),
         }
@@ -107,7 +110,9 @@ impl CosmosClientBuilder {
             }),
         };
         if let Some(text) = read(CONNECTION_STRING)? {
-            return Ok(self.connection_string(&text));
+            let given = self.credential.clone();
+            let named = self.connection_string(&text);
+            return Ok(Self { credential: given.or(named.credential), ..named });
         }
         match (read(ENDPOINT)?, read(KEY)?, &self.credential) {
             (Some(endpoint), _, Some(_)) => Ok(self.endpoint(endpoint)),

@@ -242,6 +242,7 @@ impl<T: FromItem> Stream for Items<T> {
                 return Poll::Ready(Some(Ok(item)));
             }
             match ready!(Pin::new(&mut self.pages).poll_next(context)) {
+                Some(Ok(page)) if page.items.is_empty() => self.continuation = page.continuation,
                 Some(Ok(mut page)) => {
                     self.left.extend(mem::take(&mut page.items));
                     self.taken_of = Some(page);

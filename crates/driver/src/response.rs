@@ -16,6 +16,18 @@ pub struct CosmosResponse {
 }
 
 impl CosmosResponse {
+    /// The same answer without its body, which may be large, for keeping what else it says.
+    #[must_use]
+    pub fn without_body(&self) -> Self {
+        let Self { status, headers, diagnostics, .. } = self;
+        Self {
+            status: *status,
+            headers: headers.clone(),
+            body: Bytes::new(),
+            diagnostics: diagnostics.clone(),
+        }
+    }
+
     /// The status; 2xx or 304.
     pub fn status(&self) -> CosmosStatus {
         self.status

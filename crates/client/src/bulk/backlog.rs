@@ -6,12 +6,13 @@
 //! - a request has operations of one partition, and is within the service's limits.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
 use cosmonaut_driver::{Moment, PartitionInfo};
 use cosmonaut_wire::model::{BatchOperation, MAX_BATCH_BYTES, MAX_BATCH_OPERATIONS};
 use cosmonaut_wire::{EffectivePartitionKey, PartitionKey, PartitionKeyRangeId};
 
-use super::pace::{Answered, Pace};
+use super::pace::{Answered, Pace, Throttled};
 
 /// What a request's body has beside its operations, and to spare.
 const ENVELOPE: usize = 1024;
@@ -30,6 +31,8 @@ pub(super) struct Held {
     pub(super) tries: u32,
     /// How often its partition was not where it should be.
     pub(super) strays: u32,
+    /// How often it met another operation on its item.
+    pub(super) collisions: u32,
 }
 
 /// Which item an operation is about.
@@ -57,6 +60,8 @@ pub(super) struct Bounds {
     pub(super) per_partition: usize,
     /// Requests under way in all.
     pub(super) requests: usize,
+    /// How long a partition may refuse everything.
+    pub(super) patience: Duration,
 }
 
 #[derive(Debug)]
@@ -106,14 +111,14 @@ impl Backlog {
     }
 
     /// The partitions are these now: whatever waits goes to where it belongs.
-    pub(super) fn divide(&mut self, infos: Vec<PartitionInfo>, now: Moment) {
+    pub(super) fn divide(&mut self, infos: Vec<PartitionInfo>) {
         let mut before: HashMap<_, _> = HashMap::new();
         let mut waiting = Vec::new();
         for mut partition in std::mem::take(&mut self.partitions) {
             waiting.extend(partition.queue.drain(..));
             before.insert(partition.info.id.range().clone(), partition.pace);
         }
-        let fresh = || Pace::new(MAX_BATCH_OPERATIONS, self.bounds.per_partition, now);
+        let fresh = || Pace::new(MAX_BATCH_OPERATIONS, self.bounds.per_partition);
         self.partitions = infos
             .into_iter()
             .map(|info| {
@@ -127,8 +132,8 @@ impl Backlog {
         }
     }
 
-    /// Takes an operation. Says whether its partition can fill a request now.
-    pub(super) fn take(&mut self, held: Held) -> bool {
+    /// Takes an operation. Says whether its partition can fill a request, and may send it now.
+    pub(super) fn take(&mut self, held: Held, now: Moment) -> bool {
         self.bytes += held.bytes;
         self.count += 1;
         if let Some(item) = held.item() {
@@ -139,7 +144,7 @@ impl Backlog {
             self.behind.insert(item, VecDeque::new());
         }
         let at = self.enqueue(held);
-        self.partitions.get(at).is_some_and(Partition::is_full)
+        self.partitions.get(at).is_some_and(|partition| partition.is_full() && partition.pace.room(now) > 0)
     }
 
     fn enqueue(&mut self, held: Held) -> usize {
@@ -162,16 +167,20 @@ impl Backlog {
             return None;
         }
         let count = self.partitions.len();
+        let with_work = self.partitions.iter().filter(|partition| partition.has_work()).count();
+        // No partition keeps the others from having requests of their own.
+        let share = (self.bounds.requests / with_work.max(1)).max(1);
         let chosen = (0..count).map(|step| (self.next + step) % count).find(|at| {
             let partition = &self.partitions[*at];
-            let ready = all || partition.is_full() || partition.pace.is_idle();
-            ready && !partition.queue.is_empty() && partition.pace.room(now) > 0
+            let ready = all || partition.is_full() || partition.pace.requests() == 0;
+            let has_share = partition.pace.requests() < share;
+            ready && has_share && !partition.queue.is_empty() && partition.pace.room(now) > 0
         })?;
         self.next = chosen + 1;
         self.requests += 1;
         let partition = &mut self.partitions[chosen];
         let operations = partition.fill(partition.pace.room(now));
-        partition.pace.sent(operations.len(), now);
+        partition.pace.sent(operations.len());
         Some(Request { partition: partition.info.id.range().clone(), operations })
     }
 
@@ -181,20 +190,21 @@ impl Backlog {
         waiting.filter_map(|partition| partition.pace.paused_until(now)).min()
     }
 
-    /// A request was answered, or has failed. Says how long its partition has accepted nothing.
-    pub(super) fn answered(
-        &mut self,
-        partition: &PartitionKeyRangeId,
-        answer: Answered,
-        now: Moment,
-    ) -> std::time::Duration {
+    /// A request was answered, or has failed.
+    pub(super) fn answered(&mut self, partition: &PartitionKeyRangeId, answer: Answered) -> Throttled {
         self.requests = self.requests.saturating_sub(1);
-        let found = self.partitions.iter_mut().find(|known| known.info.id.range() == partition);
+        let patience = self.bounds.patience;
         // One that has split has no pace any more.
-        found.map_or(std::time::Duration::ZERO, |known| {
-            known.pace.answered(answer, now);
-            known.pace.stalled(now)
-        })
+        self.partition(partition).map_or(Throttled::SentAgain, |known| known.pace.answered(answer, patience))
+    }
+
+    /// Whether there is still a partition of this id.
+    pub(super) fn knows(&mut self, partition: &PartitionKeyRangeId) -> bool {
+        self.partition(partition).is_some()
+    }
+
+    fn partition(&mut self, id: &PartitionKeyRangeId) -> Option<&mut Partition> {
+        self.partitions.iter_mut().find(|known| known.info.id.range() == id)
     }
 
     /// Nothing is sent to the partition that holds a place until then.
@@ -218,8 +228,8 @@ impl Backlog {
 
     /// An operation is over: the next one on its item may go.
     pub(super) fn finish(&mut self, held: &Held) {
-        self.bytes -= held.bytes;
-        self.count -= 1;
+        self.bytes = self.bytes.saturating_sub(held.bytes);
+        self.count = self.count.saturating_sub(1);
         let Some(item) = held.item() else { return };
         match self.behind.get_mut(&item).and_then(VecDeque::pop_front) {
             Some(next) => {
@@ -233,6 +243,10 @@ impl Backlog {
 }
 
 impl Partition {
+    fn has_work(&self) -> bool {
+        !self.queue.is_empty() || self.pace.requests() > 0
+    }
+
     fn is_full(&self) -> bool {
         self.queue.len() >= MAX_BATCH_OPERATIONS || self.queued_bytes + ENVELOPE >= MAX_BATCH_BYTES
     }
@@ -246,7 +260,7 @@ impl Partition {
                 break;
             }
             bytes += next.bytes;
-            self.queued_bytes -= next.bytes;
+            self.queued_bytes = self.queued_bytes.saturating_sub(next.bytes);
             operations.extend(self.queue.pop_front());
         }
         operations

@@ -8,10 +8,11 @@ mod operation;
 mod pace;
 mod request;
 mod result;
+mod results;
 mod run;
 
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -20,17 +21,16 @@ use cosmonaut_driver::platform::Task;
 use cosmonaut_options::{RequestOptions, RetryLimitOptions};
 use cosmonaut_wire::model::MAX_BATCH_OPERATIONS;
 use futures_core::Stream;
-use tokio::sync::mpsc;
+use tokio::runtime::Handle;
 
-use crate::{ContainerClient, Result};
+use crate::{ContainerClient, Error, ErrorKind, Result};
 use backlog::Bounds;
-use run::{ProgressHandler, Run, Settings, SharedProgress};
+use results::{Taker, way};
+use run::{ProgressHandler, Run, Settings};
 
 pub use operation::BulkOperation;
 pub use result::{BulkProgress, BulkResult, BulkSummary};
 
-/// Results that wait for whoever takes them.
-const RESULTS: usize = 1024;
 /// Failures that a summary keeps.
 const KEPT_FAILURES: usize = 100;
 
@@ -52,7 +52,9 @@ impl ContainerClient {
     ///
     /// Operations of one partition travel together, up to 100 in a request, several requests at once. Each partition
     /// is sent as much as it takes: what is throttled is sent again, when the service says. Operations on one item are
-    /// applied in their order; those on different items in any. A partition may split meanwhile.
+    /// applied in their order, as far as outcomes are known; those on different items in any. A partition may split
+    /// meanwhile. What is in hand is bounded for all partitions together, so that one which takes very little holds up
+    /// the rest once all that is in hand is its own.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
@@ -132,25 +134,28 @@ impl Bulk {
     /// Runs the operations of a stream, which is read as far as there is room for what it gives.
     ///
     /// # Errors
-    /// A name of a container that cannot be one. Everything else is in the results.
+    /// A name of a container that cannot be one; no Tokio runtime. Everything else is in the results.
     pub fn run(self, operations: impl Stream<Item = BulkOperation> + Send + 'static) -> Result<BulkRun> {
         let Self { container, request, buffer, per_partition, requests, patience, returns_items, progress } =
             self;
         let platform = container.handle()?.driver.platform();
+        if Handle::try_current().is_err() {
+            let message = "a bulk run needs a Tokio runtime (call it where one is running)";
+            return Err(Error::new(ErrorKind::Configuration, message));
+        }
         // What is throttled comes back at once: how much is sent then is decided here.
         let retry_limits = RetryLimitOptions { max_throttling_retries: Some(0), ..Default::default() };
         let options = OperationOptions { request, retry_limits, ..Default::default() };
-        let bounds = Bounds { bytes: buffer, per_partition, requests };
-        let settings = Settings { options, bounds, patience, returns_items, progress };
-        let (send, results) = mpsc::channel(RESULTS);
-        let progress = SharedProgress::default();
+        let bounds = Bounds { bytes: buffer, per_partition, requests, patience };
+        let settings = Settings { options, bounds, returns_items, progress };
+        let (giver, results) = way(buffer);
         let (source, clock) = (Box::pin(operations), Arc::clone(&platform));
-        let run = Run::new(container, clock, settings, source, send, Arc::clone(&progress));
+        let run = Run::new(container, clock, settings, source, giver);
         let task = platform.spawn(Box::pin(run.run()));
-        Ok(BulkRun { results, progress, _task: task })
+        Ok(BulkRun { results, _task: task })
     }
 
-    /// Runs the operations of an iterator.
+    /// Runs the operations of an iterator, which must not block: the run waits for it.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -182,20 +187,26 @@ impl<I: Iterator> Stream for Iterated<I> {
 /// Dropping it stops the run: of what is under way nobody knows then whether it was done.
 #[must_use = "dropping the results stops the run"]
 pub struct BulkRun {
-    results: mpsc::Receiver<BulkResult>,
-    progress: SharedProgress,
+    results: Taker,
     _task: Task,
 }
 
 impl BulkRun {
-    /// The next result; `None` when every operation has had one.
+    /// The next result; `None` when every operation has had one, or the run has ended before
+    /// ([`is_over`](Self::is_over)).
     pub async fn next(&mut self) -> Option<BulkResult> {
-        self.results.recv().await
+        Some(self.results.results.recv().await?.result)
+    }
+
+    /// Whether every operation has had its result. Once there are no more results, this is false only if what gave the
+    /// operations, or heard of progress, has panicked.
+    pub fn is_over(&self) -> bool {
+        self.results.state().is_over
     }
 
     /// How far the run has come.
     pub fn progress(&self) -> BulkProgress {
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.results.state().progress
     }
 
     /// Waits for the end, and sums up.
@@ -220,7 +231,7 @@ impl BulkRun {
                 failures.push(result);
             }
         }
-        BulkSummary { progress: self.progress(), failures }
+        BulkSummary { progress: self.progress(), failures, is_over: self.is_over() }
     }
 }
 
@@ -228,6 +239,6 @@ impl Stream for BulkRun {
     type Item = BulkResult;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<BulkResult>> {
-        self.results.poll_recv(context)
+        self.results.results.poll_recv(context).map(|waiting| Some(waiting?.result))
     }
 }

@@ -5,10 +5,14 @@
 //!
 //! | what an answer says | window | pause |
 //! | --- | --- | --- |
-//! | nothing throttled, and nothing ever was | twice as large | |
-//! | nothing throttled | larger by [`STEP`] | |
+//! | everything accepted, the window was used, and nothing was ever throttled | twice as large | |
+//! | everything accepted, and the window was used | larger by [`STEP`] | |
 //! | something throttled, of a request sent since the last cut | ⅔ of it | as long as the service says |
 //! | something throttled, of an older request | the same: it was cut for that already | as long as the service says |
+//! | anything else, such as that the partition is gone | the same | |
+//!
+//! How long a partition has refused everything is counted by what it was asked, and by the waits that it asked for: not by
+//! the clock, as nobody may have asked it for a while.
 
 use std::time::Duration;
 
@@ -31,26 +35,35 @@ pub(super) struct Pace {
     paused_until: Option<Moment>,
     /// When the window was last cut.
     cut: Option<Moment>,
-    /// When something was last done that was not throttled.
-    accepted: Moment,
+    /// How long everything was refused, since something was last accepted.
+    refused: Duration,
 }
 
 /// What came of a request, as far as the pace is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answered {
-    /// When it was sent.
     pub(super) sent: Moment,
+    pub(super) answered: Moment,
     /// How many operations it had.
     pub(super) operations: usize,
+    /// How many of them the service has dealt with.
+    pub(super) accepted: usize,
     /// How many of them were throttled.
     pub(super) throttled: usize,
     /// How long the service says to wait.
     pub(super) retry_after: Option<Duration>,
 }
 
+/// Whether what was throttled is sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Throttled {
+    SentAgain,
+    GivenUp,
+}
+
 impl Pace {
     /// The window of a partition that nothing is known of: one request, and later at most so many operations.
-    pub(super) fn new(first: usize, most: usize, now: Moment) -> Self {
+    pub(super) fn new(first: usize, most: usize) -> Self {
         Self {
             window: first.min(most),
             most,
@@ -58,15 +71,15 @@ impl Pace {
             requests: 0,
             paused_until: None,
             cut: None,
-            accepted: now,
+            refused: Duration::ZERO,
         }
     }
 
     /// How many more operations may be sent now.
     pub(super) fn room(&self, now: Moment) -> usize {
-        match self.paused_until {
-            Some(until) if now < until => 0,
-            Some(_) | None => self.window.saturating_sub(self.in_flight),
+        match self.paused_until(now) {
+            Some(_) => 0,
+            None => self.window.saturating_sub(self.in_flight),
         }
     }
 
@@ -80,44 +93,47 @@ impl Pace {
         self.paused_until = self.paused_until.max(Some(until));
     }
 
-    /// Whether no request is under way.
-    pub(super) fn is_idle(&self) -> bool {
-        self.requests == 0
-    }
-
-    /// How long nothing has been accepted.
-    pub(super) fn stalled(&self, now: Moment) -> Duration {
-        now.since(self.accepted)
+    /// How many requests are under way.
+    pub(super) fn requests(&self) -> usize {
+        self.requests
     }
 
     /// A request is sent.
-    pub(super) fn sent(&mut self, operations: usize, now: Moment) {
-        if self.requests == 0 && self.in_flight == 0 && self.paused_until.is_none() {
-            self.accepted = self.accepted.max(now);
-        }
+    pub(super) fn sent(&mut self, operations: usize) {
         self.requests += 1;
         self.in_flight += operations;
     }
 
     /// A request was answered, or has failed.
-    pub(super) fn answered(&mut self, answer: Answered, now: Moment) {
+    pub(super) fn answered(&mut self, answer: Answered, patience: Duration) -> Throttled {
+        let was_used = self.in_flight * 2 >= self.window;
         self.requests = self.requests.saturating_sub(1);
         self.in_flight = self.in_flight.saturating_sub(answer.operations);
-        if answer.throttled < answer.operations {
-            self.accepted = now;
+        if answer.accepted > 0 {
+            self.refused = Duration::ZERO;
         }
         if answer.throttled == 0 {
-            self.paused_until = self.paused_until.filter(|until| now < *until);
-            let grown = if self.cut.is_none() { self.window * 2 } else { self.window + STEP };
-            self.window = grown.min(self.most);
-            return;
+            if was_used && answer.accepted == answer.operations {
+                let grown = if self.cut.is_none() { self.window * 2 } else { self.window + STEP };
+                self.window = grown.min(self.most);
+            }
+            return Throttled::SentAgain;
         }
-        let until = now + answer.retry_after.unwrap_or(USUAL_PAUSE);
-        self.pause(until);
+        let pause = answer.retry_after.unwrap_or(USUAL_PAUSE);
+        // Whatever the service says, nobody sleeps longer than somebody has patience.
+        self.pause(answer.answered + pause.min(patience));
         if self.cut.is_none_or(|cut| cut <= answer.sent) {
-            self.cut = Some(now);
+            self.cut = Some(answer.answered);
             self.window = (self.window * 2 / 3).max(LEAST.min(self.most));
+            self.refused =
+                self.refused.saturating_add(answer.answered.since(answer.sent)).saturating_add(pause);
         }
+        if self.refused <= patience && pause <= patience {
+            return Throttled::SentAgain;
+        }
+        // Those that are sent later get patience of their own.
+        self.refused = Duration::ZERO;
+        Throttled::GivenUp
     }
 }
 
@@ -125,64 +141,83 @@ impl Pace {
 mod tests {
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(60);
+
     fn at(ms: u64) -> Moment {
         Moment::after_start(Duration::from_millis(ms))
     }
 
-    fn answer(sent: u64, operations: usize, throttled: usize) -> Answered {
+    fn answer(sent: u64, answered: u64, operations: usize, throttled: usize) -> Answered {
         let retry_after = (throttled > 0).then_some(Duration::from_millis(50));
-        Answered { sent: at(sent), operations, throttled, retry_after }
+        let accepted = operations - throttled;
+        Answered { sent: at(sent), answered: at(answered), operations, accepted, throttled, retry_after }
     }
 
     #[test]
     fn the_window_grows_until_something_is_throttled_and_more_slowly_then() {
-        let mut pace = Pace::new(100, 1000, at(0));
-        for (step, (throttled, window)) in
-            [(0, 200), (0, 400), (0, 800), (0, 1000), (7, 666), (0, 686), (0, 706), (100, 470)]
-                .into_iter()
-                .enumerate()
-        {
-            let (sent, now) = (step as u64 * 100, step as u64 * 100 + 10);
-            pace.sent(100, at(sent));
-            pace.answered(answer(sent, 100, throttled), at(now));
+        let mut pace = Pace::new(100, 1000);
+        let steps = [(0, 200), (0, 400), (0, 800), (0, 1000), (7, 666), (0, 686), (0, 706), (100, 470)];
+        for (step, (throttled, window)) in steps.into_iter().enumerate() {
+            let (sent, size) = (step as u64 * 100, pace.room(at(step as u64 * 100)));
+            pace.sent(size);
+            pace.answered(answer(sent, sent + 10, size, throttled), PATIENCE);
             assert_eq!(pace.window, window, "step {step}");
         }
     }
 
     #[test]
+    fn a_window_that_is_not_used_or_whose_requests_fail_does_not_grow() {
+        let mut pace = Pace::new(100, 1000);
+        pace.sent(10);
+        pace.answered(answer(0, 1, 10, 0), PATIENCE);
+        assert_eq!(pace.window, 100);
+        pace.sent(100);
+        pace.answered(Answered { accepted: 0, ..answer(2, 3, 100, 0) }, PATIENCE);
+        assert_eq!(pace.window, 100);
+    }
+
+    #[test]
     fn requests_that_were_under_way_together_cut_the_window_once_and_the_longest_pause_counts() {
-        let mut pace = Pace::new(300, 1000, at(0));
+        let mut pace = Pace::new(300, 1000);
         for _ in 0..3 {
-            pace.sent(100, at(0));
+            pace.sent(100);
         }
         assert_eq!(pace.room(at(0)), 0);
-        pace.answered(answer(0, 100, 1), at(10));
-        pace.answered(answer(0, 100, 100), at(20));
-        pace.answered(answer(0, 100, 50), at(15));
+        pace.answered(answer(0, 10, 100, 1), PATIENCE);
+        pace.answered(answer(0, 20, 100, 100), PATIENCE);
+        pace.answered(answer(0, 15, 100, 50), PATIENCE);
         assert_eq!((pace.window, pace.room(at(69)), pace.paused_until(at(69))), (200, 0, Some(at(70))));
         assert_eq!((pace.room(at(70)), pace.paused_until(at(70))), (200, None));
     }
 
     #[test]
-    fn a_partition_that_takes_nothing_is_still_asked_now_and_then() {
-        let mut pace = Pace::new(100, 1000, at(0));
-        for round in 0..20 {
-            let now = round * 100;
+    fn patience_is_counted_by_what_was_asked_and_not_by_the_clock() {
+        let mut pace = Pace::new(100, 1000);
+        // Each round takes 10 ms and asks for 50 more, so that the fourth is one too many. Nobody asks for days between.
+        for (round, expected) in
+            [Throttled::SentAgain, Throttled::SentAgain, Throttled::SentAgain, Throttled::GivenUp]
+                .into_iter()
+                .enumerate()
+        {
+            let now = round as u64 * 100_000_000;
             let size = pace.room(at(now));
             assert!(size >= LEAST, "round {round}");
-            pace.sent(size, at(now));
-            pace.answered(answer(now, size, size), at(now + 1));
+            pace.sent(size);
+            let throttled = pace.answered(answer(now, now + 10, size, size), Duration::from_millis(200));
+            assert_eq!(throttled, expected, "round {round}");
         }
-        assert_eq!(pace.stalled(at(2000)), Duration::from_millis(2000));
-        pace.sent(10, at(2000));
-        pace.answered(answer(2000, 10, 9), at(2001));
-        assert_eq!(pace.stalled(at(2001)), Duration::ZERO);
+        // What is sent later begins anew.
+        pace.sent(10);
+        let later = answer(999_000_000, 999_000_010, 10, 10);
+        assert_eq!(pace.answered(later, Duration::from_millis(200)), Throttled::SentAgain);
     }
 
     #[test]
-    fn waiting_for_something_to_send_is_no_stall() {
-        let mut pace = Pace::new(100, 1000, at(0));
-        pace.sent(10, at(90_000));
-        assert_eq!(pace.stalled(at(90_001)), Duration::from_millis(1));
+    fn a_wait_longer_than_patience_is_not_waited_for() {
+        let mut pace = Pace::new(100, 1000);
+        pace.sent(100);
+        let answer = Answered { retry_after: Some(Duration::MAX), ..answer(0, 10, 100, 1) };
+        assert_eq!(pace.answered(answer, PATIENCE), Throttled::GivenUp);
+        assert_eq!(pace.paused_until(at(10)), Some(at(60_010)));
     }
 }

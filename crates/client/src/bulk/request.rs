@@ -13,20 +13,24 @@ use super::result::outcome;
 use crate::metadata::json_body;
 use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
 
-/// 413 inside an answer: the answer had no room for this one, which was not tried.
+/// 413 inside an answer: the answer had no room for this operation, which was not tried.
 const NO_ROOM_IN_THE_ANSWER: u32 = 3402;
 
 /// What came of an operation.
 #[derive(Debug)]
 pub(super) enum Came {
-    /// It is over.
-    Over(Result<BatchResult>),
-    /// It was throttled; `error` says so if it is not to be sent again.
+    /// It is over; the service has dealt with it.
+    Answered(Result<BatchResult>),
+    /// It is over: nobody knows, or the request could not be made.
+    Failed(Error),
+    /// It was not applied, because it was throttled.
     Throttled { retry_after: Option<Duration>, error: Error },
-    /// Its partition is no more.
+    /// It was not applied, because its partition is no more, or not yet.
     Strayed(Error),
-    /// It met another operation on its item, or did not fit into the answer; it was not applied.
-    Again(Error),
+    /// It was not applied, because it met another operation on its item.
+    Collided(Error),
+    /// It was not applied, because the answer had no room for what it gives.
+    NoRoom(Error),
 }
 
 /// What came of a request.
@@ -37,26 +41,19 @@ pub(super) struct Answer {
     pub(super) charge: f64,
 }
 
-/// Sends a request.
+/// Sends a request. Gives what came of each operation, and what it cost.
 pub(super) async fn send(
     container: &ContainerClient,
-    mut request: Request,
+    request: &Request,
     options: &OperationOptions,
-) -> Answer {
-    for held in &mut request.operations {
-        held.tries += 1;
-    }
-    match ask(container, &request, options).await {
+) -> (Vec<Came>, f64) {
+    match ask(container, request, options).await {
         Ok((results, response)) => {
-            let charge = response.request_charge();
             let results = request.operations.iter().zip(results);
             let came = results.map(|(held, result)| read(held, result, &response)).collect();
-            Answer { request, came, charge }
+            (came, response.request_charge())
         }
-        Err(error) => {
-            let came = request.operations.iter().map(|_| whole(&error)).collect();
-            Answer { request, came, charge: error.request_charge() }
-        }
+        Err(error) => (request.operations.iter().map(|_| whole(&error)).collect(), error.request_charge()),
     }
 }
 
@@ -76,11 +73,11 @@ async fn ask(
         Ok(results) if results.len() == operations.len() => Ok((results, response)),
         Ok(results) => {
             let message = format!("{} operations have {} results", operations.len(), results.len());
-            Err(Error::of_answer(ErrorKind::OutcomeUnknown, message, response))
+            Err(Error::of_answer(ErrorKind::OutcomeUnknown, message, response.without_body()))
         }
         Err(error) => {
             let error = Error::caused_by(ErrorKind::OutcomeUnknown, error.to_string(), error);
-            Err(error.found_in(response))
+            Err(error.found_in(response.without_body()))
         }
     }
 }
@@ -92,19 +89,16 @@ fn read(held: &Held, result: model::BatchResult, response: &CosmosResponse) -> C
     let retry_after = result.retry_after_milliseconds.map(Duration::from_millis);
     let place = usize::try_from(held.index).unwrap_or(usize::MAX);
     match outcome(place, &held.operation, result, response) {
-        Ok(done) => Came::Over(Ok(done)),
-        Err(error) if status.code() == StatusCode::TOO_MANY_REQUESTS => {
-            Came::Throttled { retry_after, error }
-        }
-        Err(error) if status.is_partition_map_stale() => Came::Strayed(error),
-        Err(error) if status.code().as_u16() == 449 => Came::Again(error),
+        Ok(done) => Came::Answered(Ok(done)),
+        Err(error) if code == StatusCode::TOO_MANY_REQUESTS => Came::Throttled { retry_after, error },
+        Err(error) if status.is_gone() => Came::Strayed(error),
+        Err(error) if status.is_retry_with() => Came::Collided(error),
         Err(error)
-            if status.code() == StatusCode::PAYLOAD_TOO_LARGE
-                && status.sub_status() == NO_ROOM_IN_THE_ANSWER =>
+            if code == StatusCode::PAYLOAD_TOO_LARGE && status.sub_status() == NO_ROOM_IN_THE_ANSWER =>
         {
-            Came::Again(error)
+            Came::NoRoom(error)
         }
-        Err(error) => Came::Over(Err(error)),
+        Err(error) => Came::Answered(Err(error)),
     }
 }
 
@@ -112,8 +106,10 @@ fn read(held: &Held, result: model::BatchResult, response: &CosmosResponse) -> C
 fn whole(error: &Error) -> Came {
     let error = error.clone();
     match (error.kind(), error.status()) {
+        // Whatever the status was: none of it is sent again.
+        (ErrorKind::OutcomeUnknown, _) => Came::Failed(error),
         (ErrorKind::Throttled, _) => Came::Throttled { retry_after: error.retry_after(), error },
-        (_, Some(status)) if status.is_partition_map_stale() => Came::Strayed(error),
-        (_, Some(_) | None) => Came::Over(Err(error)),
+        (_, Some(status)) if status.is_gone() => Came::Strayed(error),
+        (_, Some(_) | None) => Came::Failed(error),
     }
 }

@@ -99,12 +99,15 @@ pub struct BulkSummary {
     pub progress: BulkProgress,
     /// The first operations that failed; at most 100 are kept.
     pub failures: Vec<BulkResult>,
+    /// Whether every operation has had a result.
+    pub(super) is_over: bool,
 }
 
 impl BulkSummary {
-    /// Whether every operation was done.
+    /// Whether every operation was done. Not if the run has not come to its end, because what gave the operations, or
+    /// heard of progress, has panicked.
     pub fn is_complete(&self) -> bool {
-        self.progress.failed == 0
+        self.is_over && self.progress.failed == 0
     }
 }
 
@@ -118,5 +121,36 @@ pub(super) fn outcome(
     if (200..300).contains(&result.status_code) {
         return Ok(BatchResult::from(result));
     }
-    Err(Error::of_bulk(BatchFailure::new(place, operation, &result), response.clone()))
+    Err(Error::of_bulk(BatchFailure::new(place, operation, &result), response.without_body()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn a_write_that_may_have_been_applied_is_said_to_be_unknown_and_a_read_is_not() {
+        let write = model::BatchOperation::delete("1");
+        let read = model::BatchOperation::read("1");
+        for (status, sub_status, of_write, of_read) in [
+            (404, 0, ErrorKind::NotFound, ErrorKind::NotFound),
+            (404, 1002, ErrorKind::SessionNotAvailable, ErrorKind::SessionNotAvailable),
+            (408, 0, ErrorKind::OutcomeUnknown, ErrorKind::Unavailable),
+            (409, 0, ErrorKind::Conflict, ErrorKind::Conflict),
+            (412, 0, ErrorKind::PreconditionFailed, ErrorKind::PreconditionFailed),
+            (429, 3200, ErrorKind::Throttled, ErrorKind::Throttled),
+            (500, 0, ErrorKind::OutcomeUnknown, ErrorKind::Unavailable),
+            (503, 0, ErrorKind::OutcomeUnknown, ErrorKind::Unavailable),
+        ] {
+            for (operation, expected) in [(&write, of_write), (&read, of_read)] {
+                let result = model::BatchResult {
+                    sub_status_code: Some(sub_status),
+                    ..model::BatchResult::new(status, 0.0)
+                };
+                let failure = BatchFailure::new(0, operation, &result);
+                assert_eq!(Error::kind_of_bulk(&failure), expected, "{status}/{sub_status}");
+            }
+        }
+    }
 }

@@ -6,19 +6,21 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cosmonaut_driver::platform::{Platform, Task};
-use cosmonaut_driver::{Moment, OperationOptions};
-use cosmonaut_wire::model::PartitionKeyDefinition;
+use cosmonaut_driver::{Moment, OperationOptions, PartitionInfo};
+use cosmonaut_wire::model::{BatchOperation, PartitionKeyDefinition};
+use cosmonaut_wire::{PartitionKey, PartitionKeyValue};
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
 use super::backlog::{Backlog, Bounds, Held, Request};
-use super::pace::Answered;
+use super::pace::{Answered, Throttled};
 use super::request::{Answer, Came, send};
+use super::results::{Given, Giver, State};
 use super::{BulkOperation, BulkProgress, BulkResult};
 use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
 
@@ -26,22 +28,26 @@ use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
 const MOST_STRAYS: u32 = 10;
 /// How much longer each time it is left alone then: a split may take a while.
 const SPLIT_PAUSE: Duration = Duration::from_millis(100);
-/// How often an operation is sent again that met another on its item, or found no room in the answer in vain.
-const MOST_AGAIN: u32 = 20;
+/// How often an operation may meet another on its item.
+const MOST_COLLISIONS: u32 = 10;
+/// The first pause after that; each further one is twice as long.
+const COLLISION_PAUSE: Duration = Duration::from_millis(10);
+/// How long nobody asks again for a container that could not be read.
+const LEARNING_PAUSE: Duration = Duration::from_secs(1);
+/// How many operations are taken before other tasks get their turn.
+const TAKEN_AT_ONCE: u32 = 128;
 /// What an operation takes beside its item, about.
 const OVERHEAD: usize = 300;
 
 type Operations = Pin<Box<dyn Stream<Item = BulkOperation> + Send>>;
 pub(super) type ProgressHandler = Box<dyn FnMut(&BulkProgress) + Send>;
-/// The sums, for the run and for whoever waits for it.
-pub(super) type SharedProgress = Arc<Mutex<BulkProgress>>;
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Map = (PartitionKeyDefinition, Vec<PartitionInfo>);
 
 /// What a run is made with.
 pub(super) struct Settings {
     pub(super) options: OperationOptions,
     pub(super) bounds: Bounds,
-    pub(super) patience: Duration,
     pub(super) returns_items: bool,
     pub(super) progress: Option<ProgressHandler>,
 }
@@ -53,21 +59,31 @@ pub(super) struct Run {
     settings: Settings,
     options: Arc<OperationOptions>,
     source: Option<Operations>,
-    /// Why nothing can be routed, once that is known.
-    hopeless: Option<Error>,
     definition: Option<PartitionKeyDefinition>,
+    /// Why nothing can be routed, and since when that is known.
+    unknown: Option<(Error, Moment)>,
     backlog: Backlog,
     /// Whether operations were taken since requests were last sent.
     is_fresh: bool,
+    /// How many were taken since other tasks had their turn.
+    taken_at_once: u32,
     next_index: u64,
     next_task: u64,
     tasks: HashMap<u64, Task>,
-    answered: mpsc::UnboundedSender<(u64, Moment, Answer)>,
-    answers: mpsc::UnboundedReceiver<(u64, Moment, Answer)>,
+    /// The task that reads the partitions anew, if there is one, and the operations that wait for that.
+    following: Option<u64>,
+    strays: Vec<Held>,
+    told: mpsc::UnboundedSender<Told>,
+    heard: mpsc::UnboundedReceiver<Told>,
     /// Ends with the first pause of a partition for which something waits.
     sleep: Option<Sleep>,
-    results: mpsc::Sender<BulkResult>,
-    progress: SharedProgress,
+    results: Giver,
+}
+
+/// What a task tells the run.
+enum Told {
+    Answer { task: u64, sent: Moment, answered: Moment, answer: Answer },
+    Map { task: u64, map: Option<Map> },
 }
 
 /// What the run waits for.
@@ -75,8 +91,52 @@ enum Event {
     Operation(Box<BulkOperation>),
     /// No operation is there at the moment.
     Quiet,
-    Answer(u64, Moment, Box<Answer>),
+    Told(Box<Told>),
     Rested,
+}
+
+/// A request under way. Whatever becomes of its task, the run hears of it.
+struct Pending {
+    task: u64,
+    sent: Moment,
+    request: Option<Request>,
+    told: mpsc::UnboundedSender<Told>,
+    platform: Arc<dyn Platform>,
+}
+
+impl Pending {
+    fn end(&mut self, came: impl FnOnce(&Request) -> (Vec<Came>, f64)) {
+        let Some(request) = self.request.take() else { return };
+        let (came, charge) = came(&request);
+        let answer = Answer { request, came, charge };
+        let (task, sent, answered) = (self.task, self.sent, self.platform.now());
+        // If nobody listens any more, the run is over.
+        let _ = self.told.send(Told::Answer { task, sent, answered, answer });
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.end(|request| {
+            let message = "a bulk request ended without an answer, by a panic";
+            let failed = |_: &Held| Came::Failed(Error::new(ErrorKind::OutcomeUnknown, message));
+            (request.operations.iter().map(failed).collect(), 0.0)
+        });
+    }
+}
+
+/// A read of the partitions. Whatever becomes of its task, the run hears of it.
+struct Following {
+    task: u64,
+    map: Option<Map>,
+    told: mpsc::UnboundedSender<Told>,
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        // If nobody listens any more, the run is over.
+        let _ = self.told.send(Told::Map { task: self.task, map: self.map.take() });
+    }
 }
 
 impl Run {
@@ -85,10 +145,9 @@ impl Run {
         platform: Arc<dyn Platform>,
         settings: Settings,
         source: Operations,
-        results: mpsc::Sender<BulkResult>,
-        progress: SharedProgress,
+        results: Giver,
     ) -> Self {
-        let (answered, answers) = mpsc::unbounded_channel();
+        let (told, heard) = mpsc::unbounded_channel();
         Self {
             container,
             platform,
@@ -96,32 +155,28 @@ impl Run {
             backlog: Backlog::new(settings.bounds),
             settings,
             source: Some(source),
-            hopeless: None,
             definition: None,
+            unknown: None,
             is_fresh: false,
+            taken_at_once: 0,
             next_index: 0,
             next_task: 0,
             tasks: HashMap::new(),
-            answered,
-            answers,
+            following: None,
+            strays: Vec::new(),
+            told,
+            heard,
             sleep: None,
             results,
-            progress,
         }
     }
 
     /// Runs to the end, or until nobody takes the results.
     pub(super) async fn run(mut self) {
-        if let Err(error) = self.learn(false).await {
-            self.hopeless = Some(error);
-        }
         while self.source.is_some() || !self.backlog.is_empty() {
             let handled = match self.event().await {
                 Event::Operation(operation) => self.take(*operation).await,
-                Event::Answer(task, sent, answer) => {
-                    self.tasks.remove(&task);
-                    self.settle(sent, *answer).await
-                }
+                Event::Told(told) => self.hear(*told).await,
                 Event::Quiet | Event::Rested => {
                     self.send();
                     Ok(())
@@ -131,16 +186,7 @@ impl Run {
                 return;
             }
         }
-    }
-
-    /// Learns the container's key and partitions.
-    async fn learn(&mut self, refresh: bool) -> Result<()> {
-        let handle = self.container.handle()?;
-        let container = handle.driver.container(&handle.path).await?;
-        let partitions = handle.driver.partitions(&handle.path, refresh).await?;
-        self.definition = Some(container.partition_key);
-        self.backlog.divide(partitions, self.platform.now());
-        Ok(())
+        self.results.state().is_over = true;
     }
 
     async fn event(&mut self) -> Event {
@@ -148,17 +194,23 @@ impl Run {
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
-        if let Poll::Ready(Some((task, sent, answer))) = self.answers.poll_recv(context) {
-            return Poll::Ready(Event::Answer(task, sent, Box::new(answer)));
+        if let Poll::Ready(Some(told)) = self.heard.poll_recv(context) {
+            return Poll::Ready(Event::Told(Box::new(told)));
         }
         if let (Some(source), true) = (&mut self.source, self.backlog.has_room()) {
+            self.taken_at_once += 1;
+            if self.taken_at_once > TAKEN_AT_ONCE {
+                self.taken_at_once = 0;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             match source.as_mut().poll_next(context) {
                 Poll::Ready(Some(operation)) => return Poll::Ready(Event::Operation(Box::new(operation))),
                 Poll::Ready(None) => {
                     self.source = None;
                     return Poll::Ready(Event::Quiet);
                 }
-                Poll::Pending => {}
+                Poll::Pending => self.taken_at_once = 0,
             }
         }
         if std::mem::take(&mut self.is_fresh) {
@@ -174,45 +226,49 @@ impl Run {
     async fn take(&mut self, given: BulkOperation) -> Given {
         let index = self.next_index;
         self.next_index += 1;
-        self.progress().taken += 1;
+        self.state().progress.taken += 1;
         let BulkOperation { key, kind, id, operation } = given;
-        let held = match self.hold(index, &key, &id, operation) {
+        let returns_items = self.settings.returns_items;
+        let held = match self.learned().await {
+            Ok(definition) => hold(definition, index, &key, &id, operation, returns_items),
+            Err(error) => Err(error),
+        };
+        let held = match held {
             Ok(held) => held,
             Err(error) => {
                 let result =
                     BulkResult { index, kind, partition_key: key, id, tries: 0, outcome: Err(error) };
-                return self.give(result).await;
+                return self.results.give(result).await;
             }
         };
         self.is_fresh = true;
-        if self.backlog.take(held) {
+        if self.backlog.take(held, self.platform.now()) {
             self.send();
         }
         Ok(())
     }
 
-    fn hold(
-        &self,
-        index: u64,
-        key: &cosmonaut_wire::PartitionKey,
-        id: &Option<String>,
-        operation: Result<cosmonaut_wire::model::BatchOperation>,
-    ) -> Result<Held> {
-        let mut operation = operation?;
-        let definition = match (&self.hopeless, &self.definition) {
-            (None, Some(definition)) => definition,
-            (Some(error), _) => return Err(error.clone()),
-            (None, None) => return Err(Error::new(ErrorKind::Configuration, "the container is not known")),
-        };
-        let place = key
-            .effective(definition)
-            .map_err(|error| Error::caused_by(ErrorKind::BadRequest, error.to_string(), error))?;
-        operation.partition_key = Some(key.to_string());
-        operation.minimal_return_preference = !self.settings.returns_items;
-        let body = operation.resource_body.as_ref().map_or(0, |body| body.get().len());
-        let bytes = body + key.to_string().len() * 2 + id.as_ref().map_or(0, String::len) + OVERHEAD;
-        let (key, id) = (key.clone(), id.clone());
-        Ok(Held { index, key, id, place, operation, bytes, tries: 0, strays: 0 })
+    /// How the container is partitioned, which is asked for with the first operation.
+    async fn learned(&mut self) -> Result<&PartitionKeyDefinition> {
+        if self.definition.is_none() {
+            let now = self.platform.now();
+            if let Some((error, since)) = &self.unknown
+                && now.since(*since) < LEARNING_PAUSE
+            {
+                return Err(error.clone());
+            }
+            match read_map(&self.container, false).await {
+                Ok((definition, partitions)) => {
+                    self.definition = Some(definition);
+                    self.backlog.divide(partitions);
+                }
+                Err(error) => {
+                    self.unknown = Some((error.clone(), self.platform.now()));
+                    return Err(error);
+                }
+            }
+        }
+        self.definition.as_ref().ok_or_else(|| Error::new(ErrorKind::InvalidResponse, "no key definition"))
     }
 
     /// Sends whatever may be sent. As long as more may be given, requests that are not full wait for the answer to
@@ -227,65 +283,107 @@ impl Run {
         self.sleep = self.backlog.next_pause_end(now).map(rest);
     }
 
-    fn start(&mut self, request: Request, now: Moment) {
-        let (task, answered) = (self.next_task, self.answered.clone());
-        self.next_task += 1;
+    fn start(&mut self, mut request: Request, sent: Moment) {
+        for held in &mut request.operations {
+            held.tries += 1;
+        }
         let (container, options) = (self.container.clone(), Arc::clone(&self.options));
-        let work = self.platform.spawn(Box::pin(async move {
-            let answer = send(&container, request, &options).await;
-            // If nobody listens any more, the run is over.
-            let _ = answered.send((task, now, answer));
-        }));
-        self.tasks.insert(task, work);
+        let (told, platform) = (self.told.clone(), Arc::clone(&self.platform));
+        self.spawn(|task| async move {
+            let mut pending = Pending { task, sent, request: Some(request), told, platform };
+            if let Some(request) = &pending.request {
+                let came = send(&container, request, &options).await;
+                pending.end(|_| came);
+            }
+        });
+    }
+
+    /// Reads the partitions anew, unless somebody does already.
+    fn follow(&mut self) {
+        if self.following.is_some() {
+            return;
+        }
+        let (container, told) = (self.container.clone(), self.told.clone());
+        let task = self.spawn(|task| async move {
+            let mut following = Following { task, map: None, told };
+            following.map = read_map(&container, true).await.ok();
+        });
+        self.following = Some(task);
+    }
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&mut self, work: impl FnOnce(u64) -> F) -> u64 {
+        let task = self.next_task;
+        self.next_task += 1;
+        self.tasks.insert(task, self.platform.spawn(Box::pin(work(task))));
+        task
+    }
+
+    async fn hear(&mut self, told: Told) -> Given {
+        match told {
+            Told::Answer { task, sent, answered, answer } => {
+                self.tasks.remove(&task);
+                self.settle(sent, answered, answer).await
+            }
+            Told::Map { task, map } => {
+                self.tasks.remove(&task);
+                self.following = None;
+                // If they could not be read, those that wait are told again that their partition is gone, and ask again.
+                if let Some((_, partitions)) = map {
+                    self.backlog.divide(partitions);
+                }
+                let strays = std::mem::take(&mut self.strays);
+                let now = self.platform.now();
+                for held in strays.iter().filter(|held| held.strays > 1) {
+                    self.backlog.pause(&held.place, now + SPLIT_PAUSE * held.strays);
+                }
+                self.backlog.put_back(strays);
+                self.send();
+                Ok(())
+            }
+        }
     }
 
     /// Sorts out what came of a request: results are given, the rest is sent again.
-    async fn settle(&mut self, sent: Moment, answer: Answer) -> Given {
+    async fn settle(&mut self, sent: Moment, answered: Moment, answer: Answer) -> Given {
         let Answer { request, came, charge } = answer;
-        let now = self.platform.now();
-        let throttled = came.iter().filter(|came| matches!(came, Came::Throttled { .. }));
-        let pause = throttled.clone().filter_map(|came| match came {
-            Came::Throttled { retry_after, .. } => *retry_after,
-            Came::Over(_) | Came::Strayed(_) | Came::Again(_) => None,
-        });
-        let answered = Answered {
-            sent,
-            operations: request.operations.len(),
-            throttled: throttled.clone().count(),
-            retry_after: pause.max(),
-        };
+        let answer = summed(sent, answered, &came);
         {
-            let mut progress = self.progress();
+            let progress = &mut self.state().progress;
             progress.requests += 1;
             progress.request_charge += charge;
-            progress.throttled += answered.throttled as u64;
+            progress.throttled += answer.throttled as u64;
         }
-        let stalled = self.backlog.answered(&request.partition, answered, now);
-        let has_strayed = came.iter().any(|came| matches!(came, Came::Strayed(_)));
-
+        let throttled = self.backlog.answered(&request.partition, answer);
+        let is_known = self.backlog.knows(&request.partition);
         let (mut again, mut over) = (Vec::new(), Vec::new());
         for (mut held, came) in request.operations.into_iter().zip(came) {
             match came {
-                Came::Over(outcome) => over.push((held, outcome)),
-                Came::Throttled { error, .. } if stalled >= self.settings.patience => {
-                    over.push((held, Err(error)));
-                }
-                Came::Throttled { .. } => again.push(held),
+                Came::Answered(outcome) => over.push((held, outcome)),
+                Came::Failed(error) => over.push((held, Err(error))),
+                Came::Throttled { error, .. } => match throttled {
+                    Throttled::SentAgain => again.push(held),
+                    Throttled::GivenUp => over.push((held, Err(error))),
+                },
                 Came::Strayed(error) if held.strays >= MOST_STRAYS => over.push((held, Err(error))),
                 Came::Strayed(_) => {
                     held.strays += 1;
+                    // If its partition is gone here too, it is known where the operation belongs.
+                    if is_known { self.strays.push(held) } else { again.push(held) }
+                }
+                Came::Collided(error) if held.collisions >= MOST_COLLISIONS => over.push((held, Err(error))),
+                Came::Collided(_) => {
+                    let pause = COLLISION_PAUSE * 2_u32.pow(held.collisions);
+                    held.collisions += 1;
+                    self.backlog.pause(&held.place, answered + pause);
                     again.push(held);
                 }
-                Came::Again(error) if held.tries >= MOST_AGAIN => over.push((held, Err(error))),
-                Came::Again(_) => again.push(held),
+                // Without anything that fits, there is no use in asking again.
+                Came::NoRoom(error) if answer.accepted == 0 => over.push((held, Err(error))),
+                Came::NoRoom(_) => again.push(held),
             }
         }
-        if has_strayed && let Err(error) = self.learn(true).await {
-            // Where the rest belongs is not known: whatever went astray ends with that.
-            over.extend(again.drain(..).map(|held| (held, Err(error.clone()))));
-        }
-        for held in again.iter().filter(|held| held.strays > 1) {
-            self.backlog.pause(&held.place, now + SPLIT_PAUSE * held.strays);
+        if !self.strays.is_empty() {
+            self.follow();
         }
         self.backlog.put_back(again);
         for (held, _) in &over {
@@ -293,33 +391,70 @@ impl Run {
         }
         self.send();
         for (held, outcome) in over {
-            self.give(result_of(held, outcome)).await?;
+            self.results.give(result_of(held, outcome)).await?;
         }
-        let progress = *self.progress();
+        let progress = self.state().progress;
         if let Some(handler) = &mut self.settings.progress {
             handler(&progress);
         }
         Ok(())
     }
 
-    fn progress(&self) -> MutexGuard<'_, BulkProgress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn give(&mut self, result: BulkResult) -> Given {
-        match &result.outcome {
-            Ok(_) => self.progress().succeeded += 1,
-            Err(_) => self.progress().failed += 1,
-        }
-        self.results.send(result).await.map_err(|_| Unwanted)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.results.state()
     }
 }
 
-/// Whether somebody takes the results.
-type Given = std::result::Result<(), Unwanted>;
+/// What an answer means for the pace of its partition.
+fn summed(sent: Moment, answered: Moment, came: &[Came]) -> Answered {
+    let (mut accepted, mut throttled, mut longest) = (0, 0, None);
+    for came in came {
+        match came {
+            Came::Answered(_) => accepted += 1,
+            Came::Throttled { retry_after, .. } => {
+                throttled += 1;
+                longest = longest.max(*retry_after);
+            }
+            Came::Failed(_) | Came::Strayed(_) | Came::Collided(_) | Came::NoRoom(_) => {}
+        }
+    }
+    Answered { sent, answered, operations: came.len(), accepted, throttled, retry_after: longest }
+}
 
-/// Nobody takes the results any more.
-struct Unwanted;
+/// An operation that the container can take.
+fn hold(
+    definition: &PartitionKeyDefinition,
+    index: u64,
+    key: &PartitionKey,
+    id: &Option<String>,
+    operation: Result<BatchOperation>,
+    returns_items: bool,
+) -> Result<Held> {
+    let mut operation = operation?;
+    let is_number =
+        |value: &PartitionKeyValue| !matches!(value, PartitionKeyValue::Number(n) if !n.is_finite());
+    if !key.components().iter().all(is_number) {
+        return Err(Error::new(ErrorKind::BadRequest, "a partition key cannot be infinite or no number"));
+    }
+    let place = key
+        .effective(definition)
+        .map_err(|error| Error::caused_by(ErrorKind::BadRequest, error.to_string(), error))?;
+    let written = key.to_string();
+    let body = operation.resource_body.as_ref().map_or(0, |body| body.get().len());
+    let bytes = body + written.len() * 2 + id.as_ref().map_or(0, String::len) + OVERHEAD;
+    operation.partition_key = Some(written);
+    operation.minimal_return_preference = !returns_items;
+    let (key, id) = (key.clone(), id.clone());
+    Ok(Held { index, key, id, place, operation, bytes, tries: 0, strays: 0, collisions: 0 })
+}
+
+/// How a container is partitioned, and into what.
+async fn read_map(container: &ContainerClient, refresh: bool) -> Result<Map> {
+    let handle = container.handle()?;
+    let definition = handle.driver.container(&handle.path).await?.partition_key;
+    let partitions = handle.driver.partitions(&handle.path, refresh).await?;
+    Ok((definition, partitions))
+}
 
 fn result_of(held: Held, outcome: Result<BatchResult>) -> BulkResult {
     BulkResult {

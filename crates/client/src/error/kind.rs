@@ -87,6 +87,9 @@ impl ErrorKind {
 
     /// The kind of a status that came inside an answer, as those of a batch do.
     pub(crate) fn of_status(status: CosmosStatus) -> Self {
+        if status.is_read_session_not_available() {
+            return Self::SessionNotAvailable;
+        }
         match status.code().as_u16() {
             304 => Self::NotModified,
             400 => Self::BadRequest,

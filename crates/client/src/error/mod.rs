@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use cosmonaut_driver::{CosmosOperation, CosmosResponse, DiagnosticsContext, OperationType};
 use cosmonaut_wire::CosmosStatus;
-use cosmonaut_wire::model::JsonError;
+use cosmonaut_wire::model::{BatchOperationType, JsonError};
 
 use crate::batch::BatchFailure;
 
@@ -97,8 +97,17 @@ impl Error {
 
     /// An operation of a bulk request that failed by itself.
     pub(crate) fn of_bulk(failure: BatchFailure, response: CosmosResponse) -> Self {
-        let (kind, message) = (ErrorKind::of_status(failure.status()), failure.alone());
+        let (kind, message) = (Self::kind_of_bulk(&failure), failure.alone());
         Self::of(kind, message, Origin::Batch(response, failure), None)
+    }
+
+    /// A write that the service could not end in time, or failed at, may have been applied.
+    pub(crate) fn kind_of_bulk(failure: &BatchFailure) -> ErrorKind {
+        let is_write = failure.operation() != BatchOperationType::Read;
+        match (is_write, failure.status().code().as_u16()) {
+            (true, 408 | 500 | 502 | 503 | 504) => ErrorKind::OutcomeUnknown,
+            (true | false, _) => ErrorKind::of_status(failure.status()),
+        }
     }
 
     /// JSON that is not a `T`. `what` names the document.

@@ -278,3 +278,65 @@ async fn dropping_the_results_stops_the_run() {
     drop(run);
     assert!(rest(&taken).await < 1_000_000);
 }
+
+#[tokio::test]
+async fn a_source_or_a_listener_that_panics_ends_the_run_and_the_summary_says_so() {
+    let bench = Bench::start().await;
+    let container = bench.container().await;
+    let source = creates(500).inspect(|operation| assert!(!format!("{operation:?}").contains("\"300\"")));
+    let summary = container.bulk().run_all(source).unwrap().finish().await;
+    assert!(!summary.is_complete(), "{:?}", summary.progress);
+    let run = container.bulk().on_progress(|_| panic!("a listener")).run_all(creates(5).skip(1)).unwrap();
+    assert!(!run.finish().await.is_complete());
+    let whole = container.bulk().run_all(creates(0)).unwrap().finish().await;
+    assert!(whole.is_complete());
+}
+
+#[tokio::test]
+async fn a_consumer_that_pauses_while_everything_is_throttled_loses_no_patience() {
+    let bench = Bench::start().await;
+    let many = container(&bench, "c", FIVE).await;
+    many.create_item("warm", item("warm", 100_000), None).await.unwrap();
+    let throttled = Fault::new(Effect::Throttle { retry_after: Duration::from_millis(20) }).times(8);
+    bench.emulator.control().add_fault(throttled.in_container("d/c")).await.unwrap();
+    // More results than wait for a consumer, which then pauses for longer than the patience.
+    let mut run = many.bulk().patience(Duration::from_millis(400)).run_all(creates(3000)).unwrap();
+    assert!(run.next().await.is_some());
+    pass(Duration::from_millis(900)).await;
+    let mut count = 1;
+    while let Some(result) = run.next().await {
+        result.outcome().unwrap_or_else(|error| panic!("{error}"));
+        count += 1;
+    }
+    assert_eq!(count, 3000);
+}
+
+#[tokio::test]
+async fn keys_of_any_shape_find_their_partitions() {
+    use cosmonaut::{ContainerProperties, PartitionKey};
+    let bench = Bench::start().await;
+    let properties = ContainerProperties::new("h", ["/a", "/b"]);
+    let container = crate::partitioned::make(&bench, properties, FIVE).await;
+    let operations = (0..300u64).map(|n| {
+        let item = json!({"id": n.to_string(), "a": format!("a{}", n % 7), "b": n % 50, "n": n});
+        BulkOperation::create((format!("a{}", n % 7).as_str(), (n % 50) as f64), item)
+    });
+    let summary = container.bulk().run_all(operations).unwrap().finish().await;
+    assert!(summary.is_complete(), "{:?}", summary.failures.first());
+    assert_eq!(numbers(&container).await, (0..300).collect::<Vec<_>>());
+
+    let plain = bench.container().await;
+    let odd = [
+        (BulkOperation::create(PartitionKey::UNDEFINED, json!({"id": "u"})), Ok(201)),
+        (BulkOperation::create(true, json!({"id": "t", "pk": true})), Ok(201)),
+        (BulkOperation::create(f64::NAN, json!({"id": "n", "pk": 1})), Err(ErrorKind::BadRequest)),
+        (BulkOperation::create(f64::INFINITY, json!({"id": "i", "pk": 1})), Err(ErrorKind::BadRequest)),
+        (BulkOperation::create("", json!({"id": "e", "pk": ""})), Ok(201)),
+    ];
+    let expected: Vec<_> = odd.iter().map(|(_, expected)| *expected).collect();
+    let found = results(plain.bulk().run_all(odd.map(|(operation, _)| operation)).unwrap()).await;
+    for (result, expected) in found.iter().zip(expected) {
+        let outcome = result.outcome().map(|done| done.status().code().as_u16());
+        assert_eq!(outcome.map_err(cosmonaut::Error::kind), expected, "{result:?}");
+    }
+}

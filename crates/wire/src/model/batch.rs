@@ -171,7 +171,7 @@ pub struct BatchResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sub_status_code: Option<u32>,
     /// What it cost, in request units.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "charge")]
     pub request_charge: f64,
     /// The item's version after it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,11 +180,22 @@ pub struct BatchResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_body: Option<Box<RawValue>>,
     /// How long to wait before trying again.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "milliseconds")]
     pub retry_after_milliseconds: Option<u64>,
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+/// A charge; nothing if it is null. One odd number is no reason to lose the results of all operations.
+fn charge<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::<f64>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A time, which need not be whole.
+fn milliseconds<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let time = Option::<f64>::deserialize(deserializer)?;
+    Ok(time.filter(|time| *time >= 0.0).map(|time| time.ceil() as u64))
 }
 
 impl BatchResult {
@@ -265,6 +276,9 @@ mod tests {
     #[test]
     fn results_survive_a_round_trip() {
         let text = r#"{"statusCode":429,"subStatusCode":3200,"requestCharge":5.3,"eTag":"\"e\"","resourceBody":{"id":"1"},"retryAfterMilliseconds":8,"message":"later"}"#;
+        let odd = r#"{"statusCode":429,"requestCharge":null,"retryAfterMilliseconds":12.5}"#;
+        let odd: BatchResult = serde_json::from_str(odd).unwrap();
+        assert_eq!((odd.request_charge, odd.retry_after_milliseconds), (0.0, Some(13)));
         let result: BatchResult = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&result).unwrap(), text);
         let least = r#"{"statusCode":424,"requestCharge":0.0}"#;

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { bytes: 400_000, per_partition: 5000, requests: 8 };
+const BOUNDS: Bounds =
+    Bounds { bytes: 400_000, per_partition: 5000, requests: 8, patience: Duration::from_secs(60) };
 
 /// Partitions that share the ring evenly, with names of their own.
 fn partitions(count: u8, names: &str) -> Vec<PartitionInfo> {
@@ -32,31 +33,36 @@ fn held(index: u64, key: &str, id: &str, bytes: usize) -> Held {
     let key = PartitionKey::from(key);
     let place = key.effective(&PartitionKeyDefinition::from("/pk")).unwrap();
     let operation = BatchOperation::delete(id);
-    Held { index, key, id: Some(id.to_owned()), place, operation, bytes, tries: 0, strays: 0 }
+    Held { index, key, id: Some(id.to_owned()), place, operation, bytes, tries: 0, strays: 0, collisions: 0 }
 }
 
 fn backlog(count: u8) -> Backlog {
     let mut backlog = Backlog::new(BOUNDS);
-    backlog.divide(partitions(count, ""), Moment::START);
+    backlog.divide(partitions(count, ""));
     backlog
 }
 
 fn answered(request: &Request, throttled: usize) -> Answered {
     let operations = request.operations.len();
-    Answered { sent: Moment::START, operations, throttled, retry_after: Some(Duration::ZERO) }
+    let (sent, answered, accepted) = (Moment::START, Moment::START, operations - throttled);
+    Answered { sent, answered, operations, accepted, throttled, retry_after: Some(Duration::ZERO) }
 }
 
 #[test]
 fn a_request_is_full_or_the_first_of_its_partition_while_more_may_come() {
     let mut backlog = backlog(1);
     for index in 0..130 {
-        assert_eq!(backlog.take(held(index, "a", &index.to_string(), 10)), index >= 99, "{index}");
+        assert_eq!(
+            backlog.take(held(index, "a", &index.to_string(), 10), Moment::START),
+            index >= 99,
+            "{index}"
+        );
     }
     let first = backlog.next_request(false, Moment::START).unwrap();
     assert_eq!(first.operations.len(), 100);
     // The window is one request, and what is left would not fill another.
     assert!(backlog.next_request(true, Moment::START).is_none());
-    backlog.answered(&first.partition, answered(&first, 0), Moment::START);
+    backlog.answered(&first.partition, answered(&first, 0));
     assert_eq!(backlog.next_request(false, Moment::START).unwrap().operations.len(), 30);
 }
 
@@ -64,7 +70,7 @@ fn a_request_is_full_or_the_first_of_its_partition_while_more_may_come() {
 fn a_request_is_no_larger_than_the_service_takes_and_one_that_is_goes_alone() {
     let mut backlog = backlog(1);
     for (index, bytes) in [1_000_000, 1_000_000, 1_000_000, 9_000_000, 10].into_iter().enumerate() {
-        backlog.take(held(index as u64, "a", &index.to_string(), bytes));
+        backlog.take(held(index as u64, "a", &index.to_string(), bytes), Moment::START);
     }
     assert!(!backlog.has_room());
     let mut sizes = Vec::new();
@@ -78,11 +84,11 @@ fn a_request_is_no_larger_than_the_service_takes_and_one_that_is_goes_alone() {
 fn what_waits_moves_to_the_partitions_that_there_are_now() {
     let mut backlog = backlog(1);
     for index in 0..40 {
-        backlog.take(held(index, &index.to_string(), "x", 10));
+        backlog.take(held(index, &index.to_string(), "x", 10), Moment::START);
     }
     let request = backlog.next_request(true, Moment::START).unwrap();
-    backlog.divide(partitions(4, "new"), Moment::START);
-    backlog.answered(&request.partition, answered(&request, 0), Moment::START);
+    backlog.divide(partitions(4, "new"));
+    backlog.answered(&request.partition, answered(&request, 0));
     let definition = PartitionKeyDefinition::from("/pk");
     backlog.put_back(request.operations);
     let mut count = 0;
@@ -124,11 +130,11 @@ proptest! {
             rounds += 1;
             prop_assert!(rounds < 100_000, "it does not end");
             if rounds == split_after {
-                backlog.divide(partitions(count + 1, "new"), Moment::START);
+                backlog.divide(partitions(count + 1, "new"));
             }
             while backlog.has_room() {
                 let Some((index, (key, id))) = given.next() else { break };
-                backlog.take(held(index as u64, &key.to_string(), &id.to_string(), 5_000));
+                backlog.take(held(index as u64, &key.to_string(), &id.to_string(), 5_000), Moment::START);
             }
             while let Some(request) = backlog.next_request(given.peek().is_none(), Moment::START) {
                 prop_assert!(request.operations.len() <= MAX_BATCH_OPERATIONS);
@@ -156,11 +162,13 @@ proptest! {
             }
             let answer = Answered {
                 sent: Moment::START,
+                answered: Moment::START,
                 operations: total,
+                accepted: total - again.len(),
                 throttled: again.len(),
                 retry_after: Some(Duration::ZERO),
             };
-            backlog.answered(&partition, answer, Moment::START);
+            backlog.answered(&partition, answer);
             backlog.put_back(again);
             for held in over {
                 backlog.finish(&held);

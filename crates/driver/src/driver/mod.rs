@@ -16,6 +16,7 @@ use cosmonaut_wire::{EpkRange, PartitionKeyRangeId, ResourceId, ResourcePath, Se
 use crate::cache::container_path;
 use crate::error::{Error, ErrorKind};
 use crate::options::OperationOptions;
+use crate::platform::Platform;
 use crate::response::CosmosResponse;
 use crate::tasks::{BackgroundTaskManager, TaskPanics};
 use crate::telemetry::Observed;
@@ -105,6 +106,16 @@ impl CosmosDriver {
     /// If the account cannot be read.
     pub async fn account(&self) -> Result<Arc<AccountProperties>, Error> {
         self.core.read_account().await
+    }
+
+    /// The endpoint that the driver was made with.
+    pub fn endpoint(&self) -> &CosmosEndpoint {
+        self.core.location.default_endpoint()
+    }
+
+    /// Where this driver's time, chance and tasks come from, for what is built on it.
+    pub fn platform(&self) -> &Arc<dyn Platform> {
+        &self.core.platform
     }
 
     /// Which endpoints and partitions are in service; `None` until the account has been read.

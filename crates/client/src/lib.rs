@@ -88,6 +88,7 @@ mod read_many;
 mod change_feed;
 mod feed_range;
 mod feeds;
+mod processor;
 mod query;
 
 // What comes back, and what calls have in common.
@@ -131,6 +132,10 @@ pub use feed_range::{FeedRange, FeedScope};
 pub use items::{FromItem, IntoItem, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;
 pub use page::{Page, Pager, Pages};
+pub use processor::{
+    ChangeFeedEstimator, ChangeFeedProcessor, Changes, ChangesContext, CloseReason, HandlerError, LeaseLag,
+    Poison, ProcessorBuilder, ProcessorError, ProcessorEvent, ProcessorLag, ProcessorStart,
+};
 pub use query::{
     Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryItems, QueryMetrics, QueryPages,
 };

@@ -1,0 +1,11 @@
+//! The change-feed processor, over real sockets against the emulator.
+
+mod estimating;
+mod failing;
+mod formats;
+mod harness;
+mod moving;
+mod pausing;
+mod processes;
+mod sharing;
+mod starting;

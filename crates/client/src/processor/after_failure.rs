@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{Error, ErrorKind};
 
 /// How often in a row a request may fail before the lease is left to another instance.
-const MOST_FAILURES: u32 = 5;
+pub(super) const MOST_FAILURES: u32 = 5;
 
 /// What is done next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// How long an instance may take to create the leases.
 const LOCK_TIME: Duration = Duration::from_secs(30);
-/// How long the others wait before they look again.
-const WAIT: Duration = Duration::from_secs(15);
+/// How long the others wait before they look again. .NET waits longer; a look costs little.
+const WAIT: Duration = Duration::from_secs(1);
 /// How many leases are created at once.
 const AT_ONCE: usize = 25;
 
@@ -43,30 +43,44 @@ pub(super) async fn initialize(
     mode: Mode,
     platform: &dyn Platform,
 ) -> Result<()> {
-    let mut seen: Option<(Option<String>, Duration)> = None;
+    let mut lock_watch = LockWatch::default();
     loop {
         if store.sign(&store.names.marker()).await?.is_some() {
             return Ok(());
         }
         if let Some(lock) = store.set_sign(&store.names.lock(), Some(LOCK_TIME)).await? {
             let created = create_leases(store, monitored, mode).await;
-            store.remove_sign(&lock).await?;
+            // A lock that stays harms nobody: the others look for the marker first, and for how old the lock is.
+            drop(store.remove_sign(&lock).await);
             return created;
         }
-        // A holder that has crashed leaves its lock behind, unless the container has a time to live.
-        if let Some(lock) = store.sign(&store.names.lock()).await? {
-            let now = platform.now().since_start();
-            match &seen {
-                Some((etag, since)) if *etag == lock.etag => {
-                    if now.saturating_sub(*since) >= LOCK_TIME {
-                        store.remove_sign(&lock).await?;
-                        continue;
-                    }
-                }
-                Some(_) | None => seen = Some((lock.etag, now)),
+        match store.sign(&store.names.lock()).await? {
+            Some(lock) if lock_watch.is_stale(lock.etag.as_deref(), platform.now().since_start()) => {
+                store.remove_sign(&lock).await?;
+            }
+            Some(_) => platform.sleep(WAIT).await,
+            None => {}
+        }
+    }
+}
+
+/// Since when the same lock is there. A holder that has crashed leaves its lock behind, unless the container has a time
+/// to live.
+#[derive(Debug, Default)]
+struct LockWatch {
+    since: Option<(Option<String>, Duration)>,
+}
+
+impl LockWatch {
+    /// Whether the lock with this etag has been there for longer than its holder may take.
+    fn is_stale(&mut self, etag: Option<&str>, now: Duration) -> bool {
+        match &self.since {
+            Some((known, since)) if known.as_deref() == etag => now.saturating_sub(*since) >= LOCK_TIME,
+            Some(_) | None => {
+                self.since = Some((etag.map(str::to_owned), now));
+                false
             }
         }
-        platform.sleep(WAIT).await;
     }
 }
 
@@ -84,4 +98,25 @@ async fn create_leases(store: &LeaseStore, monitored: &ContainerHandle, mode: Mo
     try_all(missing, AT_ONCE).await?;
     store.set_sign(&store.names.marker(), None).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_stale_when_it_was_seen_for_longer_than_its_holder_may_take() {
+        let mut watch = LockWatch::default();
+        for (second, etag, expected) in [
+            (0, "a", false),
+            (29, "a", false),
+            (30, "a", true),
+            // Another holder has come.
+            (31, "b", false),
+            (60, "b", false),
+            (61, "b", true),
+        ] {
+            assert_eq!(watch.is_stale(Some(etag), Duration::from_secs(second)), expected, "{second} {etag}");
+        }
+    }
 }

@@ -55,7 +55,10 @@ pub(super) struct Delivery<C> {
 impl<C: Send + 'static> Deliver for Delivery<C> {
     fn deliver(&self, page: ChangesContext) -> BoxFuture<'_, Result<(), NotDelivered>> {
         Box::pin(async move {
-            let (items, poison) = self.sort(&page).map_err(NotDelivered::Unreadable)?;
+            // Reading runs code of the application too.
+            let sorted = catch_unwind(AssertUnwindSafe(|| self.sort(&page)));
+            let sorted = sorted.map_err(|panic| NotDelivered::Handler(panicked(panic)))?;
+            let (items, poison) = sorted.map_err(NotDelivered::Unreadable)?;
             for poison in poison {
                 let Some(handler) = &self.poison else { return Err(NotDelivered::Unreadable(poison.error)) };
                 caught(|| handler(poison)).await.map_err(NotDelivered::Handler)?;

@@ -29,7 +29,7 @@ pub(super) struct Hold {
 struct Written {
     lease: Lease,
     /// The number of the page that it was last checkpointed behind.
-    page: u64,
+    page: Option<u64>,
 }
 
 /// Whether the instance still has the lease.
@@ -58,7 +58,7 @@ impl Hold {
             version: lease.version,
             owner,
             store,
-            written: Mutex::new(Written { lease, page: 0 }),
+            written: Mutex::new(Written { lease, page: None }),
             state: watch::Sender::new(HoldState::Held),
             confirmed_at: AtomicU64::new(0),
             platform,
@@ -104,11 +104,11 @@ impl Hold {
     /// Says that everything up to a page was handled. Pages are counted, so that one which is late sets nothing back.
     pub(super) async fn checkpoint(&self, page: u64, continuation: &str) -> Result<(), NotUpdated> {
         let mut written = self.written.lock().await;
-        if page < written.page {
-            return if self.state() == HoldState::Held { Ok(()) } else { Err(NotUpdated::Lost) };
+        if written.page.is_some_and(|last| page <= last) {
+            return self.check_state();
         }
         self.update(&mut written, &LeaseUpdate::Checkpoint { by: &self.owner, continuation }).await?;
-        written.page = page;
+        written.page = Some(page);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmonaut_driver::{CosmosResponse, PartitionTarget};
 use http::StatusCode;
 
-use super::after_failure::{self, AfterFailure};
+use super::after_failure::{self, AfterFailure, MOST_FAILURES};
 use super::changes::ChangesContext;
 use super::delivery::{HandlerError, NotDelivered};
 use super::engine::Engine;
@@ -127,17 +127,23 @@ impl<'a> LeaseReader<'a> {
         Ok(())
     }
 
-    /// Writes how far the lease was read. What passes is tried again: the page would come again otherwise.
+    /// Writes how far the lease was read. What passes is tried again, also when the processor stops: the page would come
+    /// again otherwise.
     async fn checkpoint(&mut self, page: u64, etag: &str) -> Result<(), ReadEnd> {
         loop {
-            match self.hold.checkpoint(page, etag).await {
+            let error = match self.hold.checkpoint(page, etag).await {
                 Ok(()) => {
                     self.failures = 0;
                     return Ok(());
                 }
                 Err(NotUpdated::Lost | NotUpdated::Gone) => return Err(ReadEnd::LeaseLost),
-                Err(NotUpdated::Failed(error)) => self.wait_after(error).await?,
+                Err(NotUpdated::Failed(error)) => error,
+            };
+            let wait = self.count_failure(error)?;
+            if self.engine.is_stopping() && self.failures >= MOST_FAILURES {
+                return Err(ReadEnd::Stopped);
             }
+            unless(self.hold.ended(), self.engine.sleep(wait)).await;
         }
     }
 
@@ -154,12 +160,18 @@ impl<'a> LeaseReader<'a> {
 
     /// Waits before a failed request is tried again, or ends the reading.
     async fn wait_after(&mut self, error: Error) -> Result<(), ReadEnd> {
+        let wait = self.count_failure(error)?;
+        self.pause(wait).await
+    }
+
+    /// How long to wait after a failure; the end if there is nothing to wait for.
+    fn count_failure(&mut self, error: Error) -> Result<Duration, ReadEnd> {
         self.failures += 1;
         match after_failure::after(&error, self.failures, self.engine.settings.poll_interval) {
             AfterFailure::GiveUp => Err(ReadEnd::Failed(error)),
             AfterFailure::Wait(time) => {
                 self.engine.listener.failed(Some(&self.hold.token), error);
-                self.pause(time).await
+                Ok(time)
             }
         }
     }

@@ -52,6 +52,9 @@ impl ContainerClient {
     /// changes. The lease container has the partition key `/id` or `/partitionKey`. Leases have the format of .NET's
     /// change feed processor, so that instances of both can share them if they are given the same endpoint.
     ///
+    /// Leases are changed on condition of their version. In an account with several write regions, conditions hold within
+    /// a region only: let all instances write to the same one.
+    ///
     /// While nothing fails and no lease changes hands, each change is handed over once. The changes of one partition
     /// key come in the order in which they were made, one page after the other.
     ///

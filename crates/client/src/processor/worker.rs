@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::after_failure::{self, AfterFailure, MOST_FAILURES};
 use super::balancer;
 use super::engine::Engine;
 use super::events::{CloseReason, ProcessorError, ProcessorEvent};
@@ -118,10 +119,18 @@ async fn replace(engine: &Engine, hold: &Hold, at: Option<&str>) -> Result<Optio
     Ok(Some(children))
 }
 
-/// Leaves the lease to anybody, if it is still this instance's.
+/// Leaves the lease to anybody, if it is still this instance's. One that cannot be left expires.
 async fn release(engine: &Engine, hold: &Hold) {
-    match hold.release().await {
-        Ok(()) | Err(NotUpdated::Lost | NotUpdated::Gone) => {}
-        Err(NotUpdated::Failed(error)) => engine.listener.failed(Some(&hold.token), error),
+    for failures in 1.. {
+        let error = match hold.release().await {
+            Ok(()) | Err(NotUpdated::Lost | NotUpdated::Gone) => return,
+            Err(NotUpdated::Failed(error)) => error,
+        };
+        let next = after_failure::after(&error, failures, engine.settings.poll_interval);
+        engine.listener.failed(Some(&hold.token), error);
+        match next {
+            AfterFailure::Wait(time) if failures < MOST_FAILURES => engine.sleep(time).await,
+            AfterFailure::Wait(_) | AfterFailure::GiveUp => return,
+        }
     }
 }

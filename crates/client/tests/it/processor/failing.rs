@@ -161,6 +161,39 @@ async fn what_was_not_checkpointed_by_the_handler_comes_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_type_that_panics_when_it_is_read_is_a_failure_of_the_handler() {
+    #[derive(Debug)]
+    struct Brittle;
+    impl<'de> serde::Deserialize<'de> for Brittle {
+        fn deserialize<D: serde::Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+            panic!("it breaks")
+        }
+    }
+    let shop = Shop::with(ONE, "/id").await;
+    shop.write_one("a", 1).await;
+    let events = Events::default();
+    let builder = shop.processor().on_event(events.listener());
+    let one = builder.start(|_: Changes<Brittle>| async { Ok(()) }).await.unwrap();
+    events.until("released 0 HandlerFailed").await;
+    one.stop().await;
+    assert!(events.all().iter().any(|event| event.contains("it panicked: it breaks")), "{:?}", events.all());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_somebody_deletes_is_not_read_any_more() {
+    let shop = Shop::with(ONE, "/id").await;
+    let (ledger, events) = (Ledger::default(), Events::default());
+    let one = ledger.start("one", shop.processor().on_event(events.listener())).await;
+    events.until("acquired 0").await;
+    let id = shop.lease_documents().await["0"]["id"].as_str().unwrap().to_owned();
+    shop.leases.delete_item(&*id, &id, None).await.unwrap();
+    events.until("released 0 LeaseGone").await;
+    shop.write(1).await;
+    one.stop().await;
+    assert!(ledger.entries().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_processor_is_ended_where_it_is_when_it_is_dropped() {
     let shop = Shop::with(ONE, "/id").await;
     shop.write(1).await;

@@ -108,8 +108,11 @@ async fn the_first_leases_are_made_once_by_one_of_many() {
     for key in ["/id", "/partitionKey"] {
         let shop = Shop::with(FIVE, key).await;
         let ledger = Ledger::default();
-        let first = ledger.start("one", shop.processor()).await;
-        let second = ledger.start("two", shop.processor()).await;
+        let (first, second, third) = tokio::join!(
+            ledger.start("one", shop.processor()),
+            ledger.start("two", shop.processor()),
+            ledger.start("three", shop.processor()),
+        );
         shop.write(1).await;
         ledger.until(30).await;
         assert_eq!(shop.lease_documents().await.len(), 5);
@@ -122,7 +125,8 @@ async fn the_first_leases_are_made_once_by_one_of_many() {
         for lease in shop.lease_documents().await.values() {
             assert_eq!(lease["partitionKey"].is_string(), key == "/partitionKey", "{lease}");
         }
-        first.stop().await;
-        second.stop().await;
+        for processor in [first, second, third] {
+            processor.stop().await;
+        }
     }
 }

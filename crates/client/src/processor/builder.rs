@@ -88,7 +88,8 @@ impl ProcessorBuilder {
     }
 
     /// How long after its last renewal a lease is taken over; 60 s if nothing is said. All instances should have the
-    /// same, and clocks that agree to within this less the renew interval.
+    /// same, and clocks that agree to within this less the renew interval. An instance takes an expired lease only when
+    /// it has also seen it unchanged for a renew interval, so that a wrong clock of its own takes nothing from others.
     pub fn lease_expiry(mut self, expiry: Duration) -> Self {
         self.settings.lease_expiry = expiry;
         self
@@ -132,6 +133,17 @@ impl ProcessorBuilder {
 
     /// The handler says what was handled, by [`checkpoint`](super::ChangesContext::checkpoint), at once or later. If
     /// nothing is said, each page is checkpointed when the handler has returned.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient, leases: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// let processor = orders.change_feed_processor("billing", &leases).manual_checkpoints();
+    /// let processor = processor.start(|changes: cosmonaut::Changes<serde_json::Value>| async move {
+    ///     // … what is to be done with `changes.items`
+    ///     Ok(changes.context.checkpoint().await?)
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn manual_checkpoints(mut self) -> Self {
         self.settings.checkpoints_itself = false;
         self

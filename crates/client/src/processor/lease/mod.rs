@@ -1,6 +1,8 @@
 //! A lease as its document holds it, in .NET's format, and every change that is made to one. Nothing is sent here.
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

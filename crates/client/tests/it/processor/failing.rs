@@ -97,8 +97,10 @@ async fn throttling_and_outages_are_waited_out() {
     let one = ledger.start("one", builder).await;
     shop.write(1).await;
     ledger.until(30).await;
-    for (n, name, status) in [(2, "throttled", 429), (3, "away", 503)] {
-        let status = CosmosStatus::from(http::StatusCode::from_u16(status).unwrap());
+    for (n, name, status, sub_status) in
+        [(2, "throttled", 429, 3200), (3, "away", 503, 0), (4, "about to split", 410, 1007)]
+    {
+        let status = CosmosStatus::new(http::StatusCode::from_u16(status).unwrap(), sub_status);
         let rule = |operation, max_hits| {
             let condition =
                 FaultInjectionCondition { operation: Some(operation), max_hits, ..Default::default() };

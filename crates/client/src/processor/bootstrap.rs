@@ -58,8 +58,7 @@ pub(super) async fn initialize(
             Some(lock) if lock_watch.is_stale(lock.etag.as_deref(), platform.now().since_start()) => {
                 store.remove_sign(&lock).await?;
             }
-            Some(_) => platform.sleep(WAIT).await,
-            None => {}
+            Some(_) | None => platform.sleep(WAIT).await,
         }
     }
 }

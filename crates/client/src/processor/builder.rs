@@ -20,8 +20,9 @@ use super::settings::{ProcessorStart, Settings};
 use super::store::{LeaseStore, guid};
 use super::workers::Workers;
 use crate::change_feed::{Change, Mode};
+use crate::container::ContainerHandle;
 use crate::options::ChangeFeedOptions;
-use crate::{ContainerClient, FromItem, Result};
+use crate::{ContainerClient, Error, ErrorKind, FromItem, Result};
 
 /// A processor that is being set up. Every interval has .NET's default.
 ///
@@ -237,6 +238,7 @@ impl ProcessorBuilder {
         self.settings.check()?;
         let estimator = self.estimator();
         let monitored = Arc::clone(self.container.handle()?);
+        check_apart(&monitored, self.leases.handle()?)?;
         let platform = Arc::clone(monitored.driver.platform());
         let names = super::names(&monitored, &self.name).await?;
         let timeout = self.settings.lease_timeout();
@@ -261,6 +263,16 @@ impl ProcessorBuilder {
         };
         Ok(ChangeFeedProcessor::run(engine, estimator))
     }
+}
+
+/// An error if the leases are to be in the container whose changes are read: each checkpoint would be a change.
+fn check_apart(monitored: &ContainerHandle, leases: &ContainerHandle) -> Result<()> {
+    if monitored.path == leases.path && monitored.driver.endpoint() == leases.driver.endpoint() {
+        let message =
+            format!("the container {:?} cannot hold the leases of its own changes (use another)", leases.id);
+        return Err(Error::new(ErrorKind::Configuration, message));
+    }
+    Ok(())
 }
 
 impl fmt::Debug for ProcessorBuilder {

@@ -129,10 +129,14 @@ impl Hold {
     pub(super) async fn check(&self) -> Result<(), NotUpdated> {
         let mut written = self.written.lock().await;
         self.check_state()?;
-        let read = self.store.read(&written.lease).await;
         let is_ours = |lease: &Lease| lease.owner.as_deref() == Some(&*self.owner);
-        let read = read.and_then(|lease| if is_ours(&lease) { Ok(lease) } else { Err(NotUpdated::Lost) });
-        self.settle(&mut written, read)
+        // What was read may be older than what was written, so that only the owner is taken from it.
+        let said = match self.store.read(&written.lease).await {
+            Ok(read) if is_ours(&read) => Ok(written.lease.clone()),
+            Ok(_) => Err(NotUpdated::Lost),
+            Err(problem) => Err(problem),
+        };
+        self.settle(&mut written, said)
     }
 
     async fn update(&self, written: &mut Written, update: &LeaseUpdate<'_>) -> Result<(), NotUpdated> {

@@ -1,7 +1,9 @@
 //! Calls can be spawned: what they wait in may move to another thread.
 
 use cosmonaut::options::ReadManyOptions;
-use cosmonaut::{ChangeFeedStart, Changes, ContainerClient, CosmosClient, FeedScope, Patch};
+use cosmonaut::{
+    ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, CosmosClient, FeedScope, Patch,
+};
 use serde_json::Value;
 
 fn sendable<T: Send>(_: T) {}
@@ -23,5 +25,9 @@ fn every_call(client: &CosmosClient, items: &ContainerClient) {
     sendable(feed.next_page());
     let processor = items.change_feed_processor("p", items);
     sendable(processor.start(|_: Changes<Value>| async { Ok(()) }));
+    fn running(processor: ChangeFeedProcessor) {
+        sendable(&processor);
+        sendable(processor.stop());
+    }
     sendable(async { items.change_feed_processor("p", items).estimator().lag().await });
 }

@@ -9,3 +9,4 @@ mod pausing;
 mod processes;
 mod sharing;
 mod starting;
+mod storm;

@@ -96,6 +96,14 @@ async fn all_versions_and_deletes_are_handed_over_and_a_mode_stays() {
 }
 
 #[tokio::test]
+async fn a_container_does_not_hold_the_leases_of_its_own_changes() {
+    let shop = Shop::with(ONE, "/id").await;
+    let builder = shop.leases.change_feed_processor("p", &shop.leases);
+    let error = builder.start(|_: Changes<Note>| async { Ok(()) }).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+}
+
+#[tokio::test]
 async fn a_lease_container_with_another_key_is_refused() {
     let shop = Shop::with(ONE, "/pk").await;
     let error = shop.processor().start(|_: Changes<Note>| async { Ok(()) }).await.unwrap_err();

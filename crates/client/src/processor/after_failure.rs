@@ -31,12 +31,26 @@ fn decide(kind: ErrorKind, asked: Option<Duration>, failures: u32, pause: Durati
         | ErrorKind::DeadlineExceeded
         | ErrorKind::OutcomeUnknown
         | ErrorKind::SessionNotAvailable
-        | ErrorKind::Credential
-            if failures < MOST_FAILURES =>
-        {
-            AfterFailure::Wait(asked.unwrap_or(pause))
+        | ErrorKind::Credential => {
+            if failures < MOST_FAILURES {
+                AfterFailure::Wait(asked.unwrap_or(pause))
+            } else {
+                AfterFailure::GiveUp
+            }
         }
-        _ => AfterFailure::GiveUp,
+        ErrorKind::Configuration
+        | ErrorKind::Serialization
+        | ErrorKind::Query
+        | ErrorKind::NotModified
+        | ErrorKind::Unauthorized
+        | ErrorKind::Forbidden
+        | ErrorKind::BadRequest
+        | ErrorKind::NotFound
+        | ErrorKind::Conflict
+        | ErrorKind::PreconditionFailed
+        | ErrorKind::TooLarge
+        | ErrorKind::Status
+        | ErrorKind::InvalidResponse => AfterFailure::GiveUp,
     }
 }
 

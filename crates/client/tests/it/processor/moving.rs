@@ -1,9 +1,9 @@
 //! Partitions that split and merge while they are processed.
 
-use cosmonaut::FeedRange;
+use cosmonaut::{Changes, FeedRange};
 use serde_json::{Value, json};
 
-use super::harness::{Events, Ledger, Shop, patiently, pause};
+use super::harness::{Events, Ledger, Note, Shop, patiently, pause, shared};
 use crate::partitioned::{ONE, inside, split};
 
 /// The ids of the partitions that there are.
@@ -62,6 +62,42 @@ async fn a_split_makes_leases_of_the_children_which_go_on_where_the_parent_was()
             ledger.check_once();
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_checkpointed_before_a_split_comes_again_from_the_children() {
+    let shop = Shop::with(ONE, "/id").await;
+    shop.write(1).await;
+    let (ledger, pages) = (Ledger::default(), shared(Vec::new()));
+    let handler = {
+        let (ledger, pages) = (ledger.clone(), pages.clone());
+        move |changes: Changes<Note>| {
+            pages.lock().unwrap().push(changes.context.clone());
+            ledger.add("one", changes);
+            async { Ok(()) }
+        }
+    };
+    let one = shop.processor().manual_checkpoints().start(handler).await.unwrap();
+    ledger.until(30).await;
+    let parent = pages.lock().unwrap().clone();
+    parent[3].checkpoint().await.unwrap();
+    split(&shop.bench, "c", 0);
+    // Twelve were checkpointed, and eighteen come again.
+    patiently(async {
+        while ledger.entries().len() < 48 {
+            pause().await;
+        }
+    })
+    .await;
+    let late = parent[9].checkpoint().await.unwrap_err();
+    assert!(late.is_precondition_failed(), "{late}");
+    one.stop().await;
+    let entries = ledger.entries();
+    let mut again: Vec<_> = entries[30..].iter().map(|entry| &entry.note).collect();
+    let mut before: Vec<_> = entries[12..30].iter().map(|entry| &entry.note).collect();
+    again.sort();
+    before.sort();
+    assert_eq!(again, before);
 }
 
 /// What a lease in .NET's format looks like.

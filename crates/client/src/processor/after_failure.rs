@@ -12,9 +12,15 @@ pub(super) const MOST_FAILURES: u32 = 5;
 pub(super) enum AfterFailure {
     /// Ask again after this time. The lease is kept.
     Wait(Duration),
+    /// Ask again after this time, without the session. A forced failover can have lost what the session has seen, and
+    /// then no region ever has it again.
+    WaitWithoutSession(Duration),
     /// Leave the lease: another instance may have more luck, or somebody has to do something.
     GiveUp,
 }
+
+/// How often in a row no region may have what the session has seen. The driver has waited for it each time.
+const MOST_UNMET_SESSIONS: u32 = 2;
 
 /// What is done when a request has failed `failures` times in a row, the last time with this error. Where the service
 /// does not say how long to wait, it is `pause`.
@@ -26,11 +32,14 @@ fn decide(kind: ErrorKind, asked: Option<Duration>, failures: u32, pause: Durati
     match kind {
         // It passes by itself, and another instance would be throttled too.
         ErrorKind::Throttled => AfterFailure::Wait(asked.unwrap_or(pause).max(pause)),
+        ErrorKind::SessionNotAvailable if failures >= MOST_UNMET_SESSIONS => {
+            AfterFailure::WaitWithoutSession(asked.unwrap_or(pause))
+        }
+        ErrorKind::SessionNotAvailable => AfterFailure::Wait(asked.unwrap_or(pause)),
         ErrorKind::Unavailable
         | ErrorKind::Transport
         | ErrorKind::DeadlineExceeded
         | ErrorKind::OutcomeUnknown
-        | ErrorKind::SessionNotAvailable
         | ErrorKind::Credential => {
             if failures < MOST_FAILURES {
                 AfterFailure::Wait(asked.unwrap_or(pause))
@@ -68,6 +77,8 @@ mod tests {
             (ErrorKind::Unavailable, None, 1, AfterFailure::Wait(pause)),
             (ErrorKind::Unavailable, None, 5, AfterFailure::GiveUp),
             (ErrorKind::Transport, None, 4, AfterFailure::Wait(pause)),
+            (ErrorKind::SessionNotAvailable, None, 1, AfterFailure::Wait(pause)),
+            (ErrorKind::SessionNotAvailable, None, 2, AfterFailure::WaitWithoutSession(pause)),
             (ErrorKind::NotFound, None, 1, AfterFailure::GiveUp),
             (ErrorKind::BadRequest, None, 1, AfterFailure::GiveUp),
         ] {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cosmonaut_driver::platform::Platform;
 use cosmonaut_driver::transport::BoxFuture;
 use cosmonaut_driver::{CosmosResponse, PartitionTarget};
+use cosmonaut_wire::SessionToken;
 use tokio::sync::watch;
 
 use super::delivery::Deliver;
@@ -60,8 +61,16 @@ impl Engine {
     }
 
     /// One page of changes behind an etag, or from where the processor starts.
-    pub(super) async fn read(&self, target: PartitionTarget, at: Option<&str>) -> Result<CosmosResponse> {
-        let options = self.settings.request_options();
+    pub(super) async fn read(
+        &self,
+        target: PartitionTarget,
+        at: Option<&str>,
+        in_session: bool,
+    ) -> Result<CosmosResponse> {
+        let mut options = self.settings.request_options();
+        if !in_session {
+            options.session_token = Some(SessionToken::default());
+        }
         let from = at.map_or(ReadFrom::Opening(self.opening), |at| ReadFrom::Etag(at.to_owned()));
         let request =
             ChangesRequest { mode: self.settings.mode, target, from, max_item_count: options.max_item_count };

@@ -9,7 +9,7 @@ use super::engine::partitions;
 use super::lag;
 use super::lease::Lease;
 use super::split_plan::{Partition, range_of};
-use super::store::LeaseStore;
+use super::store::{LeaseStore, in_session_or_not};
 use crate::change_feed::{ChangesRequest, Mode, ReadFrom, changes_in};
 use crate::concurrent::try_all;
 use crate::container::ContainerHandle;
@@ -155,7 +155,12 @@ async fn lease_lag(
             let request =
                 ChangesRequest { mode, target, from: ReadFrom::Etag(at.clone()), max_item_count: Some(1) };
             let operation = request.operation(monitored)?;
-            match monitored.run(&operation, &ChangeFeedOptions::default().operation_layer()).await {
+            let answer = in_session_or_not(|session_token| {
+                let options = ChangeFeedOptions { session_token, ..Default::default() };
+                let operation = &operation;
+                async move { monitored.run(operation, &options.operation_layer()).await }
+            });
+            match answer.await {
                 Ok(answer) => lag::of_page(answer.session_token(), changes_in(&answer)?.first().copied()),
                 Err(error) if has_moved(&error) => lag::UNKNOWN,
                 Err(error) => return Err(error),

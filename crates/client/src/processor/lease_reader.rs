@@ -40,6 +40,8 @@ pub(super) struct LeaseReader<'a> {
     page: u64,
     /// How many requests have failed in a row.
     failures: u32,
+    /// Whether pages continue the client's session.
+    in_session: bool,
     /// Whether there was nothing new since the last page.
     was_idle: bool,
     /// Whether anything was answered since this was last set back.
@@ -48,7 +50,16 @@ pub(super) struct LeaseReader<'a> {
 
 impl<'a> LeaseReader<'a> {
     pub(super) fn new(engine: &'a Engine, hold: &'a Arc<Hold>, at: Option<String>) -> Self {
-        Self { engine, hold, at, page: 0, failures: 0, was_idle: false, was_answered: false }
+        Self {
+            engine,
+            hold,
+            at,
+            page: 0,
+            failures: 0,
+            in_session: true,
+            was_idle: false,
+            was_answered: false,
+        }
     }
 
     /// Reads until something ends it. The page in hand is handled first.
@@ -86,7 +97,7 @@ impl<'a> LeaseReader<'a> {
                 }
             }
         };
-        self.engine.read(target, self.at.as_deref()).await.map(Some)
+        self.engine.read(target, self.at.as_deref(), self.in_session).await.map(Some)
     }
 
     async fn receive(&mut self, response: CosmosResponse) -> Result<(), ReadEnd> {
@@ -169,7 +180,8 @@ impl<'a> LeaseReader<'a> {
         self.failures += 1;
         match after_failure::after(&error, self.failures, self.engine.settings.poll_interval) {
             AfterFailure::GiveUp => Err(ReadEnd::Failed(error)),
-            AfterFailure::Wait(time) => {
+            next @ (AfterFailure::Wait(time) | AfterFailure::WaitWithoutSession(time)) => {
+                self.in_session &= matches!(next, AfterFailure::Wait(_));
                 self.engine.listener.failed(Some(&self.hold.token), error);
                 Ok(time)
             }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::lease::{Lease, LeaseUpdate};
 use super::naming::Names;
 use crate::options::QueryOptions;
-use crate::{ContainerClient, Error, ErrorKind, Etag, FeedScope, ItemOptions, Query, Result};
+use crate::{ContainerClient, Error, ErrorKind, Etag, FeedScope, ItemOptions, Query, Result, SessionToken};
 
 /// How often a change is tried again when somebody else has changed the lease meanwhile.
 const MOST_REPEATS: u32 = 5;
@@ -86,11 +86,12 @@ impl LeaseStore {
     pub(super) async fn list(&self) -> Result<Vec<Result<Lease>>> {
         let text = "SELECT * FROM c WHERE STARTSWITH(c.id, @prefix)";
         let query = Query::new(text).with("@prefix", self.names.lease_prefix())?;
-        let mut options = QueryOptions::default();
-        options.request.end_to_end_timeout = Some(self.timeout);
-        let rows = self.container.query_items::<Value>(query, FeedScope::Container, Some(options));
-        let rows = rows.collect().await?;
-        Ok(rows.into_iter().map(read_lease).collect())
+        let rows = in_session_or_not(|session_token| {
+            let mut options = QueryOptions { session_token, ..Default::default() };
+            options.request.end_to_end_timeout = Some(self.timeout);
+            self.container.query_items::<Value>(query.clone(), FeedScope::Container, Some(options)).collect()
+        });
+        Ok(rows.await?.into_iter().map(read_lease).collect())
     }
 
     /// Creates a lease; `None` if there is one of its id.
@@ -129,8 +130,12 @@ impl LeaseStore {
 
     /// The lease as it is now.
     pub(super) async fn read(&self, lease: &Lease) -> Result<Lease, NotUpdated> {
-        let read = self.container.read_item::<Value>(self.key_of(lease), &lease.id, self.options()).await;
-        read.and_then(|read| read_lease(read.into_value())).map_err(NotUpdated::of)
+        let read = in_session_or_not(|session_token| {
+            let mut options = ItemOptions::default().timeout(self.timeout);
+            options.write.session_token = session_token;
+            self.container.read_item::<Value>(self.key_of(lease), &lease.id, Some(options))
+        });
+        read.await.and_then(|read| read_lease(read.into_value())).map_err(NotUpdated::of)
     }
 
     async fn replace(&self, lease: &Lease) -> Result<Lease> {
@@ -195,6 +200,20 @@ impl LeaseStore {
     /// A text in the form of a GUID, by chance.
     fn guid(&self) -> String {
         guid(self.platform.random(), self.platform.random())
+    }
+}
+
+/// Reads in the client's session, and without it if no region has what it has seen: a forced failover can have lost
+/// that. What is written depends on the versions of leases alone, so that an older answer does no harm.
+pub(super) async fn in_session_or_not<T, F>(read: impl Fn(Option<SessionToken>) -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    match read(None).await {
+        Err(error) if error.kind() == ErrorKind::SessionNotAvailable => {
+            read(Some(SessionToken::default())).await
+        }
+        result => result,
     }
 }
 

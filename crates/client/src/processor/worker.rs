@@ -129,8 +129,10 @@ async fn release(engine: &Engine, hold: &Hold) {
         let next = after_failure::after(&error, failures, engine.settings.poll_interval);
         engine.listener.failed(Some(&hold.token), error);
         match next {
-            AfterFailure::Wait(time) if failures < MOST_FAILURES => engine.sleep(time).await,
-            AfterFailure::Wait(_) | AfterFailure::GiveUp => return,
+            AfterFailure::Wait(time) | AfterFailure::WaitWithoutSession(time) if failures < MOST_FAILURES => {
+                engine.sleep(time).await;
+            }
+            AfterFailure::Wait(_) | AfterFailure::WaitWithoutSession(_) | AfterFailure::GiveUp => return,
         }
     }
 }

@@ -4,6 +4,7 @@ mod estimating;
 mod failing;
 mod formats;
 mod harness;
+mod losing;
 mod moving;
 mod pausing;
 mod processes;

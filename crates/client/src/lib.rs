@@ -91,6 +91,7 @@ mod change_feed;
 mod conflicts;
 mod feed_range;
 mod feeds;
+mod processor;
 mod query;
 
 // What comes back, and what calls have in common.
@@ -138,6 +139,10 @@ pub use feed_range::{FeedRange, FeedScope};
 pub use items::{FromItem, IntoItem, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;
 pub use page::{Items, Page, Pages};
+pub use processor::{
+    ChangeFeedEstimator, ChangeFeedProcessor, Changes, ChangesContext, CloseReason, HandlerError, LeaseLag,
+    Poison, ProcessorBuilder, ProcessorError, ProcessorEvent, ProcessorLag, ProcessorStart,
+};
 pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryMetrics};
 pub use read_many::ReadMany;
 pub use response::Response;

@@ -138,7 +138,7 @@ impl Bulk {
     pub fn run(self, operations: impl Stream<Item = BulkOperation> + Send + 'static) -> Result<BulkRun> {
         let Self { container, request, buffer, per_partition, requests, patience, returns_items, progress } =
             self;
-        let platform = container.handle()?.driver.platform();
+        let platform = Arc::clone(container.handle()?.driver.platform());
         if Handle::try_current().is_err() {
             let message = "a bulk run needs a Tokio runtime (call it where one is running)";
             return Err(Error::new(ErrorKind::Configuration, message));

@@ -45,7 +45,7 @@ pub struct Change<T> {
 }
 
 impl<T: DeserializeOwned> Change<T> {
-    pub(super) fn read(change: &RawValue) -> Result<Self> {
+    pub(crate) fn read(change: &RawValue) -> Result<Self> {
         let read: FullFidelityChange<'_> = from_json("change", change.get().as_bytes())
             .map_err(|error| Error::unreadable::<Self>("an entry of the change feed", error))?;
         let metadata = &read.metadata;

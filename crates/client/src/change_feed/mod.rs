@@ -5,6 +5,7 @@
 mod change;
 mod options;
 mod reader;
+mod request;
 mod start;
 mod token;
 
@@ -23,7 +24,10 @@ pub use change::{Change, ChangeKind};
 pub use options::ChangeFeedOptions;
 pub use start::ChangeFeedStart;
 
-use reader::{Mode, Reader};
+pub(crate) use request::{ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
+pub(crate) use start::Opening;
+
+use reader::Reader;
 
 /// The changes of a container or a part of it, page by page. It has no end: an empty page says that there is
 /// nothing new at the moment.

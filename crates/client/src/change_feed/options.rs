@@ -44,7 +44,7 @@ impl ChangeFeedOptions {
         self.max_concurrency.unwrap_or(DEFAULT_CONCURRENCY).max(1)
     }
 
-    pub(super) fn operation_layer(&self) -> OperationOptions {
+    pub(crate) fn operation_layer(&self) -> OperationOptions {
         OperationOptions {
             request: self.request.clone(),
             hedging: self.hedging.clone(),

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use cosmonaut_driver::{
-    CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions, OperationType, Precondition,
-};
-use cosmonaut_wire::model::FeedEnvelope;
-use cosmonaut_wire::{ResourceId, ResourceType, headers};
-use http::{HeaderValue, StatusCode};
-use serde::{Deserialize, Serialize};
+use cosmonaut_driver::{CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions};
+use cosmonaut_wire::ResourceId;
+use http::StatusCode;
 use serde_json::value::RawValue;
 
 use super::options::ChangeFeedOptions;
+use super::request::{ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
 use super::start::{ChangeFeedStart, Opening};
 use super::token::{self, Progress};
 use crate::container::ContainerHandle;
@@ -19,14 +16,6 @@ use crate::feed_range::ResolvedScope;
 use crate::feeds::in_flight::InFlight;
 use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
 use crate::{Error, ErrorKind, FeedScope, Result};
-
-/// Which changes are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Mode {
-    LatestVersion,
-    AllVersionsAndDeletes,
-}
 
 /// A feed being read. Whatever happens between two pages, parts stay where the last accepted page left them.
 pub(super) struct Reader {
@@ -90,10 +79,7 @@ impl ChangesPage {
     /// The changes.
     pub(super) fn items(&self) -> Result<Vec<&RawValue>> {
         let Some((_, response)) = &self.0 else { return Ok(Vec::new()) };
-        let envelope = FeedEnvelope::parse(ResourceType::Document, response.body()).map_err(|error| {
-            Error::caused_by(ErrorKind::InvalidResponse, format!("a page of changes: {error}"), error)
-        })?;
-        Ok(envelope.items)
+        changes_in(response)
     }
 }
 
@@ -189,15 +175,6 @@ fn not_begun() -> Error {
     Error::new(ErrorKind::Configuration, "the change feed has not been asked for a page yet")
 }
 
-/// An answer that does not say where the feed goes on.
-fn stuck(how: &str) -> Error {
-    let message = format!(
-        "changes came with {how}, so that where to go on is not known (the server has to send another etag with each \
-         page of changes)"
-    );
-    Error::new(ErrorKind::InvalidResponse, message)
-}
-
 /// What requests are made with.
 struct Asking<'a> {
     handle: &'a Arc<ContainerHandle>,
@@ -225,29 +202,11 @@ impl Asking<'_> {
     }
 
     fn operation(&self, part: &Part, opening: Opening) -> Result<CosmosOperation> {
-        let mut operation = CosmosOperation::new(OperationType::ChangeFeed, Arc::clone(&self.handle.items))
-            .with_target(part.place.target.clone());
-        if let Some(count) = self.options.max_item_count {
-            operation = operation.with_header(headers::MAX_ITEM_COUNT, HeaderValue::from(count.max(1)));
-        }
-        operation = match self.mode {
-            Mode::LatestVersion => operation,
-            Mode::AllVersionsAndDeletes => operation
-                .with_header(headers::A_IM, HeaderValue::from_static("Full-Fidelity Feed"))
-                .with_header(
-                    headers::CHANGE_FEED_WIRE_FORMAT_VERSION,
-                    HeaderValue::from_static("2021-09-15"),
-                ),
-        };
-        match &part.at {
-            None => Ok(opening.apply(operation)),
-            Some(at) => {
-                let at = HeaderValue::try_from(at).map_err(|_| {
-                    crate::feeds::token::refused(token::KIND, "it holds a place that no header can carry")
-                })?;
-                Ok(operation.with_precondition(Precondition::IfNoneMatch(at)))
-            }
-        }
+        let from = part.at.clone().map_or(ReadFrom::Opening(opening), ReadFrom::Etag);
+        let max_item_count = self.options.max_item_count;
+        let request =
+            ChangesRequest { mode: self.mode, target: part.place.target.clone(), from, max_item_count };
+        request.operation(self.handle)
     }
 }
 
@@ -281,10 +240,9 @@ impl State {
                 let is_unchanged = response.status().code() == StatusCode::NOT_MODIFIED;
                 // It would be asked for the same for ever.
                 part.turn = Turn::Due;
-                let at = match response.etag() {
-                    Some(at) if is_unchanged || part.at.as_deref() != Some(at) => at.to_owned(),
-                    Some(_) => return Err(stuck("an etag that does not move").found_in(response)),
-                    None => return Err(stuck("no etag").found_in(response)),
+                let at = match next_etag(&response, part.at.as_deref()) {
+                    Ok(at) => at,
+                    Err(error) => return Err(error.found_in(response)),
                 };
                 part.turn = Turn::Over;
                 if is_unchanged {

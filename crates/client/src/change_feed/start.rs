@@ -23,7 +23,7 @@ pub enum ChangeFeedStart {
 /// Where the parts of a feed start that nothing was read of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Opening {
+pub(crate) enum Opening {
     Beginning,
     Now,
     /// In seconds since 1970.
@@ -31,7 +31,7 @@ pub(super) enum Opening {
 }
 
 impl Opening {
-    pub(super) fn at(time: SystemTime) -> Self {
+    pub(crate) fn at(time: SystemTime) -> Self {
         Self::Time(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
     }
 

@@ -3,7 +3,7 @@
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, ResourceId};
 use serde::{Deserialize, Serialize};
 
-use super::reader::Mode;
+use super::request::Mode;
 use super::start::Opening;
 use crate::Result;
 use crate::feed_range::ResolvedScope;

@@ -15,6 +15,8 @@ mod change_feed;
 mod failover;
 #[path = "../../examples/first_steps.rs"]
 mod first_steps;
+#[path = "../../examples/processor.rs"]
+mod processor;
 #[path = "../../examples/queries.rs"]
 mod queries;
 #[path = "../../examples/support/mod.rs"]
@@ -52,6 +54,12 @@ async fn queries_run() {
 async fn a_change_feed_runs() {
     let account = Account::emulated().await.unwrap();
     change_feed::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_processor_runs() {
+    let account = Account::emulated().await.unwrap();
+    processor::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ mod paging;
 mod partition_keys;
 mod partitioned;
 mod peer;
+mod processor;
 mod queries;
 mod queries_generated;
 mod read_many;

@@ -1,7 +1,9 @@
 //! Calls can be spawned: what they wait in may move to another thread.
 
 use cosmonaut::options::ReadManyOptions;
-use cosmonaut::{ChangeFeedStart, ContainerClient, CosmosClient, FeedScope, Patch};
+use cosmonaut::{
+    ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, CosmosClient, FeedScope, Patch,
+};
 use serde_json::Value;
 
 fn sendable<T: Send>(_: T) {}
@@ -21,4 +23,11 @@ fn every_call(client: &CosmosClient, items: &ContainerClient) {
     sendable(query.next());
     let mut feed = items.change_feed::<Value>(ChangeFeedStart::Beginning, FeedScope::Container, None);
     sendable(feed.next_page());
+    let processor = items.change_feed_processor("p", items);
+    sendable(processor.start(|_: Changes<Value>| async { Ok(()) }));
+    fn running(processor: ChangeFeedProcessor) {
+        sendable(&processor);
+        sendable(processor.stop());
+    }
+    sendable(async { items.change_feed_processor("p", items).estimator().lag().await });
 }

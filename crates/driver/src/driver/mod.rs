@@ -108,6 +108,16 @@ impl CosmosDriver {
         self.core.read_account().await
     }
 
+    /// The endpoint that the driver was made with.
+    pub fn endpoint(&self) -> &CosmosEndpoint {
+        self.core.location.default_endpoint()
+    }
+
+    /// Where this driver's time, chance and tasks come from, for what is built on it.
+    pub fn platform(&self) -> &Arc<dyn Platform> {
+        &self.core.platform
+    }
+
     /// Which endpoints and partitions are in service; `None` until the account has been read.
     pub fn location(&self) -> Option<Arc<LocationSnapshot>> {
         self.core.location.load()
@@ -151,11 +161,6 @@ impl CosmosDriver {
     /// After a forced failover that has lost writes, no region ever has what a session has seen that saw them.
     pub fn forget_session(&self, container: ResourceId) {
         self.core.sessions.forget(container);
-    }
-
-    /// Time, chance and tasks as this driver has them, for what is built on it.
-    pub fn platform(&self) -> Arc<dyn Platform> {
-        Arc::clone(&self.core.platform)
     }
 
     /// The HTTP/2 connections to an endpoint; none if it does not speak HTTP/2.

@@ -1,0 +1,121 @@
+//! The first leases: one instance creates them while the others wait for it.
+
+use std::time::Duration;
+
+use cosmonaut_driver::platform::Platform;
+
+use super::engine::partitions;
+use super::lease::{Lease, LeaseRange, mode_name};
+use super::split_plan::missing;
+use super::store::LeaseStore;
+use crate::change_feed::Mode;
+use crate::concurrent::try_all;
+use crate::container::ContainerHandle;
+use crate::{Error, ErrorKind, Result};
+
+/// How long an instance may take to create the leases.
+const LOCK_TIME: Duration = Duration::from_secs(30);
+/// How long the others wait before they look again. .NET waits longer; a look costs little.
+const WAIT: Duration = Duration::from_secs(1);
+/// How many leases are created at once.
+const AT_ONCE: usize = 25;
+
+/// An error if the leases are there and are read in another mode.
+pub(super) async fn check_mode(store: &LeaseStore, mode: Mode) -> Result<()> {
+    let leases = store.list().await?;
+    match leases.iter().flatten().next() {
+        Some(lease) if lease.mode() != mode => {
+            let (theirs, ours) = (mode_name(lease.mode()), mode_name(mode));
+            let message = format!(
+                "the leases of this processor are for {theirs:?}, and it is started for {ours:?} (use another \
+                 processor name)"
+            );
+            Err(Error::new(ErrorKind::Configuration, message))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Creates the leases, or waits until another instance has.
+pub(super) async fn initialize(
+    store: &LeaseStore,
+    monitored: &ContainerHandle,
+    mode: Mode,
+    platform: &dyn Platform,
+) -> Result<()> {
+    let mut lock_watch = LockWatch::default();
+    loop {
+        if store.sign(&store.names.marker()).await?.is_some() {
+            return Ok(());
+        }
+        if let Some(lock) = store.set_sign(&store.names.lock(), Some(LOCK_TIME)).await? {
+            let created = create_leases(store, monitored, mode).await;
+            // A lock that stays harms nobody: the others look for the marker first, and for how old the lock is.
+            drop(store.remove_sign(&lock).await);
+            return created;
+        }
+        match store.sign(&store.names.lock()).await? {
+            Some(lock) if lock_watch.is_stale(lock.etag.as_deref(), platform.now().since_start()) => {
+                store.remove_sign(&lock).await?;
+            }
+            Some(_) | None => platform.sleep(WAIT).await,
+        }
+    }
+}
+
+/// Since when the same lock is there. A holder that has crashed leaves its lock behind, unless the container has a time
+/// to live.
+#[derive(Debug, Default)]
+struct LockWatch {
+    since: Option<(Option<String>, Duration)>,
+}
+
+impl LockWatch {
+    /// Whether the lock with this etag has been there for longer than its holder may take.
+    fn is_stale(&mut self, etag: Option<&str>, now: Duration) -> bool {
+        match &self.since {
+            Some((known, since)) if known.as_deref() == etag => now.saturating_sub(*since) >= LOCK_TIME,
+            Some(_) | None => {
+                self.since = Some((etag.map(str::to_owned), now));
+                false
+            }
+        }
+    }
+}
+
+/// Creates the leases that are missing, and says that all are there.
+async fn create_leases(store: &LeaseStore, monitored: &ContainerHandle, mode: Mode) -> Result<()> {
+    // In this order: a partition that splits in between has its lease already, or its children are seen here.
+    let partitions = partitions(monitored, true).await?;
+    let leases: Vec<Lease> = store.list().await?.into_iter().collect::<Result<_>>()?;
+    let missing = missing(&leases, &partitions);
+    let create = |range: LeaseRange| {
+        let lease = Lease::new(store.names.lease(&range.token), &range, mode, store.time_of_day());
+        store.create(lease)
+    };
+    let missing: Vec<_> = missing.into_iter().map(create).collect();
+    try_all(missing, AT_ONCE).await?;
+    store.set_sign(&store.names.marker(), None).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_stale_when_it_was_seen_for_longer_than_its_holder_may_take() {
+        let mut watch = LockWatch::default();
+        for (second, etag, expected) in [
+            (0, "a", false),
+            (29, "a", false),
+            (30, "a", true),
+            // Another holder has come.
+            (31, "b", false),
+            (60, "b", false),
+            (61, "b", true),
+        ] {
+            assert_eq!(watch.is_stale(Some(etag), Duration::from_secs(second)), expected, "{second} {etag}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What all tasks of one processor share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut_driver::platform::Platform;
+use cosmonaut_driver::transport::BoxFuture;
+use cosmonaut_driver::{CosmosResponse, PartitionTarget};
+use cosmonaut_wire::SessionToken;
+use tokio::sync::watch;
+
+use super::delivery::Deliver;
+use super::events::Listener;
+use super::expiry::Now;
+use super::settings::Settings;
+use super::split_plan::Partition;
+use super::store::LeaseStore;
+use super::workers::Workers;
+use crate::Result;
+use crate::change_feed::{ChangesRequest, Opening, ReadFrom};
+use crate::container::ContainerHandle;
+
+/// What all tasks of one processor share.
+pub(super) struct Engine {
+    pub(super) monitored: Arc<ContainerHandle>,
+    pub(super) store: Arc<LeaseStore>,
+    pub(super) settings: Settings,
+    /// Where leases start that say nothing.
+    pub(super) opening: Opening,
+    /// The name of this instance.
+    pub(super) owner: Arc<str>,
+    pub(super) platform: Arc<dyn Platform>,
+    pub(super) delivery: Box<dyn Deliver>,
+    pub(super) listener: Listener,
+    pub(super) workers: Workers,
+    pub(super) stopping: watch::Sender<bool>,
+}
+
+impl Engine {
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Ends when the processor is to stop.
+    pub(super) async fn stopped(&self) {
+        // The sender lives as long as this does.
+        drop(self.stopping.subscribe().wait_for(|stopping| *stopping).await);
+    }
+
+    pub(super) fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        self.platform.sleep(time)
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now { of_day: self.platform.time_of_day(), steady: self.platform.now().since_start() }
+    }
+
+    /// The partitions of the monitored container. `refresh` asks even if they are known.
+    pub(super) async fn partitions(&self, refresh: bool) -> Result<Vec<Partition>> {
+        partitions(&self.monitored, refresh).await
+    }
+
+    /// One page of changes behind an etag, or from where the processor starts.
+    pub(super) async fn read(
+        &self,
+        target: PartitionTarget,
+        at: Option<&str>,
+        in_session: bool,
+    ) -> Result<CosmosResponse> {
+        let mut options = self.settings.request_options();
+        if !in_session {
+            options.session_token = Some(SessionToken::default());
+        }
+        let from = at.map_or(ReadFrom::Opening(self.opening), |at| ReadFrom::Etag(at.to_owned()));
+        let request =
+            ChangesRequest { mode: self.settings.mode, target, from, max_item_count: options.max_item_count };
+        let operation = request.operation(&self.monitored)?;
+        self.monitored.run(&operation, &options.operation_layer()).await
+    }
+}
+
+/// The partitions of a container. `refresh` asks even if they are known.
+pub(super) async fn partitions(container: &ContainerHandle, refresh: bool) -> Result<Vec<Partition>> {
+    let known = container.driver.partitions(&container.path, refresh).await?;
+    let partition = |info: cosmonaut_driver::PartitionInfo| Partition {
+        id: info.id.range().clone(),
+        range: info.range,
+        parents: info.parents,
+    };
+    Ok(known.into_iter().map(partition).collect())
+}

@@ -1,0 +1,172 @@
+//! How far a processor is behind, lease by lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut_driver::PartitionTarget;
+
+use super::engine::partitions;
+use super::lag;
+use super::lease::Lease;
+use super::split_plan::{Partition, range_of};
+use super::store::{LeaseStore, in_session_or_not};
+use crate::change_feed::{ChangesRequest, Mode, ReadFrom, changes_in};
+use crate::concurrent::try_all;
+use crate::container::ContainerHandle;
+use crate::feeds::place::has_moved;
+use crate::options::ChangeFeedOptions;
+use crate::{ContainerClient, FeedRange, Result};
+
+/// How many leases are asked about at once.
+const AT_ONCE: usize = 10;
+/// How long a request about the leases may take.
+const TIMEOUT: Duration = Duration::from_secs(65);
+
+/// Says how far a processor is behind, whichever instances run it. Cheap to clone.
+///
+/// ```no_run
+/// # async fn run(orders: cosmonaut::ContainerClient, leases: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+/// let estimator = orders.change_feed_processor("billing", &leases).estimator();
+/// let lag = estimator.lag().await?;
+/// println!("about {} changes behind", lag.total());
+/// for lease in &lag.leases {
+///     println!("{} of {:?}: {}", lease.lease, lease.owner, lease.lag);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct ChangeFeedEstimator {
+    container: ContainerClient,
+    name: String,
+    leases: ContainerClient,
+}
+
+/// How far a processor is behind, lease by lease.
+///
+/// ```
+/// # fn show(lag: &cosmonaut::ProcessorLag) {
+/// println!("{} leases, {} behind", lag.leases.len(), lag.total());
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProcessorLag {
+    /// Each lease.
+    pub leases: Vec<LeaseLag>,
+}
+
+/// How far a lease is behind.
+///
+/// ```
+/// # fn is_idle(lease: &cosmonaut::LeaseLag) -> bool {
+/// lease.lag > 0 && lease.owner.is_none()
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LeaseLag {
+    /// The token of the lease.
+    pub lease: String,
+    /// The part of the container that it covers, where that is known.
+    pub feed_range: Option<FeedRange>,
+    /// The instance that reads it.
+    pub owner: Option<String>,
+    /// About how many changes were not read yet, counted in transactions. It is 1 where nothing was read at all, to say
+    /// that there may be something to do.
+    pub lag: u64,
+}
+
+impl ProcessorLag {
+    /// The lag of all leases together; 1 if there are none yet, to say that there may be something to do.
+    pub fn total(&self) -> u64 {
+        if self.leases.is_empty() {
+            return lag::UNKNOWN;
+        }
+        self.leases.iter().map(|lease| lease.lag).fold(0, u64::saturating_add)
+    }
+}
+
+impl ChangeFeedEstimator {
+    pub(super) fn new(container: &ContainerClient, name: &str, leases: &ContainerClient) -> Self {
+        Self { container: container.clone(), name: name.to_owned(), leases: leases.clone() }
+    }
+
+    /// How far each lease is behind now. It costs one request for each, of one change.
+    ///
+    /// # Errors
+    /// What listing the leases and reading changes can end in.
+    pub async fn lag(&self) -> Result<ProcessorLag> {
+        let monitored = self.container.handle()?;
+        let names = super::names(monitored, &self.name).await?;
+        let store = LeaseStore::open(&self.leases, names, TIMEOUT).await?;
+        let mut leases: Vec<Lease> = store.list().await?.into_iter().collect::<Result<_>>()?;
+        leases.sort_by(|a, b| a.id.cmp(&b.id));
+        let partitions = Arc::new(partitions(monitored, false).await?);
+        let ask: Vec<_> =
+            leases.into_iter().map(|lease| lease_lag(monitored, Arc::clone(&partitions), lease)).collect();
+        let mut leases = try_all(ask, AT_ONCE).await?;
+        leases.sort_by(|a, b| a.lease.cmp(&b.lease));
+        Ok(ProcessorLag { leases })
+    }
+
+    /// Reports the lag at intervals, for a metric, for as long as the future is polled. What cannot be known is
+    /// reported as an error, and asked again.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient, leases: cosmonaut::ContainerClient) {
+    /// use std::time::Duration;
+    ///
+    /// let estimator = orders.change_feed_processor("billing", &leases).estimator();
+    /// tokio::spawn(async move {
+    ///     let gauge = |total: u64| println!("lag {total}");
+    ///     estimator.report(Duration::from_secs(5), |lag| gauge(lag.map_or(1, |lag| lag.total()))).await;
+    /// });
+    /// # }
+    /// ```
+    pub async fn report(&self, interval: Duration, mut report: impl FnMut(Result<ProcessorLag>)) {
+        loop {
+            report(self.lag().await);
+            match self.container.handle() {
+                Ok(handle) => handle.driver.platform().sleep(interval).await,
+                // The name of the container makes no sense, and never will.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+async fn lease_lag(
+    monitored: &ContainerHandle,
+    partitions: Arc<Vec<Partition>>,
+    lease: Lease,
+) -> Result<LeaseLag> {
+    let range = range_of(&lease, &partitions);
+    let lag = match &lease.continuation {
+        None => lag::UNKNOWN,
+        Some(at) => {
+            let target = match &range {
+                Some(range) if lease.version > 0 => {
+                    PartitionTarget::Epk { range: range.clone(), partition: None }
+                }
+                _ => PartitionTarget::Range(lease.token().into()),
+            };
+            let mode = Mode::LatestVersion;
+            let request =
+                ChangesRequest { mode, target, from: ReadFrom::Etag(at.clone()), max_item_count: Some(1) };
+            let operation = request.operation(monitored)?;
+            let answer = in_session_or_not(|session_token| {
+                let options = ChangeFeedOptions { session_token, ..Default::default() };
+                let operation = &operation;
+                async move { monitored.run(operation, &options.operation_layer()).await }
+            });
+            match answer.await {
+                Ok(answer) => lag::of_page(answer.session_token(), changes_in(&answer)?.first().copied()),
+                Err(error) if has_moved(&error) => lag::UNKNOWN,
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let feed_range = range.map(FeedRange::of);
+    Ok(LeaseLag { lease: lease.token().to_owned(), feed_range, owner: lease.owner, lag })
+}

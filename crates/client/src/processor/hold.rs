@@ -1,0 +1,179 @@
+//! A lease that this instance has. All that is written to it goes through here, one write at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use cosmonaut_driver::platform::Platform;
+use cosmonaut_wire::EpkRange;
+use tokio::sync::{Mutex, watch};
+
+use super::lease::{Lease, LeaseUpdate};
+use super::store::{LeaseStore, NotUpdated};
+
+/// A lease that this instance has, or has had.
+pub(super) struct Hold {
+    pub(super) token: String,
+    pub(super) range: EpkRange,
+    pub(super) version: u32,
+    owner: Arc<str>,
+    store: Arc<LeaseStore>,
+    platform: Arc<dyn Platform>,
+    written: Mutex<Written>,
+    state: watch::Sender<HoldState>,
+    /// When the service last said that the lease is ours: milliseconds by the platform's clock.
+    confirmed_at: AtomicU64,
+}
+
+/// The lease as it was last written.
+struct Written {
+    lease: Lease,
+    /// The number of the page that it was last checkpointed behind.
+    page: Option<u64>,
+}
+
+/// Whether the instance still has the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HoldState {
+    Held,
+    /// Another instance has it.
+    Lost,
+    /// It was deleted.
+    Gone,
+    /// Nobody reads it here any more.
+    Closed,
+}
+
+impl Hold {
+    pub(super) fn new(
+        lease: Lease,
+        range: EpkRange,
+        owner: Arc<str>,
+        store: Arc<LeaseStore>,
+        platform: Arc<dyn Platform>,
+    ) -> Self {
+        let hold = Self {
+            token: lease.token().to_owned(),
+            range,
+            version: lease.version,
+            owner,
+            store,
+            written: Mutex::new(Written { lease, page: None }),
+            state: watch::Sender::new(HoldState::Held),
+            confirmed_at: AtomicU64::new(0),
+            platform,
+        };
+        hold.confirm();
+        hold
+    }
+
+    /// Whether the instance still has the lease, as far as it knows.
+    pub(super) fn state(&self) -> HoldState {
+        *self.state.borrow()
+    }
+
+    /// Ends when the instance does not have the lease any more.
+    pub(super) async fn ended(&self) {
+        // The sender lives as long as this does.
+        drop(self.state.subscribe().wait_for(|state| *state != HoldState::Held).await);
+    }
+
+    /// Nothing is written to the lease from here on.
+    pub(super) fn close(&self) {
+        self.state.send_if_modified(|state| {
+            let is_held = *state == HoldState::Held;
+            if is_held {
+                *state = HoldState::Closed;
+            }
+            is_held
+        });
+    }
+
+    /// Whether nobody has said for so long that the lease is ours. Another instance may have it by now.
+    pub(super) fn is_in_doubt(&self, after: Duration) -> bool {
+        let confirmed = Duration::from_millis(self.confirmed_at.load(Ordering::Relaxed));
+        self.platform.now().since_start().saturating_sub(confirmed) >= after
+    }
+
+    /// Says that this instance is alive.
+    pub(super) async fn renew(&self) -> Result<(), NotUpdated> {
+        let mut written = self.written.lock().await;
+        self.update(&mut written, &LeaseUpdate::Renew { by: &self.owner }).await
+    }
+
+    /// Says that everything up to a page was handled. Pages are counted, so that one which is late sets nothing back.
+    pub(super) async fn checkpoint(&self, page: u64, continuation: &str) -> Result<(), NotUpdated> {
+        let mut written = self.written.lock().await;
+        if written.page.is_some_and(|last| page <= last) {
+            return self.check_state();
+        }
+        self.update(&mut written, &LeaseUpdate::Checkpoint { by: &self.owner, continuation }).await?;
+        written.page = Some(page);
+        Ok(())
+    }
+
+    /// Leaves the lease to anybody.
+    pub(super) async fn release(&self) -> Result<(), NotUpdated> {
+        let mut written = self.written.lock().await;
+        self.update(&mut written, &LeaseUpdate::Release { by: &self.owner }).await?;
+        self.close();
+        Ok(())
+    }
+
+    /// The lease as it was last written.
+    pub(super) async fn lease(&self) -> Lease {
+        self.written.lock().await.lease.clone()
+    }
+
+    /// Looks whether the lease is still this instance's. That costs less than to renew it.
+    pub(super) async fn check(&self) -> Result<(), NotUpdated> {
+        let mut written = self.written.lock().await;
+        self.check_state()?;
+        let is_ours = |lease: &Lease| lease.owner.as_deref() == Some(&*self.owner);
+        // What was read may be older than what was written, so that only the owner is taken from it.
+        let said = match self.store.read(&written.lease).await {
+            Ok(read) if is_ours(&read) => Ok(written.lease.clone()),
+            Ok(_) => Err(NotUpdated::Lost),
+            Err(problem) => Err(problem),
+        };
+        self.settle(&mut written, said)
+    }
+
+    async fn update(&self, written: &mut Written, update: &LeaseUpdate<'_>) -> Result<(), NotUpdated> {
+        self.check_state()?;
+        let updated = self.store.update(&written.lease, update).await;
+        self.settle(written, updated)
+    }
+
+    fn check_state(&self) -> Result<(), NotUpdated> {
+        match self.state() {
+            HoldState::Held => Ok(()),
+            HoldState::Lost | HoldState::Closed => Err(NotUpdated::Lost),
+            HoldState::Gone => Err(NotUpdated::Gone),
+        }
+    }
+
+    /// Remembers what a request has said of the lease.
+    fn settle(&self, written: &mut Written, said: Result<Lease, NotUpdated>) -> Result<(), NotUpdated> {
+        match said {
+            Ok(lease) => {
+                written.lease = lease;
+                self.confirm();
+                Ok(())
+            }
+            Err(problem) => {
+                match &problem {
+                    NotUpdated::Lost => drop(self.state.send_replace(HoldState::Lost)),
+                    NotUpdated::Gone => drop(self.state.send_replace(HoldState::Gone)),
+                    NotUpdated::Failed(_) => {}
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    fn confirm(&self) {
+        let now = u64::try_from(self.platform.now().since_start().as_millis()).unwrap_or(u64::MAX);
+        self.confirmed_at.store(now, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,94 @@
+//! The change feed, shared between processes: each reads some of the partitions, and leases in a container say which.
+//!
+//! Decisions are pure: `lease` and `timestamp` (the document, and every change to one), `naming`, `balance` (who takes
+//! which lease), `expiry`, `split_plan`, `after_failure`, `lag`. The rest does what they say: `store` keeps leases,
+//! `bootstrap` creates the first, `balancer` takes some, and for each of those a `worker` has a `hold` on the lease, a
+//! `lease_reader` and a renewer. `delivery` is the way to the handler.
+
+mod after_failure;
+mod balance;
+mod balancer;
+mod bootstrap;
+mod builder;
+mod changes;
+mod delivery;
+mod engine;
+mod estimator;
+mod events;
+mod expiry;
+mod hold;
+mod lag;
+mod lease;
+mod lease_reader;
+mod naming;
+mod running;
+mod settings;
+mod split_plan;
+mod store;
+mod timestamp;
+mod waiting;
+mod worker;
+mod workers;
+
+use crate::container::ContainerHandle;
+use crate::{ContainerClient, Result};
+
+pub use builder::ProcessorBuilder;
+pub use changes::{Changes, ChangesContext, Poison};
+pub use delivery::HandlerError;
+pub use estimator::{ChangeFeedEstimator, LeaseLag, ProcessorLag};
+pub use events::{CloseReason, ProcessorError, ProcessorEvent};
+pub use running::ChangeFeedProcessor;
+pub use settings::ProcessorStart;
+
+use naming::Names;
+
+impl ContainerClient {
+    /// A processor of this container's changes: every change is handled at least once by one of its instances, which
+    /// may run in any number of processes. They share the partitions between them by leases in another container, take
+    /// over the leases of an instance that is gone, and follow partitions that split or merge.
+    ///
+    /// `name` is the processor's: instances with one name share the work, processors with different names each see all
+    /// changes. The lease container has the partition key `/id` or `/partitionKey`. Leases have the format of .NET's
+    /// change feed processor, so that instances of both can share them if they are given the same endpoint.
+    ///
+    /// Leases are changed on condition of their version. In an account with several write regions, conditions hold within
+    /// a region only: let all instances write to the same one.
+    ///
+    /// While nothing fails and no lease changes hands, each change is handed over once. The changes of one partition
+    /// key come in the order in which they were made, one page after the other.
+    ///
+    /// ```no_run
+    /// # async fn run(shop: cosmonaut::DatabaseClient) -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[derive(serde::Deserialize)] struct Order { id: String }
+    /// use cosmonaut::{Changes, ContainerProperties, ProcessorStart};
+    ///
+    /// shop.create_container_if_absent(ContainerProperties::new("leases", "/id"), None).await?;
+    /// let (orders, leases) = (shop.container("orders"), shop.container("leases"));
+    /// let processor = orders
+    ///     .change_feed_processor("billing", &leases)
+    ///     .start_from(ProcessorStart::Beginning)
+    ///     .on_event(|event| eprintln!("{event:?}"))
+    ///     .start(|changes: Changes<Order>| async move {
+    ///         for order in &changes.items {
+    ///             println!("{}", order.id);
+    ///         }
+    ///         Ok(()) // an error: the page comes again, here or elsewhere
+    ///     })
+    ///     .await?;
+    /// // Until it is time to go:
+    /// processor.stop().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn change_feed_processor(&self, name: &str, leases: &ContainerClient) -> ProcessorBuilder {
+        ProcessorBuilder::new(self, name, leases)
+    }
+}
+
+/// The names of the documents of a processor of a container.
+async fn names(container: &ContainerHandle, processor: &str) -> Result<Names> {
+    let rid = container.driver.container(&container.path).await?.rid;
+    let host = container.driver.endpoint().authority().host().to_ascii_lowercase();
+    Ok(Names::new(processor, &host, rid))
+}

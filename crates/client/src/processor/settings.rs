@@ -1,0 +1,168 @@
+//! How a processor is set: intervals, shares, where it starts. What makes no sense is refused before anything starts.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::balance::LeaseLimits;
+use crate::change_feed::{Mode, Opening};
+use crate::options::ChangeFeedOptions;
+use crate::{Error, ErrorKind, Result};
+
+/// Where a processor starts to read what no lease says how far it was read.
+///
+/// ```
+/// use cosmonaut::ProcessorStart;
+/// use std::time::{Duration, SystemTime};
+///
+/// let yesterday = SystemTime::now() - Duration::from_secs(86_400);
+/// assert_ne!(ProcessorStart::Time(yesterday), ProcessorStart::default());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessorStart {
+    /// With what changes after the processor was started, and perhaps the second before.
+    #[default]
+    Now,
+    /// With the first change. Not for all versions and deletes.
+    Beginning,
+    /// With the first change at or after a time, and perhaps the second before. Not for all versions and deletes, nor
+    /// for accounts with several write regions.
+    Time(SystemTime),
+}
+
+/// What a processor is set to.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) mode: Mode,
+    pub(super) start: ProcessorStart,
+    pub(super) lease_expiry: Duration,
+    pub(super) renew_interval: Duration,
+    pub(super) acquire_interval: Duration,
+    pub(super) poll_interval: Duration,
+    pub(super) limits: LeaseLimits,
+    pub(super) checkpoints_itself: bool,
+    pub(super) options: ChangeFeedOptions,
+}
+
+/// How long one request for changes may take if nothing else is said, as in .NET.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(65);
+
+/// How long a request to the lease container may take at least.
+const LEASE_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl Settings {
+    pub(super) fn new() -> Self {
+        Self {
+            mode: Mode::LatestVersion,
+            start: ProcessorStart::default(),
+            lease_expiry: Duration::from_secs(60),
+            renew_interval: Duration::from_secs(17),
+            acquire_interval: Duration::from_secs(13),
+            poll_interval: Duration::from_secs(5),
+            limits: LeaseLimits::default(),
+            checkpoints_itself: true,
+            options: ChangeFeedOptions::default(),
+        }
+    }
+
+    /// An error if the settings cannot be used together.
+    pub(super) fn check(&self) -> Result<()> {
+        let LeaseLimits { min, max } = self.limits;
+        let intervals = [
+            ("lease expiry", self.lease_expiry),
+            ("renew interval", self.renew_interval),
+            ("acquire interval", self.acquire_interval),
+            ("poll interval", self.poll_interval),
+        ];
+        let zero = intervals.iter().find(|(_, interval)| interval.is_zero());
+        let problem = if let Some((name, _)) = zero {
+            format!("the {name} of a change feed processor is zero (leave it out for the usual one)")
+        } else if self.renew_interval >= self.lease_expiry {
+            let (renew, expiry) = (self.renew_interval, self.lease_expiry);
+            format!(
+                "leases are renewed each {renew:?} and expire after {expiry:?} (renew at least twice until then)"
+            )
+        } else if max > 0 && min > max {
+            format!("an instance is to have at least {min} leases and at most {max} (raise the maximum)")
+        } else if self.mode == Mode::AllVersionsAndDeletes && self.start != ProcessorStart::Now {
+            "all versions and deletes can be read from now on only (use `ProcessorStart::Now`)".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::Configuration, problem))
+    }
+
+    /// Where leases start that say nothing, for a processor that is started at this time of day. It is fixed once, so
+    /// that leases which are acquired later lose nothing. Accounts with several write regions take no time.
+    pub(super) fn opening(&self, now: Duration, has_several_writers: bool) -> Opening {
+        // The header names the second before the first one that is read.
+        let after = |time: Duration| Opening::Time(time.as_secs().saturating_sub(1));
+        match (self.start, self.mode) {
+            (ProcessorStart::Beginning, _) => Opening::Beginning,
+            (ProcessorStart::Time(time), _) => after(time.duration_since(UNIX_EPOCH).unwrap_or_default()),
+            (ProcessorStart::Now, Mode::LatestVersion) if !has_several_writers => after(now),
+            (ProcessorStart::Now, Mode::LatestVersion | Mode::AllVersionsAndDeletes) => Opening::Now,
+        }
+    }
+
+    /// How long a request to the lease container may take: another is due by then.
+    pub(super) fn lease_timeout(&self) -> Duration {
+        self.renew_interval.max(LEASE_TIMEOUT)
+    }
+
+    /// The options of requests for changes.
+    pub(super) fn request_options(&self) -> ChangeFeedOptions {
+        let mut options = self.options.clone();
+        options.request.end_to_end_timeout.get_or_insert(REQUEST_TIMEOUT);
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_make_no_sense_are_refused() {
+        let with = |change: &dyn Fn(&mut Settings)| {
+            let mut settings = Settings::new();
+            change(&mut settings);
+            settings.check().map_err(|error| error.to_string())
+        };
+        assert_eq!(with(&|_| ()), Ok(()));
+        for (change, word) in [
+            (
+                &(|settings: &mut Settings| settings.poll_interval = Duration::ZERO)
+                    as &dyn Fn(&mut Settings),
+                "poll",
+            ),
+            (&|settings| settings.lease_expiry = Duration::from_secs(17), "renew"),
+            (&|settings| settings.limits = LeaseLimits { min: 3, max: 2 }, "at least 3"),
+            (
+                &|settings| {
+                    settings.mode = Mode::AllVersionsAndDeletes;
+                    settings.start = ProcessorStart::Beginning;
+                },
+                "from now on",
+            ),
+        ] {
+            let problem = with(change).unwrap_err();
+            assert!(problem.contains(word), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_processor_starts_where_it_is_told() {
+        let now = Duration::from_millis(100_500);
+        let time = ProcessorStart::Time(UNIX_EPOCH + Duration::from_secs(7));
+        for (start, mode, several, expected) in [
+            (ProcessorStart::Now, Mode::LatestVersion, false, Opening::Time(99)),
+            (ProcessorStart::Now, Mode::LatestVersion, true, Opening::Now),
+            (ProcessorStart::Now, Mode::AllVersionsAndDeletes, false, Opening::Now),
+            (ProcessorStart::Beginning, Mode::LatestVersion, true, Opening::Beginning),
+            (time, Mode::LatestVersion, false, Opening::Time(6)),
+        ] {
+            let settings = Settings { start, mode, ..Settings::new() };
+            assert_eq!(settings.opening(now, several), expected, "{start:?} {mode:?}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The lease container: leases are read, created, changed and deleted there. What may be changed is decided in `lease`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut_driver::platform::Platform;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lease::{Lease, LeaseUpdate};
+use super::naming::Names;
+use crate::options::QueryOptions;
+use crate::{ContainerClient, Error, ErrorKind, Etag, FeedScope, ItemOptions, Query, Result, SessionToken};
+
+/// How often a change is tried again when somebody else has changed the lease meanwhile.
+const MOST_REPEATS: u32 = 5;
+
+/// The documents of one processor in its lease container.
+pub(super) struct LeaseStore {
+    container: ContainerClient,
+    pub(super) names: Names,
+    key: LeaseKey,
+    /// How long one request may take.
+    timeout: Duration,
+    platform: Arc<dyn Platform>,
+}
+
+/// Which member of a document is its partition key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LeaseKey {
+    /// `/id`
+    Id,
+    /// `/partitionKey`
+    Member,
+}
+
+/// Why a lease was not changed.
+#[derive(Clone, Debug)]
+pub(super) enum NotUpdated {
+    /// Another instance has it, or it changes all the time.
+    Lost,
+    /// There is no such lease any more.
+    Gone,
+    Failed(Error),
+}
+
+/// A document that says something by being there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Sign {
+    id: String,
+    #[serde(rename = "partitionKey", skip_serializing_if = "Option::is_none")]
+    partition_key: Option<String>,
+    /// In seconds; it has an effect where the container has a time to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<u64>,
+    #[serde(rename = "_etag", default, skip_serializing)]
+    pub(super) etag: Option<String>,
+}
+
+impl LeaseStore {
+    pub(super) async fn open(container: &ContainerClient, names: Names, timeout: Duration) -> Result<Self> {
+        let handle = container.handle()?;
+        let paths = handle.driver.container(&handle.path).await?.partition_key.paths;
+        let key = match paths.iter().map(|path| &**path).collect::<Vec<_>>()[..] {
+            ["/id"] => LeaseKey::Id,
+            ["/partitionKey"] => LeaseKey::Member,
+            _ => {
+                let message = format!(
+                    "the lease container {:?} has the partition key {paths:?} (leases need one with /id or \
+                     /partitionKey)",
+                    container.id()
+                );
+                return Err(Error::new(ErrorKind::Configuration, message));
+            }
+        };
+        let platform = Arc::clone(handle.driver.platform());
+        Ok(Self { container: container.clone(), names, key, timeout, platform })
+    }
+
+    /// The time of day, as a duration since 1970.
+    pub(super) fn time_of_day(&self) -> Duration {
+        self.platform.time_of_day()
+    }
+
+    /// All leases, and an error for each document that is none.
+    pub(super) async fn list(&self) -> Result<Vec<Result<Lease>>> {
+        let text = "SELECT * FROM c WHERE STARTSWITH(c.id, @prefix)";
+        let query = Query::new(text).with("@prefix", self.names.lease_prefix())?;
+        let rows = in_session_or_not(|session_token| {
+            let mut options = QueryOptions { session_token, ..Default::default() };
+            options.request.end_to_end_timeout = Some(self.timeout);
+            self.container.query_items::<Value>(query.clone(), FeedScope::Container, Some(options)).collect()
+        });
+        Ok(rows.await?.into_iter().map(read_lease).collect())
+    }
+
+    /// Creates a lease; `None` if there is one of its id.
+    pub(super) async fn create(&self, mut lease: Lease) -> Result<Option<Lease>> {
+        if self.key == LeaseKey::Member {
+            lease.partition_key = Some(self.guid());
+        }
+        match self.container.create_item(self.key_of(&lease), lease.document(), self.options()).await {
+            Ok(created) => Ok(Some(lease.at(created.etag()))),
+            Err(error) if error.is_conflict() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes a lease, from what is known of it: if that is out of date, it is read and the change tried again.
+    pub(super) async fn update(&self, known: &Lease, update: &LeaseUpdate<'_>) -> Result<Lease, NotUpdated> {
+        let mut current = known.clone();
+        for _ in 0..=MOST_REPEATS {
+            let next = update.apply(&current, self.time_of_day()).ok_or(NotUpdated::Lost)?;
+            match self.replace(&next).await {
+                Ok(replaced) => return Ok(replaced),
+                Err(error) if error.is_precondition_failed() => current = self.read(&current).await?,
+                Err(error) => return Err(NotUpdated::of(error)),
+            }
+        }
+        Err(NotUpdated::Lost)
+    }
+
+    /// Deletes a lease that is not needed any more. It may be gone already.
+    pub(super) async fn delete(&self, lease: &Lease) -> Result<()> {
+        match self.container.delete_item(self.key_of(lease), &lease.id, self.options()).await {
+            Err(error) if !error.is_not_found() => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// The lease as it is now.
+    pub(super) async fn read(&self, lease: &Lease) -> Result<Lease, NotUpdated> {
+        let read = in_session_or_not(|session_token| {
+            let mut options = ItemOptions::default().timeout(self.timeout);
+            options.write.session_token = session_token;
+            self.container.read_item::<Value>(self.key_of(lease), &lease.id, Some(options))
+        });
+        read.await.and_then(|read| read_lease(read.into_value())).map_err(NotUpdated::of)
+    }
+
+    async fn replace(&self, lease: &Lease) -> Result<Lease> {
+        let options = self.if_match(lease.etag());
+        let replaced =
+            self.container.replace_item(self.key_of(lease), &lease.id, lease.document(), options).await?;
+        Ok(lease.clone().at(replaced.etag()))
+    }
+
+    fn key_of<'a>(&self, lease: &'a Lease) -> &'a str {
+        match self.key {
+            LeaseKey::Id => &lease.id,
+            LeaseKey::Member => lease.partition_key.as_deref().unwrap_or(&lease.id),
+        }
+    }
+
+    /// A sign by its id; `None` if it is not there.
+    pub(super) async fn sign(&self, id: &str) -> Result<Option<Sign>> {
+        match self.container.read_item::<Sign>(id, id, self.options()).await {
+            Ok(read) => Ok(Some(read.into_value())),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Sets a sign; `None` if it is there already.
+    pub(super) async fn set_sign(&self, id: &str, ttl: Option<Duration>) -> Result<Option<Sign>> {
+        let partition_key = (self.key == LeaseKey::Member).then(|| id.to_owned());
+        let ttl = ttl.map(|ttl| ttl.as_secs().max(1));
+        let mut sign = Sign { id: id.to_owned(), partition_key, ttl, etag: None };
+        match self.container.create_item(id, &sign, self.options()).await {
+            Ok(created) => {
+                sign.etag = created.etag().map(|etag| etag.as_str().to_owned());
+                Ok(Some(sign))
+            }
+            Err(error) if error.is_conflict() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a sign away, unless it is another by now.
+    pub(super) async fn remove_sign(&self, sign: &Sign) -> Result<()> {
+        let options = self.if_match(sign.etag.as_deref().map(Etag::from));
+        match self.container.delete_item(&*sign.id, &sign.id, options).await {
+            Err(error) if !error.is_not_found() && !error.is_precondition_failed() => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    fn options(&self) -> Option<ItemOptions> {
+        Some(ItemOptions::default().timeout(self.timeout))
+    }
+
+    fn if_match(&self, etag: Option<Etag>) -> Option<ItemOptions> {
+        let mut options = self.options();
+        if let (Some(options), Some(etag)) = (&mut options, etag) {
+            options.write.if_match_etag = Some(etag);
+        }
+        options
+    }
+
+    /// A text in the form of a GUID, by chance.
+    fn guid(&self) -> String {
+        guid(self.platform.random(), self.platform.random())
+    }
+}
+
+/// Reads in the client's session, and without it if no region has what it has seen: a forced failover can have lost
+/// that. What is written depends on the versions of leases alone, so that an older answer does no harm.
+pub(super) async fn in_session_or_not<T, F>(read: impl Fn(Option<SessionToken>) -> F) -> Result<T>
+where
+    F: Future<Output = Result<T>>,
+{
+    match read(None).await {
+        Err(error) if error.kind() == ErrorKind::SessionNotAvailable => {
+            read(Some(SessionToken::default())).await
+        }
+        result => result,
+    }
+}
+
+/// A GUID of version 4 from random bits.
+pub(super) fn guid(high: u64, low: u64) -> String {
+    let (high, low) = (high & !0xf000 | 0x4000, low & !(0b11 << 62) | 0b10 << 62);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}
+
+fn read_lease(document: Value) -> Result<Lease> {
+    let id = document.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    serde_json::from_value(document).map_err(|error| {
+        let message = format!("the document {id:?} of the lease container is no lease: {error}");
+        Error::caused_by(ErrorKind::Serialization, message, error)
+    })
+}
+
+impl NotUpdated {
+    fn of(error: Error) -> Self {
+        if error.is_not_found() { Self::Gone } else { Self::Failed(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guid_has_its_form() {
+        assert_eq!(guid(0, 0), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(guid(u64::MAX, u64::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    }
+}

@@ -1,0 +1,138 @@
+//! The work on one lease, from when it was acquired to when it is another's or nobody's.
+
+use std::sync::Arc;
+
+use super::after_failure::{self, AfterFailure, MOST_FAILURES};
+use super::balancer;
+use super::engine::Engine;
+use super::events::{CloseReason, ProcessorError, ProcessorEvent};
+use super::hold::{Hold, HoldState};
+use super::lease::Lease;
+use super::lease_reader::{LeaseReader, ReadEnd};
+use super::split_plan::{self, SplitPlan};
+use super::store::NotUpdated;
+use super::workers::Seat;
+use crate::feeds::place::MOST_MOVES;
+
+/// Starts the work on a lease that was just acquired.
+pub(super) fn start(engine: &Arc<Engine>, lease: Lease, hold: Hold, seat: Seat) {
+    let id = lease.id.clone();
+    let work = Box::pin(work(Arc::clone(engine), lease, Arc::new(hold), seat));
+    engine.workers.keep(&id, engine.platform.spawn(work));
+}
+
+async fn work(engine: Arc<Engine>, lease: Lease, hold: Arc<Hold>, seat: Seat) {
+    engine.listener.tell(&ProcessorEvent::Acquired { lease: hold.token.clone() });
+    let renewing = engine.platform.spawn(Box::pin(renew(Arc::clone(&engine), Arc::clone(&hold))));
+    let (reason, children) = read(&engine, &hold, lease.continuation).await;
+    drop(renewing);
+    if reason != CloseReason::PartitionMoved {
+        release(&engine, &hold).await;
+    }
+    hold.close();
+    engine.listener.tell(&ProcessorEvent::Released { lease: hold.token.clone(), reason });
+    drop(seat);
+    for child in children {
+        balancer::acquire(&engine, &child, false).await;
+    }
+}
+
+/// Says at intervals that this instance is alive, until the lease is another's.
+async fn renew(engine: Arc<Engine>, hold: Arc<Hold>) {
+    engine.sleep(engine.settings.renew_interval / 2).await;
+    loop {
+        match hold.renew().await {
+            Ok(()) => {}
+            Err(NotUpdated::Lost | NotUpdated::Gone) => return,
+            Err(NotUpdated::Failed(error)) => engine.listener.failed(Some(&hold.token), error),
+        }
+        engine.sleep(engine.settings.renew_interval).await;
+    }
+}
+
+/// Reads the lease, through splits and merges that leave it as it is. Returns the leases that replace it, if any do.
+async fn read(engine: &Engine, hold: &Arc<Hold>, at: Option<String>) -> (CloseReason, Vec<Lease>) {
+    let mut reader = LeaseReader::new(engine, hold, at);
+    let mut moves = 0;
+    loop {
+        let end = reader.run().await;
+        moves = if reader.was_answered { 0 } else { moves };
+        reader.was_answered = false;
+        match end {
+            ReadEnd::Stopped => return (CloseReason::Shutdown, Vec::new()),
+            ReadEnd::LeaseLost => return (lost(hold), Vec::new()),
+            ReadEnd::HandlerFailed(error) => {
+                let error = ProcessorError::Handler(Arc::from(error));
+                engine.listener.tell(&ProcessorEvent::Failed { lease: Some(hold.token.clone()), error });
+                return (CloseReason::HandlerFailed, Vec::new());
+            }
+            ReadEnd::Failed(error) => {
+                engine.listener.failed(Some(&hold.token), error);
+                return (CloseReason::RequestFailed, Vec::new());
+            }
+            ReadEnd::Moved => match replace(engine, hold, reader.at.as_deref()).await {
+                Err(NotUpdated::Lost | NotUpdated::Gone) => return (lost(hold), Vec::new()),
+                Ok(Some(children)) => return (CloseReason::PartitionMoved, children),
+                Ok(None) if moves < MOST_MOVES => {
+                    moves += 1;
+                    // The service may still be at it.
+                    let _ = reader.pause(engine.settings.poll_interval).await;
+                }
+                Ok(None) => return (CloseReason::RequestFailed, Vec::new()),
+                Err(NotUpdated::Failed(error)) => {
+                    engine.listener.failed(Some(&hold.token), error);
+                    return (CloseReason::RequestFailed, Vec::new());
+                }
+            },
+        }
+    }
+}
+
+fn lost(hold: &Hold) -> CloseReason {
+    match hold.state() {
+        HoldState::Gone => CloseReason::LeaseGone,
+        HoldState::Held | HoldState::Lost | HoldState::Closed => CloseReason::LeaseLost,
+    }
+}
+
+/// Replaces a lease whose partition has split or merged; `None` if the lease stays. The new leases are there before
+/// the old one goes, so that whoever comes in between finds one of them.
+async fn replace(engine: &Engine, hold: &Hold, at: Option<&str>) -> Result<Option<Vec<Lease>>, NotUpdated> {
+    let partitions = engine.partitions(true).await.map_err(NotUpdated::Failed)?;
+    let parts = match split_plan::plan(hold.version, &hold.token, &hold.range, &partitions) {
+        SplitPlan::Keep => return Ok(None),
+        SplitPlan::Replace(parts) => parts,
+    };
+    // An instance that was paused must not set back what another has read since.
+    hold.renew().await?;
+    let parent = hold.lease().await;
+    // A handler that checkpoints by itself may not be done with what it was given.
+    let continuation = if engine.settings.checkpoints_itself { at } else { parent.continuation.as_deref() };
+    let mut children = Vec::new();
+    for part in &parts {
+        let id = engine.store.names.lease(&part.token);
+        let child = parent.child(id, part, continuation, engine.store.time_of_day());
+        // Where there is one already, another instance has made it and goes on with it.
+        children.extend(engine.store.create(child).await.map_err(NotUpdated::Failed)?);
+    }
+    engine.store.delete(&parent).await.map_err(NotUpdated::Failed)?;
+    Ok(Some(children))
+}
+
+/// Leaves the lease to anybody, if it is still this instance's. One that cannot be left expires.
+async fn release(engine: &Engine, hold: &Hold) {
+    for failures in 1.. {
+        let error = match hold.release().await {
+            Ok(()) | Err(NotUpdated::Lost | NotUpdated::Gone) => return,
+            Err(NotUpdated::Failed(error)) => error,
+        };
+        let next = after_failure::after(&error, failures, engine.settings.poll_interval);
+        engine.listener.failed(Some(&hold.token), error);
+        match next {
+            AfterFailure::Wait(time) | AfterFailure::WaitWithoutSession(time) if failures < MOST_FAILURES => {
+                engine.sleep(time).await;
+            }
+            AfterFailure::Wait(_) | AfterFailure::WaitWithoutSession(_) | AfterFailure::GiveUp => return,
+        }
+    }
+}

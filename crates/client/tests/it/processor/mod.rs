@@ -1,0 +1,13 @@
+//! The change-feed processor, over real sockets against the emulator.
+
+mod estimating;
+mod failing;
+mod formats;
+mod harness;
+mod losing;
+mod moving;
+mod pausing;
+mod processes;
+mod sharing;
+mod starting;
+mod storm;

@@ -107,8 +107,7 @@ impl CosmosProvider {
 
     /// What waiting has cost so far: the change feed, and searches for what was left half done.
     pub fn background_usage(&self) -> Usage {
-        let traffic = self.core.dispatch.traffic();
-        Usage { requests: traffic.requests(), charge: traffic.charge() }
+        self.core.background_usage()
     }
 
     /// Removes instances and executions that need not be kept by [`CosmosProviderConfig::retention`], as happens by itself
@@ -129,6 +128,12 @@ impl CosmosProvider {
         let found = self.admin().backlog().await?;
         self.metrics.counted(found);
         Ok(found)
+    }
+
+    /// Waits until what the instances of this process have delivered lately is checked, as tests want it.
+    #[doc(hidden)]
+    pub async fn checked_deliveries(&self) {
+        self.core.checked().await;
     }
 
     /// Gives up the dispatch slots of this process, so that others take over its instances at once and not when

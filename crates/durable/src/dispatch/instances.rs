@@ -56,6 +56,13 @@ impl Instances {
         self.agenda.hint(Arc::from(instance), slot_of(instance), at, now);
     }
 
+    /// The instance is certainly worth a look from `at` on.
+    pub(super) fn look_again(&mut self, instance: &str, at: u64, now: u64) {
+        // No message has this mark, so that nobody has seen it.
+        let news = News { at: arrival(at, now), mark: 0 };
+        self.agenda.news(Arc::from(instance), slot_of(instance), news, now);
+    }
+
     /// The instance has changed: if messages wait for it, they may be for it now.
     pub(super) fn changed(&mut self, instance: &str, now: u64) {
         self.agenda.wake(&Arc::from(instance), now);

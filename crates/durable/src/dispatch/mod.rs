@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cosmonaut::ContainerClient;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::{Clock, Task};
 use crate::lease::{LeaseProvider, Slots, slot_of};
@@ -92,6 +92,8 @@ struct Shared {
     /// A worker begins to wait.
     hungry: Arc<Notify>,
     asked: Arc<Asked>,
+    /// The slots that there are readers for.
+    slots: watch::Sender<Slots>,
     leases: Arc<dyn LeaseProvider>,
     container: ContainerClient,
     settings: Searching,
@@ -148,6 +150,7 @@ impl Dispatch {
             slots_wanted: Arc::default(),
             hungry: Arc::default(),
             asked: Arc::default(),
+            slots: watch::Sender::default(),
             leases,
             container,
             settings,
@@ -178,6 +181,25 @@ impl Dispatch {
             state.instances.look(instance, from_ms, self.0.clock.now_ms());
             self.0.instances_changed.notify_waiters();
         }
+    }
+
+    /// The instance is certainly worth a look from then on, whatever is known of it.
+    pub(crate) fn look_again(&self, instance: &str, from_ms: u64) {
+        let mut state = self.0.state();
+        if state.minds(instance) {
+            state.instances.look_again(instance, from_ms, self.0.clock.now_ms());
+            self.0.instances_changed.notify_waiters();
+        }
+    }
+
+    /// The slots that this process follows, as they change.
+    pub(crate) fn slots(&self) -> watch::Receiver<Slots> {
+        self.0.slots.subscribe()
+    }
+
+    /// Whether other processes may have slots.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.0.leases.is_shared()
     }
 
     /// The instance is locked until then; `None`: it is free again, and the messages of its lock are gone.

@@ -89,10 +89,14 @@ impl Reader {
                 Err(error) => {
                     failures += 1;
                     shared.traffic.add_failed(&error);
-                    if error.kind() == ErrorKind::SessionNotAvailable
-                        && shared.losses.is_certain(*unmet_since.get_or_insert_with(clock::instant))
-                    {
-                        shared.losses.forget_session().await;
+                    if error.kind() == ErrorKind::SessionNotAvailable {
+                        let since = *unmet_since.get_or_insert_with(|| {
+                            shared.losses.unmet();
+                            clock::instant()
+                        });
+                        if shared.losses.is_certain(since) {
+                            shared.losses.forget_session().await;
+                        }
                     }
                     tracing::warn!(range = %self.piece.range, %error, "changes cannot be read; it is tried again");
                     pause(failures).max(error.retry_after().unwrap_or_default())

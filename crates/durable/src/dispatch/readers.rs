@@ -116,5 +116,7 @@ impl Shared {
         instances.keep_only(slots);
         work.own(slots, now);
         state.slots = *slots;
+        drop(state);
+        self.slots.send_if_modified(|known| std::mem::replace(known, *slots) != *slots);
     }
 }

@@ -138,9 +138,7 @@ fn set(backlog: &Mutex<Option<Backlog>>, found: Option<Backlog>) {
 /// What calls and waiting have cost until now, by purpose.
 fn usage(core: &Weak<Core>) -> Vec<(KeyValue, Usage)> {
     let Some(core) = core.upgrade() else { return Vec::new() };
-    let traffic = core.dispatch.traffic();
-    let waiting = Usage { requests: traffic.requests(), charge: traffic.charge() };
-    [("calls", core.store.usage()), ("waiting", waiting)]
+    [("calls", core.store.usage()), ("waiting", core.background_usage())]
         .map(|(purpose, usage)| (KeyValue::new("purpose", purpose), usage))
         .into()
 }

@@ -61,6 +61,9 @@ pub(crate) struct Work {
     pub(crate) session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tag: Option<String>,
+    /// Whether another instance has sent it: it may be delivered again, so that it leaves a trace when it is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) delivered: bool,
     pub(crate) body: String,
     #[serde(default)]
     pub(crate) chunks: u32,

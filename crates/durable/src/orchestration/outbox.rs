@@ -5,7 +5,8 @@
 //! processed. So it arrives exactly once. Two windows bound what is kept:
 //!
 //! - An intent stays for ten minutes after its delivery (`DELIVERED_TTL`). If a forced failover takes the delivery
-//!   from the target within that time, it is made again; see `mending`.
+//!   from the target within that time, it is made again; see `mending`. That is checked whenever a process gets the slot
+//!   of the sender: so whatever is taken from a queue leaves a trace, if it may be delivered again.
 //! - The trace of a processed message stays for an hour (`seen`). Nothing is delivered again later than that: a
 //!   delivery that was noted is gone after ten minutes, and one that was not noted, because its process died in
 //!   between, is found and repeated within seconds by any process that runs. Only if no process runs for an hour
@@ -139,7 +140,16 @@ async fn put(core: &Core, call: &Call, owed: &Owed, id: &str) -> Result<bool, Pr
         }
         IntentTarget::Work => {
             let (session, tag) = (session.clone(), tag.clone());
-            let work = Work { visible_at: AT_ONCE, attempts: 0, lock: None, session, tag, body, chunks };
+            let work = Work {
+                visible_at: AT_ONCE,
+                attempts: 0,
+                lock: None,
+                session,
+                tag,
+                delivered: true,
+                body,
+                chunks,
+            };
             core.store.create_with(call, &Document::new(target, id, work), &kept).await
         }
     };

@@ -11,14 +11,15 @@ mod losses;
 mod meter;
 mod retry;
 mod texts;
+mod versions;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::options::QueryOptions;
+use cosmonaut::options::{QueryOptions, ReadManyOptions};
 use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Patch, Query};
 use duroxide::providers::ProviderError;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::clock::{self, Clock};
 use crate::model::{Document, Kind, Row};
@@ -38,12 +39,14 @@ pub(crate) struct Store {
     clock: Clock,
     losses: Losses,
     meter: Arc<Meter>,
+    /// What goes on in the background is counted by itself.
+    background: Arc<Meter>,
 }
 
 impl Store {
     pub(crate) fn new(container: ContainerClient) -> Self {
         let losses = Losses::new(container.clone());
-        Self { container, clock: Clock::default(), losses, meter: Arc::default() }
+        Self { container, clock: Clock::default(), losses, meter: Arc::default(), background: Arc::default() }
     }
 
     /// What is known of writes that a forced failover has lost.
@@ -76,9 +79,20 @@ impl Store {
         self.meter.usage()
     }
 
+    /// What calls in the background have cost.
+    pub(crate) fn background_usage(&self) -> Usage {
+        self.background.usage()
+    }
+
     /// Begins a call of the provider that may go on for `time`.
     pub(crate) fn call(&self, operation: &'static str, time: Duration) -> Call {
         Call::new(operation, time, (self.clock.clone(), self.losses.clone()), Arc::clone(&self.meter))
+    }
+
+    /// As [`call`](Self::call), for looking in the background for what was lost.
+    pub(crate) fn mending_call(&self, time: Duration) -> Call {
+        let (clock, losses) = (self.clock.clone(), self.losses.clone());
+        Call::new("mend", time, (clock, losses), Arc::clone(&self.background)).mending()
     }
 
     pub(crate) async fn create<T: Kind + Sync>(
@@ -212,15 +226,15 @@ impl Store {
         }
     }
 
-    /// One page of a query over the container, and where it goes on.
+    /// One page of a query over the container or a part of it, and where it goes on.
     pub(crate) async fn query_page<T: DeserializeOwned + Send>(
         &self,
         call: &Call,
-        query: &Query,
+        (query, scope): (&Query, &FeedScope),
         size: u32,
         continuation: Option<String>,
     ) -> Result<(Vec<T>, Option<String>), ProviderError> {
-        let (scope, continuation) = (&FeedScope::Container, &continuation);
+        let continuation = &continuation;
         let ask = |timeout| async move {
             let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() }
                 .max_item_count(size);
@@ -230,6 +244,24 @@ impl Store {
         };
         let page = call.page(ask).await.map_err(|failure| failure.into_error(call))?;
         Ok(page.map_or_else(|| (Vec::new(), None), |page| (page.items, page.continuation)))
+    }
+
+    /// Which of these documents are not there, each given by its partition and its id: by their places.
+    pub(crate) async fn missing(
+        &self,
+        call: &Call,
+        wanted: &[(&str, &str)],
+    ) -> Result<Vec<usize>, ProviderError> {
+        let read = call
+            .run(|timeout| async move {
+                let mut options = ReadManyOptions::default();
+                options.request.end_to_end_timeout = Some(timeout);
+                let wanted = wanted.iter().copied();
+                self.container.read_many::<IgnoredAny>(wanted, Some(options)).await
+            })
+            .await;
+        let read = read.map_err(|failure| failure.into_error(call))?;
+        Ok(read.missing().collect())
     }
 
     async fn page<T: DeserializeOwned>(

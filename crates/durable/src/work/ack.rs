@@ -7,8 +7,8 @@ use super::holding::holds_lock;
 use super::sessions;
 use crate::core::Core;
 use crate::model::{
-    AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, WorkToken, Write, WriteKind, chunk_id,
-    target_instance,
+    AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, Tombstone, WorkToken, Write, WriteKind,
+    chunk_id, target_instance,
 };
 use crate::orchestration::outbox::{self, Owed};
 use crate::orchestration::{lost_lock, to_text};
@@ -36,6 +36,9 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
         Completion::None => {}
         Completion::Own(message) => writes.push(Write::create(message)),
         Completion::Owed(owed) => writes.push(Write::create(&owed.intent)),
+    }
+    if token.delivered {
+        writes.push(Write::upsert(&Tombstone::seen(partition, &token.id, None)));
     }
     let mut pieces = (0..token.chunks).map(|n| Write::delete(chunk_id(&token.id, n)));
     writes.extend(pieces.by_ref().take(Batch::MAX_WRITES - GUARD_WRITES - writes.len()));

@@ -33,7 +33,8 @@ pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), Provider
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let (session, tag) = (session_id.clone(), tag.clone());
-    let content = Work { visible_at: AT_ONCE, attempts: 0, lock: None, session, tag, body, chunks };
+    let content =
+        Work { visible_at: AT_ONCE, attempts: 0, lock: None, session, tag, delivered: false, body, chunks };
     // The plain id is that by which an orchestration cancels; a second item of an activity has to do without.
     let mut id = Work::id(*execution_id, *activity);
     if chunks > 0 {
@@ -159,8 +160,10 @@ async fn lock(
     }
     let etag = Etag::from(document.etag.clone());
     core.dispatch.work(entry(&document, Some(etag)));
-    let Work { attempts, session, body, chunks, .. } = document.content;
-    let token = WorkToken { partition: instance.to_owned(), id: id.to_owned(), token, session, chunks };
+    let Work { attempts, session, delivered, body, chunks, .. } = document.content;
+    let (partition, id) = (instance.to_owned(), id.to_owned());
+    let token = WorkToken { partition, id, token, session, chunks, delivered };
+    let id = &*token.id;
     match read_item(core, call, (instance, id), body, chunks).await {
         Ok(item) => {
             core.histories.expect_read(instance);

@@ -16,11 +16,7 @@ impl Planner<'_> {
     pub(super) fn consume(&mut self) {
         for message in &self.held.messages {
             self.plan.state.timers.iter_mut().for_each(|timers| timers.remove(&message.id));
-            let write = if Message::is_delivered(&message.id) {
-                Write::upsert(&Tombstone::seen(self.instance(), &message.id, message.digest.clone()))
-            } else {
-                Write::delete(&*message.id)
-            };
+            let write = Write::taken(self.instance(), &message.id, message.digest.clone());
             self.plan.writes.push(write);
             let chunks = (0..message.chunks).map(|n| Write::delete(chunk_id(&message.id, n)));
             self.plan.writes.extend(chunks);
@@ -90,6 +86,7 @@ impl Planner<'_> {
                 lock: None,
                 session: session.clone(),
                 tag: tag.clone(),
+                delivered: false,
                 body,
                 chunks,
             };

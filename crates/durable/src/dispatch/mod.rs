@@ -13,7 +13,7 @@
 //! | `division`, `readers`, `reader`, `rounds` | who reads which part of the container? |
 //! | `row`, `sight` | what do documents mean for the queues? |
 //! | `pace` | how often is asked? |
-//! | `offers`, `wants` | what do other processes get to do? |
+//! | `offers`, `wants`, `misfits` | what do other processes get to do? |
 //! | `dispatching`, `holding` | does this process hold slots at all? |
 
 mod agenda;
@@ -24,6 +24,7 @@ mod division;
 mod holding;
 mod instances;
 mod look;
+mod misfits;
 mod offers;
 mod pace;
 mod pause;
@@ -59,6 +60,7 @@ use agenda::Agenda;
 use chores::Chores;
 use dispatching::Dispatching;
 use instances::Instances;
+use misfits::{Misfits, Runtimes};
 use rounds::Rounds;
 use trouble::Troubles;
 use wants::Wants;
@@ -85,11 +87,13 @@ struct Shared {
     instances_changed: Notify,
     work_changed: Arc<Notify>,
     chores_changed: Notify,
+    /// An instance was found that no dispatcher here can run.
+    misfit_found: Arc<Notify>,
     /// The slots of this process have changed, or the partitions of the container.
     division_changed: Arc<Notify>,
     /// More slots are wanted than are held.
     slots_wanted: Arc<Notify>,
-    /// A worker begins to wait.
+    /// A worker or a dispatcher begins to wait.
     hungry: Arc<Notify>,
     asked: Arc<Asked>,
     /// The slots that there are readers for.
@@ -117,6 +121,8 @@ struct State {
     chores: Chores,
     troubles: Troubles,
     wants: Wants,
+    misfits: Misfits,
+    runtimes: Runtimes,
     dispatching: Dispatching,
     /// The number of the last search for what there was no room for.
     search: u64,
@@ -138,6 +144,8 @@ impl Dispatch {
                 chores: Chores::new(),
                 troubles: Troubles::new(),
                 wants: Wants::default(),
+                misfits: Misfits::default(),
+                runtimes: Runtimes::default(),
                 dispatching: Dispatching::default(),
                 search: 0,
             }),
@@ -146,6 +154,7 @@ impl Dispatch {
             instances_changed: Notify::new(),
             work_changed: Arc::default(),
             chores_changed: Notify::new(),
+            misfit_found: Arc::default(),
             division_changed: Arc::default(),
             slots_wanted: Arc::default(),
             hungry: Arc::default(),
@@ -205,7 +214,8 @@ impl Dispatch {
     /// The instance is locked until then; `None`: it is free again, and the messages of its lock are gone.
     pub(crate) fn instance_until(&self, instance: &str, locked_until_ms: Option<u64>) {
         let mut state = self.0.state();
-        if state.minds(instance) {
+        // What another process has offered is not this one's business any more once it is free.
+        if state.minds(instance) || locked_until_ms.is_none() {
             state.instances.lock(instance, locked_until_ms, self.0.clock.now_ms());
             self.0.instances_changed.notify_waiters();
         }
@@ -261,7 +271,11 @@ impl Dispatch {
             let mut tasks = vec![Task::spawn(readers::keep(weak(), Arc::clone(&shared.division_changed)))];
             if shared.leases.is_shared() {
                 tasks.push(Task::spawn(holding::hold(weak(), Arc::clone(&shared.slots_wanted))));
-                tasks.push(Task::spawn(offers::offer(weak(), Arc::clone(&shared.work_changed))));
+                tasks.push(Task::spawn(offers::offer(
+                    weak(),
+                    Arc::clone(&shared.work_changed),
+                    Arc::clone(&shared.misfit_found),
+                )));
                 tasks.push(Task::spawn(offers::hear(weak(), Arc::clone(&shared.hungry))));
             }
             tasks

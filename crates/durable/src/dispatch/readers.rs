@@ -111,9 +111,10 @@ impl Shared {
     fn own(&self, slots: &Slots, partitions: &[FeedRange]) {
         let now = self.clock.now_ms();
         let mut state = self.state();
-        let State { instances, work, troubles, .. } = &mut *state;
+        let State { instances, work, troubles, misfits, .. } = &mut *state;
         troubles.divide(partition_of_slots(partitions));
         instances.keep_only(slots);
+        misfits.keep_only(slots);
         work.own(slots, now);
         state.slots = *slots;
         drop(state);

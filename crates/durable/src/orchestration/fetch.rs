@@ -51,8 +51,10 @@ enum Outcome {
         messages: Vec<String>,
         later: Option<u64>,
     },
-    /// It needs a dispatcher that can do more.
-    NotForThis,
+    /// It needs a dispatcher with another version of the runtime.
+    NotForThis {
+        pinned: String,
+    },
     /// It has changed meanwhile.
     Again,
 }
@@ -71,7 +73,7 @@ pub(crate) async fn fetch(
     let mut look = core.dispatch.look(poll);
     let mut failed = None;
     loop {
-        let claim = look.instance().await;
+        let claim = look.instance(filter).await;
         let claim = claim.map_err(|error| ProviderError::retryable(operation, error.to_string()))?;
         let Some(claim) = claim else { return failed.map_or(Ok(None), Err) };
         let call = core.store.call(operation, claim.patience(lock_timeout.max(PATIENCE)));
@@ -93,7 +95,7 @@ pub(crate) async fn fetch(
             Outcome::Held { until } => claim.held(until),
             Outcome::Idle { messages, later } => claim.idle(&texts(&messages), later),
             Outcome::Unborn { messages, later } => claim.unborn(&texts(&messages), later),
-            Outcome::NotForThis => claim.skip(&mut look),
+            Outcome::NotForThis { pinned } => claim.unfit(&pinned),
             Outcome::Again => drop(claim),
         }
     }
@@ -127,10 +129,9 @@ async fn try_lock(
     if ready.is_empty() {
         return Ok(Outcome::Idle { messages: known, later });
     }
-    if let Some(head) = &snapshot.head
-        && !is_supported(&head.content.state, filter)
-    {
-        return Ok(Outcome::NotForThis);
+    let pinned = snapshot.head.as_ref().and_then(|head| head.content.state.pinned.as_ref());
+    if let Some(pinned) = pinned.filter(|pinned| !is_supported(pinned, filter)) {
+        return Ok(Outcome::NotForThis { pinned: pinned.clone() });
     }
     let Readings { items, messages, error } = read_messages(core, call, &ready).await?;
     if messages.is_empty() {
@@ -193,8 +194,8 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
-fn is_supported(state: &State, filter: Option<&DispatcherCapabilityFilter>) -> bool {
-    let (Some(filter), Some(pinned)) = (filter, &state.pinned) else { return true };
+fn is_supported(pinned: &str, filter: Option<&DispatcherCapabilityFilter>) -> bool {
+    let Some(filter) = filter else { return true };
     // A version that cannot be read is certainly none that this runtime replays.
     semver::Version::parse(pinned).is_ok_and(|pinned| filter.is_compatible(&pinned))
 }

@@ -23,6 +23,7 @@ mod naming;
 mod ordering;
 mod outages;
 mod outbox;
+mod pinning;
 mod redelivering;
 mod requests;
 mod retaining;

@@ -65,7 +65,7 @@ impl Core {
     }
 
     pub(crate) fn admin(&self) -> Admin<'_> {
-        Admin { store: &self.store, dispatch: &self.dispatch }
+        Admin { core: self }
     }
 
     /// What goes on in the background has cost so far.

@@ -49,7 +49,7 @@ impl Admin<'_> {
         let call = self.call("list_instances_page");
         let query = listing(status).map_err(|error| super::unwritable(&call, &error))?;
         let (instances, continuation) =
-            self.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
+            self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
         Ok(InstancePage { instances, continuation })
     }
 

@@ -113,7 +113,7 @@ impl Admin<'_> {
         let call = self.call("list_summaries_page");
         let query = search.query().map_err(|error| super::unwritable(&call, &error))?;
         let (summaries, continuation) =
-            self.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
+            self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
         Ok(SummaryPage { summaries, continuation })
     }
 

@@ -40,7 +40,7 @@ impl Admin<'_> {
         let call = self.call("sweep");
         let (mut swept, mut next) = (Swept::default(), 0);
         if let Some(time) = retention.ended_instances {
-            let before = self.store.now_ms().saturating_sub(clock::millis(time));
+            let before = self.core.store.now_ms().saturating_sub(clock::millis(time));
             let roots = self.ended_roots(&call, from, before).await?;
             next = goes_on(&roots);
             for root in roots {

@@ -206,6 +206,11 @@ impl Dispatch {
         self.0.slots.subscribe()
     }
 
+    /// Whether an instance is in a slot of this process.
+    pub(crate) fn is_own(&self, instance: &str) -> bool {
+        self.0.state().minds(instance)
+    }
+
     /// Whether other processes may have slots.
     pub(crate) fn is_shared(&self) -> bool {
         self.0.leases.is_shared()

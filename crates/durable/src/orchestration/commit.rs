@@ -72,7 +72,8 @@ pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), Prov
             tracing::warn!(instance, id, ?failure, "an activity of another instance is not cancelled");
         }
     }
-    outbox::deliver(core, &call, &instance, plan.owed).await;
+    // What is not delivered is put off, and no matter of the turn.
+    drop(outbox::deliver(core, &call, &instance, plan.owed).await);
     Ok(())
 }
 

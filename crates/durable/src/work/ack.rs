@@ -52,7 +52,8 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
     match completion {
         Completion::None => {}
         Completion::Own(message) => core.dispatch.message_at(partition, &message.id, AT_ONCE),
-        Completion::Owed(owed) => outbox::deliver(core, &call, partition, vec![*owed]).await,
+        // What is not delivered is put off, and no matter of the activity.
+        Completion::Owed(owed) => drop(outbox::deliver(core, &call, partition, vec![*owed]).await),
     }
     if let Some(session) = &token.session {
         sessions::touch(core, &call, session).await;

@@ -9,6 +9,7 @@ mod dead_letters;
 mod deleting;
 mod depths;
 mod documents;
+mod erasing;
 mod faults;
 mod findings;
 mod finishing;

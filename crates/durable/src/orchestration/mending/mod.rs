@@ -51,14 +51,17 @@ pub(crate) struct News {
 pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<Slots>) {
     let (mut checklist, mut ask_at) = (Checklist::default(), clock::instant());
     loop {
+        let Some(strong) = core.upgrade() else { return };
         if news.own.has_changed().unwrap_or(false) {
-            checklist.own(*news.own.borrow_and_update());
+            let slots = *news.own.borrow_and_update();
+            // An instance may be deleted and made again while others have its slot.
+            strong.histories.keep_only(&slots);
+            checklist.own(slots);
         }
         if news.losses.has_changed().unwrap_or(false) {
             news.losses.mark_unchanged();
             checklist.everything();
         }
-        let Some(strong) = core.upgrade() else { return };
         if strong.dispatch.is_shared() && clock::instant() >= ask_at && !checklist.owned().is_empty() {
             ask_at = clock::instant() + ASK;
             if let Err(error) = record::compare(&strong).await {

@@ -112,6 +112,7 @@ async fn try_lock(
     lock_timeout: Duration,
     filter: Option<&DispatcherCapabilityFilter>,
 ) -> Result<Outcome, ProviderError> {
+    core.store.settle_time(call).await?;
     let now = core.store.now_ms();
     let snapshot = load(core, call, instance, now).await?;
     // Its partition answers. A write that is cut off may leave a lock that nobody has, so that it gets more time.
@@ -213,7 +214,8 @@ async fn write_lock(
     ready: &[HeldMessage],
     timeout: Duration,
 ) -> Result<Option<(Document<Head>, End)>, ProviderError> {
-    let (began, now) = (clock::instant(), core.store.now_ms());
+    let clock = core.store.clock();
+    let (began, now) = (clock.reading(), clock.now_ms());
     let mut head = match &snapshot.head {
         Some(head) => head.clone(),
         None => Head::unborn(instance, clock::unique_id(), now),
@@ -250,13 +252,13 @@ async fn write_lock(
         },
     }
     // The lock is to last from now on: a write that was slow must not have used it up.
-    let now = clock::instant();
-    if now.duration_since(began) <= timeout / 10 {
-        return Ok(Some((head, End::at(began + timeout))));
+    let written = clock.reading();
+    if began.passed(written) <= timeout / 10 {
+        return Ok(Some((head, End::after(clock, began, timeout))));
     }
     let Some(until) = lock::prolong(core, call, instance, &token, timeout).await? else { return Ok(None) };
     head.content.lock.iter_mut().for_each(|lock| lock.until = until);
-    Ok(Some((head, End::at(now + timeout))))
+    Ok(Some((head, End::after(clock, written, timeout))))
 }
 
 /// A turn that was just locked.

@@ -75,7 +75,7 @@ impl Call {
     {
         let (mut attempt, mut maybe_applied, mut unmet_since) = (0, false, None);
         loop {
-            let sent = clock::instant();
+            let sent = self.clock.reading();
             let error = match request(self.left().max(LEAST)).await {
                 Ok(answer) => {
                     answer.date().iter().for_each(|date| self.clock.learn(date, sent));
@@ -90,7 +90,7 @@ impl Call {
                 if unmet_since.is_none() && !self.is_mending {
                     self.losses.unmet();
                 }
-                let since = *unmet_since.get_or_insert(sent);
+                let since = *unmet_since.get_or_insert(sent.at());
                 if self.losses.is_certain(since) {
                     self.losses.forget_session().await;
                     unmet_since = None;

@@ -21,7 +21,7 @@ use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Pat
 use duroxide::providers::ProviderError;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::model::{Document, Kind, Row};
 
 pub(crate) use batch::{Batch, Guard};
@@ -66,12 +66,21 @@ impl Store {
 
     /// Asks for the server's time, once, before anything is decided by it.
     pub(crate) async fn learn_time(&self) -> cosmonaut::Result<()> {
-        let sent = clock::instant();
+        let sent = self.clock.reading();
         let read = self.container.read(None).await?;
         if let Some(date) = read.headers().get("date").and_then(|date| date.to_str().ok()) {
             self.clock.learn(date, sent);
         }
         Ok(())
+    }
+
+    /// Asks for the server's time once more if the machine may have slept meanwhile.
+    pub(crate) async fn settle_time(&self, call: &Call) -> Result<(), ProviderError> {
+        if !self.clock.is_in_doubt() {
+            return Ok(());
+        }
+        let learned = self.learn_time().await;
+        learned.map_err(|error| ProviderError::retryable(call.operation(), error.to_string()))
     }
 
     /// What all calls together have cost.

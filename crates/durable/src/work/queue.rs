@@ -127,7 +127,9 @@ async fn lock(
     (instance, id): (&str, &str),
     timeout: Duration,
 ) -> Result<Option<Fetched>, ProviderError> {
-    let (began, now, token) = (clock::instant(), core.store.now_ms(), clock::unique_id());
+    core.store.settle_time(call).await?;
+    let own_clock = core.store.clock();
+    let (began, now, token) = (own_clock.reading(), own_clock.now_ms(), clock::unique_id());
     let until = now.saturating_add(clock::millis(timeout));
     let patch = Patch::new()
         .set("/lock", serde_json::json!({"token": token, "until": until}))
@@ -149,10 +151,10 @@ async fn lock(
             Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
         },
     };
-    let (end, version) = (End::at(began + timeout), document.etag.clone());
+    let (end, version) = (End::after(own_clock, began, timeout), document.etag.clone());
     core.work_locks.insert(&token, WorkLocked { end, version });
     // The lock is to last from now on: a write that was slow must not have used it up.
-    if clock::instant().duration_since(began) > timeout / 10 {
+    if began.passed(own_clock.reading()) > timeout / 10 {
         let Some(until) = prolong(core, call, (instance, id), &token, timeout).await? else {
             return Ok(None);
         };

@@ -223,6 +223,23 @@ mod tests {
     }
 
     #[test]
+    fn after_a_loss_an_instance_is_looked_at_whatever_is_known_of_it() {
+        let mut queue = Instances::new();
+        queue.message("a", "event", 1, 1);
+        let handed = claim(&mut queue, 1).unwrap();
+        queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 1);
+        queue.look_again("a", 0, 2);
+        let handed = claim(&mut queue, 2).unwrap();
+        queue.look_again("a", 0, 3);
+        queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 3);
+        let handed = claim(&mut queue, 3).expect("it came while the fetch was under way");
+        queue.settle(&handed, Found::Locked { until: 50, messages: &["event"], later: None }, 3);
+        queue.look_again("a", 0, 4);
+        queue.lock("a", None, 5);
+        assert!(claim(&mut queue, 5).is_some());
+    }
+
+    #[test]
     fn instances_of_lost_slots_are_forgotten() {
         let mut queue = Instances::new();
         queue.message("a", "1", 1, 1);

@@ -10,7 +10,7 @@
 //! | `instances`, `work`, `sessions`, `chores` | what makes that change? |
 //! | `pause`, `trouble` | how long is left alone what has failed? |
 //! | `look`, `claim` | how does a dispatcher wait for something, and say what became of it? |
-//! | `division`, `readers`, `reader`, `rounds` | who reads which part of the container? |
+//! | `division`, `readers`, `reader`, `rounds`, `searched` | who reads which part of the container? |
 //! | `row`, `sight` | what do documents mean for the queues? |
 //! | `pace` | how often is asked? |
 //! | `offers`, `wants`, `misfits` | what do other processes get to do? |
@@ -33,6 +33,7 @@ mod readers;
 mod recent;
 mod rounds;
 mod row;
+mod searched;
 mod sessions;
 mod sight;
 mod traffic;

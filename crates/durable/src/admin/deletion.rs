@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use cosmonaut::Patch;
+use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
 use super::deletion_record::{Deletion, Record};
@@ -43,13 +43,27 @@ impl Admin<'_> {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.put_away(ids, force, None).await
+    }
+
+    /// As [`delete`](Self::delete). With an archive, the instances go there once it is certain that all of them may go.
+    pub(super) async fn put_away(
+        &self,
+        ids: &[String],
+        force: bool,
+        archive: Option<&ContainerClient>,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
         let mut seen = HashSet::new();
         let instances: Vec<String> = ids.iter().filter(|id| seen.insert(id.as_str())).cloned().collect();
         if instances.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
         let mut record = self.begin(instances).await?;
-        let deleted = match self.prepare(&mut record, force).await {
+        let prepared = match (self.prepare(&mut record, force).await, archive) {
+            (Ok(()), Some(archive)) => self.archive_all(&mut record, archive).await,
+            (prepared, _) => prepared,
+        };
+        let deleted = match prepared {
             Ok(()) => self.go_through(&mut record).await,
             Err(error) => self.take_back(&mut record).await.and(Err(error)),
         };
@@ -76,6 +90,14 @@ impl Admin<'_> {
         }
         self.end(record).await?;
         Ok(result)
+    }
+
+    async fn archive_all(&self, record: &mut Record, archive: &ContainerClient) -> Result<(), ProviderError> {
+        for instance in record.instances.clone() {
+            self.archive(archive, &instance).await?;
+            self.keep(record).await?;
+        }
+        Ok(())
     }
 
     /// Locks all heads, makes the checks, and delivers what the instances owe.

@@ -71,7 +71,11 @@ impl Core {
     /// What goes on in the background has cost so far.
     pub(crate) fn background_usage(&self) -> Usage {
         let (traffic, calls) = (self.dispatch.traffic(), self.store.background_usage());
-        Usage { requests: traffic.requests() + calls.requests, charge: traffic.charge() + calls.charge }
+        Usage {
+            requests: traffic.requests() + calls.requests,
+            charge: traffic.charge() + calls.charge,
+            retries: traffic.retries() + calls.retries,
+        }
     }
 
     /// Waits until all deliveries of this process's slots are checked.

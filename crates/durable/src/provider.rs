@@ -20,6 +20,7 @@ use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
 use crate::lease::LeaseProvider;
 use crate::metrics::{self, Ending, Metrics, QueueName};
+use crate::model::Fetched;
 use crate::names;
 use crate::orchestration::{self, Turn};
 use crate::retention::{Sweeper, Swept};
@@ -93,6 +94,13 @@ impl CosmosProvider {
         self.core.start();
         self.sweeper.start(&self.core);
         self.metrics.start(&self.core, &self.leases);
+    }
+
+    /// Tells of something that is handed out, and gives it as the runtime takes it.
+    fn fetched<T>(&self, queue: QueueName, fetched: Fetched<T>) -> (T, String, u32) {
+        let Fetched { item, token, attempts, waited } = fetched;
+        self.metrics.fetched(queue, attempts, waited);
+        (item, token, attempts)
     }
 
     pub(crate) fn admin(&self) -> Admin<'_> {
@@ -170,8 +178,7 @@ impl Provider for CosmosProvider {
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
         self.start();
         let fetched = orchestration::fetch(&self.core, lock_timeout, poll_timeout, filter).await?;
-        fetched.iter().for_each(|(_, _, attempt)| self.metrics.fetched(QueueName::Orchestrator, *attempt));
-        Ok(fetched)
+        Ok(fetched.map(|fetched| self.fetched(QueueName::Orchestrator, fetched)))
     }
 
     async fn ack_orchestration_item(
@@ -267,8 +274,7 @@ impl Provider for CosmosProvider {
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
         self.start();
         let fetched = work::fetch(&self.core, lock_timeout, poll_timeout, session, tag_filter).await?;
-        fetched.iter().for_each(|(_, _, attempt)| self.metrics.fetched(QueueName::Worker, *attempt));
-        Ok(fetched)
+        Ok(fetched.map(|fetched| self.fetched(QueueName::Worker, fetched)))
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {

@@ -16,7 +16,7 @@ use super::messages::{Readings, drop_orphans, read_messages};
 use super::turns::{Held, HeldMessage};
 use crate::clock::{self, End};
 use crate::core::Core;
-use crate::model::{Delivery, Document, Head, InstanceToken, Kv, Lock, Message, State};
+use crate::model::{Delivery, Document, Fetched, Head, InstanceToken, Kv, Lock, Message, State, waited};
 use crate::store::{Call, Cause};
 
 /// How many messages a turn gets at most; the others come with the next.
@@ -26,13 +26,10 @@ const LONGEST_HELD_MS: u64 = 30_000;
 /// The least time that a fetch is repeated for while the service cannot answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A turn to run, its token, and how often it was tried.
-pub(crate) type Fetched = (OrchestrationItem, String, u32);
-
 /// What came of an instance that was looked at.
 enum Outcome {
     Locked {
-        fetched: Box<Fetched>,
+        fetched: Box<Fetched<OrchestrationItem>>,
         until: u64,
         messages: Vec<String>,
         later: Option<u64>,
@@ -65,7 +62,7 @@ pub(crate) async fn fetch(
     lock_timeout: Duration,
     poll: Duration,
     filter: Option<&DispatcherCapabilityFilter>,
-) -> Result<Option<Fetched>, ProviderError> {
+) -> Result<Option<Fetched<OrchestrationItem>>, ProviderError> {
     let operation = "fetch_orchestration_item";
     if filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
         return Ok(None);
@@ -157,6 +154,9 @@ async fn try_lock(
         (None, Some(head)) => current_history(core, call, head).await?,
         (None, None) => Ok(Arc::default()),
     };
+    let since =
+        |message: &Document<Message>| waited(message.content.sent_at, message.content.visible_at, now);
+    let waited = messages.iter().filter_map(|(message, _)| since(message)).max();
     let ready: Vec<HeldMessage> = messages
         .into_iter()
         .map(|(it, digest)| HeldMessage { id: it.id.clone(), chunks: it.content.chunks, digest })
@@ -164,7 +164,7 @@ async fn try_lock(
     let Some((head, end)) = write_lock(core, call, instance, &snapshot, &ready, lock_timeout).await? else {
         return Ok(Outcome::Again);
     };
-    let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, history };
+    let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, history, waited };
     Ok(locked(core, turn, later))
 }
 
@@ -269,11 +269,12 @@ struct NewTurn {
     items: Vec<WorkItem>,
     keys: Vec<Kv>,
     history: Result<Arc<Vec<Event>>, String>,
+    waited: Option<Duration>,
 }
 
 /// Remembers the turn, and puts together what the runtime gets.
 fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
-    let NewTurn { head, end, messages, items, keys, history } = turn;
+    let NewTurn { head, end, messages, items, keys, history, waited } = turn;
     let lock = head.content.lock.clone().expect("a head that was just locked");
     let state = &head.content.state;
     let (events, history_error) = match &history {
@@ -306,7 +307,7 @@ fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
         kv_snapshot,
     };
     core.turns.insert(&lock.token, Held::new(head, messages, keys, history.ok(), end));
-    let fetched = Box::new((item, token.encode(), attempts));
+    let fetched = Box::new(Fetched { item, token: token.encode(), attempts, waited });
     Outcome::Locked { fetched, until: lock.until, messages: lock.messages, later }
 }
 

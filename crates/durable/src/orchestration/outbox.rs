@@ -169,16 +169,17 @@ async fn put(core: &Core, call: &Call, owed: &Owed, id: &str) -> Result<bool, Pr
     let (body, pieces) = Pieces::of(owed.text.clone()).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, id), pieces).await?;
-    let (session, tag) = session_and_tag(&owed.text);
+    let ((session, tag), sent_at) = (session_and_tag(&owed.text), core.store.now_ms());
     let created = match what {
         IntentTarget::Message => {
-            let message = Message { visible_at: *visible_at, body, chunks };
+            let message = Message { visible_at: *visible_at, sent_at, body, chunks };
             core.store.create_with(call, &Document::new(target, id, message), &kept).await
         }
         IntentTarget::Work => {
             let (session, tag) = (session.clone(), tag.clone());
             let work = Work {
                 visible_at: AT_ONCE,
+                sent_at,
                 attempts: 0,
                 lock: None,
                 session,

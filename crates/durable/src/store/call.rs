@@ -109,6 +109,7 @@ impl Call {
             maybe_applied |= error.kind() != ErrorKind::Throttled;
             tracing::debug!(operation = self.operation, attempt, %error, "the request is repeated");
             clock::sleep(pause).await;
+            self.total.add_retries(1);
             attempt += 1;
         }
     }
@@ -130,6 +131,8 @@ impl Call {
             let (requests, charge) = (context.attempts().len(), context.request_charge());
             self.own.add(requests, charge);
             self.total.add(requests, charge);
+            // The driver repeats requests, too.
+            self.total.add_retries(requests.saturating_sub(1));
         }
     }
 }

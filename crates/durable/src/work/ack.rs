@@ -130,7 +130,8 @@ async fn prepare(
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, &id), pieces).await?;
-    Ok((Completion::Own(Document::new(target, id, Message { visible_at: AT_ONCE, body, chunks })), kept))
+    let message = Message { visible_at: AT_ONCE, sent_at: core.store.now_ms(), body, chunks };
+    Ok((Completion::Own(Document::new(target, id, message)), kept))
 }
 
 /// What is owed to an instance in whose partition the work item is not.

@@ -32,7 +32,7 @@ impl Planner<'_> {
             if target_instance(&item) == self.instance() {
                 let id = Message::own_id(turn, n);
                 let (body, chunks) = self.pack(&id, text, MAX_TEXT);
-                let content = Message { visible_at, body, chunks };
+                let content = Message { visible_at, sent_at: self.now, body, chunks };
                 let document = Document::new(self.instance(), &*id, content);
                 self.plan.writes.push(Write::create(&document));
                 if visible_at > self.now {
@@ -82,6 +82,7 @@ impl Planner<'_> {
             let (session, tag) = (session_id.clone(), tag.clone());
             let content = Work {
                 visible_at: AT_ONCE,
+                sent_at: self.now,
                 attempts: 0,
                 lock: None,
                 session: session.clone(),

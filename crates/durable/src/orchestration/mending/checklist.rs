@@ -40,6 +40,8 @@ pub(super) struct Checklist {
     parts: VecDeque<Part>,
     /// How many parts in a row have failed.
     failures: usize,
+    /// Whether everything is to be looked at once more when this is done.
+    again: bool,
 }
 
 impl Checklist {
@@ -49,15 +51,23 @@ impl Checklist {
         let gained = slots.without(&self.own);
         self.own = slots;
         self.parts.retain(|part| !part.slots.within(&slots).is_empty());
+        self.begin();
         self.add(Subject::Deliveries, gained);
     }
 
-    /// Writes may be lost: everything is to be looked at, from the beginning.
+    /// Writes may be lost: everything is to be looked at. What is under way is done first, because signs of one failover
+    /// come again and again.
     pub(super) fn everything(&mut self) {
-        self.parts.clear();
-        self.failures = 0;
-        self.add(Subject::Deliveries, self.own);
-        self.add(Subject::Waiting, self.own);
+        self.again = true;
+        self.begin();
+    }
+
+    /// Begins to look at everything, if that is wanted and nothing is left to look at.
+    fn begin(&mut self) {
+        if self.parts.is_empty() && std::mem::take(&mut self.again) {
+            self.add(Subject::Deliveries, self.own);
+            self.add(Subject::Waiting, self.own);
+        }
     }
 
     pub(super) fn owned(&self) -> Slots {
@@ -77,6 +87,7 @@ impl Checklist {
             (Some(_), None) => drop(self.parts.pop_front()),
             (None, _) => {}
         }
+        self.begin();
     }
 
     /// The first part could not be looked at: others come before it.
@@ -146,11 +157,25 @@ mod tests {
     }
 
     #[test]
-    fn after_a_loss_everything_is_looked_at_from_the_beginning() {
+    fn after_a_loss_everything_is_looked_at_and_signs_of_it_do_not_begin_it_anew() {
+        let all = [(Subject::Deliveries, 256, None), (Subject::Waiting, 256, None)];
         let mut checklist = Checklist::default();
         checklist.own(Slots::all());
         checklist.looked(Some("page 2".into()));
         checklist.everything();
-        assert_eq!(left(&checklist), [(Subject::Deliveries, 256, None), (Subject::Waiting, 256, None)]);
+        assert_eq!(left(&checklist), [(Subject::Deliveries, 256, Some("page 2"))]);
+        checklist.looked(None);
+        assert_eq!(left(&checklist), all);
+        checklist.looked(None);
+        // What was looked at before the sign may be lost by now.
+        checklist.everything();
+        checklist.everything();
+        checklist.looked(None);
+        assert_eq!(left(&checklist), all);
+        checklist.looked(None);
+        checklist.looked(None);
+        assert!(checklist.first().is_none());
+        checklist.everything();
+        assert_eq!(left(&checklist), all);
     }
 }

@@ -37,6 +37,8 @@ use checklist::{Checklist, Subject};
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often a process that shares the container asks what others have seen of failovers.
 const ASK: Duration = Duration::from_secs(10);
+/// How long a process waits for news that has nobody to ask.
+const SELDOM: Duration = Duration::from_secs(3600);
 /// How many documents are looked at with one request.
 const PAGE: u32 = 100;
 
@@ -62,7 +64,9 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
             news.losses.mark_unchanged();
             checklist.everything();
         }
-        if strong.dispatch.is_shared() && clock::instant() >= ask_at && !checklist.owned().is_empty() {
+        // Who has no slots has sent nothing that could be lost.
+        let asks = strong.dispatch.is_shared() && !checklist.owned().is_empty();
+        if asks && clock::instant() >= ask_at {
             ask_at = clock::instant() + ASK;
             if let Err(error) = record::compare(&strong).await {
                 tracing::debug!(%error, "what others have seen of failovers cannot be read now");
@@ -87,7 +91,8 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
             None => {
                 rests.send_replace(checklist.owned());
                 drop(strong);
-                wait(&mut news, ask_at).await;
+                let until = if asks { ask_at } else { clock::instant() + SELDOM };
+                wait(&mut news, until).await;
                 continue;
             }
         };
@@ -98,8 +103,8 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
     }
 }
 
-/// Waits for news, or until others are to be asked.
-async fn wait(news: &mut News, ask_at: Instant) {
+/// Waits for news, or until some moment.
+async fn wait(news: &mut News, until: Instant) {
     let News { losses, own } = news;
     let changed = async {
         tokio::select! {
@@ -107,7 +112,7 @@ async fn wait(news: &mut News, ask_at: Instant) {
             got = own.changed() => if got.is_ok() { own.mark_changed() },
         }
     };
-    clock::until(ask_at.max(clock::instant() + AGAIN), changed).await;
+    clock::until(until, changed).await;
 }
 
 /// A row that cannot be read is said to be so, and passed.

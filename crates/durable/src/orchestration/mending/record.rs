@@ -40,6 +40,7 @@ pub(super) async fn compare(core: &Core) -> Result<(), ProviderError> {
     }
     let versions = losses.versions();
     let written = match found {
+        _ if versions.is_empty() => return Ok(()),
         Some(found) if found.content.versions == versions => return Ok(()),
         Some(mut found) => {
             found.content.versions = versions;

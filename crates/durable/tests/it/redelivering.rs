@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use cosmonaut::FeedScope;
 use cosmonaut_emulator::Failover;
-use duroxide::providers::Provider;
+use duroxide::providers::{Provider, ProviderAdmin};
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Leases};
 use serde_json::{Value, json};
 
 use crate::harness::{Account, Home, Server};
 use crate::losses::{WEST, apart, has_lost, replicated};
 use crate::steps::*;
-use crate::world::until;
+use crate::world::{LONG, until};
 
 /// The same container, for a process that has seen nothing of it.
 fn elsewhere(server: &Server, home: &Home) -> Home {
@@ -159,4 +159,72 @@ async fn what_one_process_has_seen_of_a_failover_all_others_hear_of() {
     home.documents().upsert_item("$leases", &changed, None).await.unwrap();
     assert_eq!(fetch(&provider).await.0.instance, "child");
     assert!(home.all(FeedScope::Container).await.iter().all(|document| document["type"] != "intent"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_partition_that_fails_over_alone_takes_nothing_from_instances_of_other_processes() {
+    let server = Server::start(Account::MovingPartitions);
+    let home = server.home();
+    let [(parent, _), (child, partition)] = apart(&server, &home).await;
+    let member = async |name: &str| {
+        let leases = Leases::Container { name: name.into(), lease: Duration::from_secs(3) };
+        CosmosProvider::connect(CosmosProviderConfig { leases, ..elsewhere(&server, &home).config() })
+            .await
+            .unwrap()
+    };
+    let members = [member("one").await, member("two").await];
+    // Each has the half of the slots that is one of the partitions, and has seen something of it.
+    for instance in [&parent, &child] {
+        send(&members[0], signal(instance, 0)).await;
+    }
+    until("both have their share", async || {
+        for member in &members {
+            assert!(fetch_now(member).await.is_none());
+        }
+        let table = home.documents().read_item::<Value>("$leases", "shares", None).await;
+        table.is_ok_and(|table| table.value()["shares"].as_array().is_some_and(|all| all.len() == 2))
+    })
+    .await;
+    send(&members[0], start(&parent)).await;
+    let (owner, token) = async {
+        loop {
+            for (n, member) in members.iter().enumerate() {
+                if let Some((item, token)) = fetch_now(member).await {
+                    assert_eq!(item.instance, parent);
+                    return (n, token);
+                }
+            }
+        }
+    }
+    .await;
+    replicated(&server, &home).await;
+    server.control().pause(None, None).unwrap();
+    Turn { messages: vec![start(&child)], ..Turn::first(&parent) }
+        .ack(&members[owner], &token)
+        .await
+        .unwrap();
+    let moved = server.control().move_partition(&home.link(), &partition, WEST, Failover::Forced);
+    has_lost(moved.unwrap().lost);
+    server.control().resume(None, None).unwrap();
+
+    // Whoever has the slot of the child, only the other process knows what was sent to it.
+    let both = async { tokio::join!(taken(&members[0], &child), taken(&members[1], &child)) };
+    let (first, second) = crate::waiting::timeout(LONG, both).await.expect("the child is started");
+    assert_eq!(usize::from(first) + usize::from(second), 1, "the child is started once");
+}
+
+/// Whether a process gets to start an instance; until another one has.
+async fn taken(provider: &CosmosProvider, instance: &str) -> bool {
+    loop {
+        let fetched = provider.fetch_orchestration_item(LOCK, Duration::from_secs(1), None).await;
+        if let Ok(Some((item, token, _))) = fetched {
+            assert_eq!(item.instance, instance);
+            let turn = Turn { status: Some("Completed"), ..Turn::first(instance) };
+            turn.ack(provider, &token).await.unwrap();
+            return true;
+        }
+        if provider.list_instances().await.is_ok_and(|all| all.iter().any(|name| name == instance)) {
+            return false;
+        }
+    }
 }

@@ -79,8 +79,10 @@ async fn what_was_taken_is_not_taken_again_however_often_processes_start_and_sta
         assert!(fetch_now(&later).await.is_none());
         later.checked_deliveries().await;
         assert!(fetch_now(&later).await.is_none(), "each child was started before");
-        let asked = later.background_usage().requests + later.usage().requests;
-        assert!(asked < 20, "{asked} requests for {COUNT} messages");
+        let (calls, background) = (later.usage(), later.background_usage());
+        let (asked, charge) = (calls.requests + background.requests, calls.charge + background.charge);
+        println!("{asked} requests and {charge:.0} RU to start with {COUNT} messages of the last minutes");
+        assert!(asked < COUNT as u64 / 2, "{asked} requests for {COUNT} messages");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::{BatchResponse, DiagnosticsContext, Error, ErrorKind, Page, ReadMany, Response};
+use cosmonaut::{BatchResponse, DiagnosticsContext, Error, ErrorKind, Page, Response};
 use tokio::time::Instant;
 
 use super::failure::{Cause, Failure};
@@ -202,20 +202,6 @@ impl<T> Answer for Option<Page<T>> {
     }
 
     /// Pages do not show it. Nothing is lost by that: every page is followed by a write.
-    fn date(&self) -> Option<&str> {
-        None
-    }
-
-    fn session(&self) -> Option<&str> {
-        None
-    }
-}
-
-impl<T> Answer for ReadMany<T> {
-    fn diagnostics(&self) -> &[DiagnosticsContext] {
-        ReadMany::diagnostics(self)
-    }
-
     fn date(&self) -> Option<&str> {
         None
     }

@@ -9,6 +9,7 @@ mod call;
 mod failure;
 mod losses;
 mod meter;
+mod presence;
 mod retry;
 mod texts;
 mod versions;
@@ -16,10 +17,10 @@ mod versions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::options::{QueryOptions, ReadManyOptions};
+use cosmonaut::options::QueryOptions;
 use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Patch, Query};
 use duroxide::providers::ProviderError;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
 
 use crate::clock::Clock;
 use crate::model::{Document, Kind, Row};
@@ -253,24 +254,6 @@ impl Store {
         };
         let page = call.page(ask).await.map_err(|failure| failure.into_error(call))?;
         Ok(page.map_or_else(|| (Vec::new(), None), |page| (page.items, page.continuation)))
-    }
-
-    /// Which of these documents are not there, each given by its partition and its id: by their places.
-    pub(crate) async fn missing(
-        &self,
-        call: &Call,
-        wanted: &[(&str, &str)],
-    ) -> Result<Vec<usize>, ProviderError> {
-        let read = call
-            .run(|timeout| async move {
-                let mut options = ReadManyOptions::default();
-                options.request.end_to_end_timeout = Some(timeout);
-                let wanted = wanted.iter().copied();
-                self.container.read_many::<IgnoredAny>(wanted, Some(options)).await
-            })
-            .await;
-        let read = read.map_err(|failure| failure.into_error(call))?;
-        Ok(read.missing().collect())
     }
 
     async fn page<T: DeserializeOwned>(

@@ -83,6 +83,7 @@ async fn what_was_taken_is_not_taken_again_however_often_processes_start_and_sta
         let (asked, charge) = (calls.requests + background.requests, calls.charge + background.charge);
         println!("{asked} requests and {charge:.0} RU to start with {COUNT} messages of the last minutes");
         assert!(asked < COUNT as u64 / 2, "{asked} requests for {COUNT} messages");
+        assert!(charge < COUNT as f64, "{charge:.0} RU for {COUNT} messages");
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use cosmonaut::ContainerClient;
+use tokio::sync::watch;
 
 use crate::admin::{Admin, RECORDS};
 use crate::clock::{self, Task};
 use crate::dispatch::{Dispatch, Searching};
-use crate::lease::LeaseProvider;
-use crate::orchestration::{Histories, Turns, mend, outbox};
-use crate::store::Store;
+use crate::lease::{LeaseProvider, Slots};
+use crate::orchestration::{Histories, News, Turns, mend, outbox};
+use crate::store::{Store, Usage};
 use crate::work::WorkLocks;
 
 /// How a provider behaves, beside where its container is.
@@ -34,6 +35,8 @@ pub(crate) struct Core {
     pub(crate) turns: Turns,
     pub(crate) histories: Histories,
     pub(crate) work_locks: WorkLocks,
+    /// The slots whose deliveries are checked.
+    checked: watch::Sender<Slots>,
     background: OnceLock<Vec<Task>>,
 }
 
@@ -56,12 +59,32 @@ impl Core {
             turns: Turns::default(),
             histories: Histories::new(settings.history_cache_bytes),
             work_locks: WorkLocks::default(),
+            checked: watch::Sender::default(),
             background: OnceLock::new(),
         })
     }
 
     pub(crate) fn admin(&self) -> Admin<'_> {
-        Admin { store: &self.store, dispatch: &self.dispatch }
+        Admin { core: self }
+    }
+
+    /// What goes on in the background has cost so far.
+    pub(crate) fn background_usage(&self) -> Usage {
+        let (traffic, calls) = (self.dispatch.traffic(), self.store.background_usage());
+        Usage {
+            requests: traffic.requests() + calls.requests,
+            charge: traffic.charge() + calls.charge,
+            retries: traffic.retries() + calls.retries,
+        }
+    }
+
+    /// Waits until all deliveries of this process's slots are checked.
+    pub(crate) async fn checked(&self) {
+        let slots = self.dispatch.slots();
+        let mut checked = self.checked.subscribe();
+        let is_done = |checked: &Slots| !checked.is_empty() && *checked == *slots.borrow();
+        // The sender is this object's own, so that the wait cannot fail.
+        drop(checked.wait_for(is_done).await);
     }
 
     /// When another process may take for forgotten what this one owes from now on.
@@ -74,7 +97,10 @@ impl Core {
         /// How many chores are done at once: one that takes long keeps only one finisher busy.
         const FINISHERS: usize = 8;
         let finisher = |_| Task::spawn(finish(Arc::downgrade(self), self.dispatch.clone()));
-        let mender = || Task::spawn(mend(Arc::downgrade(self), self.store.losses().subscribe()));
+        let mender = || {
+            let news = News { losses: self.store.losses().subscribe(), own: self.dispatch.slots() };
+            Task::spawn(mend(Arc::downgrade(self), news, self.checked.clone()))
+        };
         self.background.get_or_init(|| (0..FINISHERS).map(finisher).chain([mender()]).collect());
     }
 }

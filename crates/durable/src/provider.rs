@@ -20,6 +20,7 @@ use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
 use crate::lease::LeaseProvider;
 use crate::metrics::{self, Ending, Metrics, QueueName};
+use crate::model::Fetched;
 use crate::names;
 use crate::orchestration::{self, Turn};
 use crate::retention::{Sweeper, Swept};
@@ -95,6 +96,13 @@ impl CosmosProvider {
         self.metrics.start(&self.core, &self.leases);
     }
 
+    /// Tells of something that is handed out, and gives it as the runtime takes it.
+    fn fetched<T>(&self, queue: QueueName, fetched: Fetched<T>) -> (T, String, u32) {
+        let Fetched { item, token, attempts, waited } = fetched;
+        self.metrics.fetched(queue, attempts, waited);
+        (item, token, attempts)
+    }
+
     pub(crate) fn admin(&self) -> Admin<'_> {
         self.core.admin()
     }
@@ -107,8 +115,7 @@ impl CosmosProvider {
 
     /// What waiting has cost so far: the change feed, and searches for what was left half done.
     pub fn background_usage(&self) -> Usage {
-        let traffic = self.core.dispatch.traffic();
-        Usage { requests: traffic.requests(), charge: traffic.charge() }
+        self.core.background_usage()
     }
 
     /// Removes instances and executions that need not be kept by [`CosmosProviderConfig::retention`], as happens by itself
@@ -129,6 +136,12 @@ impl CosmosProvider {
         let found = self.admin().backlog().await?;
         self.metrics.counted(found);
         Ok(found)
+    }
+
+    /// Waits until what the instances of this process have delivered lately is checked, as tests want it.
+    #[doc(hidden)]
+    pub async fn checked_deliveries(&self) {
+        self.core.checked().await;
     }
 
     /// Gives up the dispatch slots of this process, so that others take over its instances at once and not when
@@ -165,8 +178,7 @@ impl Provider for CosmosProvider {
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
         self.start();
         let fetched = orchestration::fetch(&self.core, lock_timeout, poll_timeout, filter).await?;
-        fetched.iter().for_each(|(_, _, attempt)| self.metrics.fetched(QueueName::Orchestrator, *attempt));
-        Ok(fetched)
+        Ok(fetched.map(|fetched| self.fetched(QueueName::Orchestrator, fetched)))
     }
 
     async fn ack_orchestration_item(
@@ -262,8 +274,7 @@ impl Provider for CosmosProvider {
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
         self.start();
         let fetched = work::fetch(&self.core, lock_timeout, poll_timeout, session, tag_filter).await?;
-        fetched.iter().for_each(|(_, _, attempt)| self.metrics.fetched(QueueName::Worker, *attempt));
-        Ok(fetched)
+        Ok(fetched.map(|fetched| self.fetched(QueueName::Worker, fetched)))
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {

@@ -3,7 +3,6 @@
 //! One of the processes that share a container sweeps, the one that has the first dispatch slot. A sweep is of a bounded
 //! size, so that it never takes the throughput of the orchestrations for long; what is left is for the next one.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -76,8 +75,6 @@ pub(crate) struct Sweeper {
     retention: Retention,
     archive: Option<ContainerClient>,
     leases: Arc<dyn LeaseProvider>,
-    /// From where on the next sweep goes through the instances that have ended.
-    from: Arc<AtomicU64>,
     task: Arc<OnceLock<Option<Task>>>,
 }
 
@@ -87,7 +84,7 @@ impl Sweeper {
         archive: Option<ContainerClient>,
         leases: Arc<dyn LeaseProvider>,
     ) -> Self {
-        Self { retention, archive, leases, from: Arc::default(), task: Arc::default() }
+        Self { retention, archive, leases, task: Arc::default() }
     }
 
     pub(crate) fn start(&self, core: &Arc<Core>) {
@@ -101,10 +98,7 @@ impl Sweeper {
 
     /// One sweep.
     pub(crate) async fn sweep(&self, core: &Core) -> Result<Swept, ProviderError> {
-        let from = self.from.load(Ordering::Relaxed);
-        let (swept, next) = core.admin().sweep(&self.retention, self.archive.as_ref(), from).await?;
-        self.from.store(next, Ordering::Relaxed);
-        Ok(swept)
+        core.admin().sweep(&self.retention, self.archive.as_ref()).await
     }
 
     async fn run(self, core: Weak<Core>, pause: Duration) {

@@ -59,6 +59,10 @@ fn in_order(mut documents: Vec<Value>) -> Vec<Value> {
         ADDED.iter().for_each(|name| drop(document.remove(*name)));
     }
     documents.sort_by_key(|document| id(document) == Some(HEAD));
+    // It is locked, because it is about to be deleted.
+    if let Some(lock) = documents.last_mut().and_then(|head| head.get_mut("lock")) {
+        *lock = Value::Null;
+    }
     documents
 }
 
@@ -71,10 +75,11 @@ mod tests {
     #[test]
     fn a_head_comes_last_and_nothing_of_the_service_is_copied() {
         let documents = vec![
-            json!({"id": "instance", "_etag": "x", "state": {"_ts": 1}}),
+            json!({"id": "instance", "_etag": "x", "state": {"_ts": 1}, "lock": {"token": "t"}}),
             json!({"id": "h:1:0000000000", "_ts": 5, "_self": "s", "_rid": "r", "_attachments": "a"}),
         ];
-        let expected = [json!({"id": "h:1:0000000000"}), json!({"id": "instance", "state": {"_ts": 1}})];
+        let expected =
+            [json!({"id": "h:1:0000000000"}), json!({"id": "instance", "state": {"_ts": 1}, "lock": null})];
         assert_eq!(in_order(documents), expected);
     }
 }

@@ -50,7 +50,8 @@ impl Admin<'_> {
     /// Finishes what others have begun to remove and left.
     pub(crate) async fn finish_cleanup(&self) -> Result<(), ProviderError> {
         let call = self.call("finish_cleanup");
-        let query = Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", self.store.now_ms());
+        let query =
+            Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", self.core.store.now_ms());
         let mut first_error = None;
         for row in self.within::<Row>(&call, RECORDS, query).await? {
             // A record that cannot be finished must not keep the others from it.
@@ -81,13 +82,13 @@ impl Admin<'_> {
         ids: Vec<String>,
     ) -> Result<(), ProviderError> {
         let writes = ids.into_iter().map(Write::delete).collect();
-        let removed = self.store.apply_to_rest(call, partition, writes).await;
+        let removed = self.core.store.apply_to_rest(call, partition, writes).await;
         removed.map_err(|failure| failure.into_error(call))
     }
 
     /// Removes a record, which somebody else may have done.
     pub(super) async fn remove_record(&self, call: &Call, id: &str) -> Result<(), ProviderError> {
-        match self.store.delete(call, RECORDS, id, None).await {
+        match self.core.store.delete(call, RECORDS, id, None).await {
             Ok(()) => Ok(()),
             Err(failure) if failure.cause() == Cause::NotFound => Ok(()),
             Err(failure) => Err(failure.into_error(call)),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Admin;
 use super::instances::EXISTING;
-use crate::model::{Tombstone, TombstoneKind};
+use crate::model::{Tombstone, TombstoneKind, Write};
 use crate::names;
 use crate::orchestration;
 use crate::provider::CosmosProvider;
@@ -130,10 +130,12 @@ impl Admin<'_> {
     async fn drop_unreadable(&self, call: &Call, instance: &str, id: &str) -> Result<(), ProviderError> {
         let query = Query::new("SELECT VALUE c.id FROM c WHERE STARTSWITH(c.id, @pieces)")
             .with("@pieces", format!("{id}~"));
-        let mut ids: Vec<String> = self.within(call, instance, query).await?;
-        ids.insert(0, id.to_owned());
-        self.remove(call, instance, ids).await?;
-        self.dispatch.work_gone(instance, id);
+        let pieces: Vec<String> = self.within(call, instance, query).await?;
+        let writes = std::iter::once(Write::taken(instance, id, None));
+        let writes = writes.chain(pieces.into_iter().map(Write::delete)).collect();
+        let removed = self.core.store.apply_to_rest(call, instance, writes).await;
+        removed.map_err(|failure| failure.into_error(call))?;
+        self.core.dispatch.work_gone(instance, id);
         Ok(())
     }
 }

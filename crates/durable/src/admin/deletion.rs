@@ -1,22 +1,25 @@
 //! Deleting instances, all of them or none.
 //!
-//! A record names them; their heads are locked, so that no turn of theirs can commit and start another child;
-//! then the checks are made, the record is committed by one write, and the documents go. If a check fails, the
+//! A record names them; their heads are locked, so that no turn of theirs can commit and start another child. A name
+//! without a head gets one for that. Then the checks are made, what the instances owe to others is delivered, the record
+//! is committed by one write, and the documents go. If a check fails, the
 //! record is withdrawn by one write, and the locks go. The record stays until all of that is done: whoever finds
 //! one that its writer has left goes on with it.
 
 use std::collections::HashSet;
 
-use cosmonaut::Patch;
+use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
 use super::deletion_record::{Deletion, Record};
 use super::erasing::FOR_EVER;
 use super::instances::Scope;
 use super::{Admin, BULK_LIMIT};
+use crate::clock;
 use crate::join;
 use crate::model::{Document, HEAD, Head, Lock, RUNNING};
-use crate::store::Cause;
+use crate::orchestration::outbox;
+use crate::store::{Batch, Cause, Guard};
 
 /// How often a head that changes under the deletion is tried again.
 const RACES: usize = 32;
@@ -26,6 +29,8 @@ const OPERATION: &str = "delete_instances_atomic";
 const AT_ONCE: usize = 16;
 /// A deletion goes forward or back, never both.
 const NOT_WITHDRAWN: &str = "FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false";
+/// A head that is more than a place for a lock.
+const IS_BORN: &str = "(c.state.exists = true OR c.state.lastEvent > 0)";
 const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
 
 fn withdrawn() -> ProviderError {
@@ -38,14 +43,28 @@ impl Admin<'_> {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.put_away(ids, force, None).await
+    }
+
+    /// As [`delete`](Self::delete). With an archive, the instances go there once it is certain that all of them may go.
+    pub(super) async fn put_away(
+        &self,
+        ids: &[String],
+        force: bool,
+        archive: Option<&ContainerClient>,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
         let mut seen = HashSet::new();
         let instances: Vec<String> = ids.iter().filter(|id| seen.insert(id.as_str())).cloned().collect();
         if instances.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
         let mut record = self.begin(instances).await?;
-        let deleted = match self.prepare(&mut record, force).await {
-            Ok(unborn) => self.go_through(&mut record, &unborn).await,
+        let prepared = match (self.prepare(&mut record, force).await, archive) {
+            (Ok(()), Some(archive)) => self.archive_all(&mut record, archive).await,
+            (prepared, _) => prepared,
+        };
+        let deleted = match prepared {
+            Ok(()) => self.go_through(&mut record).await,
             Err(error) => self.take_back(&mut record).await.and(Err(error)),
         };
         if deleted.is_err() {
@@ -55,11 +74,7 @@ impl Admin<'_> {
     }
 
     /// Commits the deletion and carries it out.
-    async fn go_through(
-        &self,
-        record: &mut Record,
-        unborn: &HashSet<String>,
-    ) -> Result<DeleteInstanceResult, ProviderError> {
+    async fn go_through(&self, record: &mut Record) -> Result<DeleteInstanceResult, ProviderError> {
         let committed = Patch::new().set("/committed", true).condition(NOT_WITHDRAWN);
         if !self.mark(record, committed).await? {
             self.free(record).await?;
@@ -67,10 +82,7 @@ impl Admin<'_> {
         }
         let mut result = DeleteInstanceResult::default();
         for some in record.instances.clone().chunks(AT_ONCE) {
-            let erased = some.iter().map(|instance| {
-                let token = (!unborn.contains(instance)).then_some(&*record.token);
-                self.erase(OPERATION, instance, token)
-            });
+            let erased = some.iter().map(|instance| self.erase(OPERATION, instance, &record.token));
             for one in join::all(erased.collect()).await {
                 add(&mut result, &one?);
             }
@@ -80,63 +92,92 @@ impl Admin<'_> {
         Ok(result)
     }
 
-    /// Locks all heads and makes the checks; gives the instances that have no head.
-    async fn prepare(&self, record: &mut Record, force: bool) -> Result<HashSet<String>, ProviderError> {
-        let mut unborn = HashSet::new();
+    async fn archive_all(&self, record: &mut Record, archive: &ContainerClient) -> Result<(), ProviderError> {
+        for instance in record.instances.clone() {
+            self.archive(archive, &instance).await?;
+            self.keep(record).await?;
+        }
+        Ok(())
+    }
+
+    /// Locks all heads, makes the checks, and delivers what the instances owe.
+    async fn prepare(&self, record: &mut Record, force: bool) -> Result<(), ProviderError> {
         for some in record.instances.clone().chunks(AT_ONCE) {
             let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
             let frozen = join::all(frozen.collect()).await;
             for (instance, frozen) in some.iter().zip(frozen) {
-                match frozen? {
-                    Frozen::Yes => {}
-                    Frozen::NoHead => {
-                        unborn.insert(instance.clone());
-                    }
-                    Frozen::Refused => {
-                        let message = format!(
-                            "Instance {instance} is still running (cancel it first, or delete it by force)"
-                        );
-                        return Err(ProviderError::permanent(OPERATION, message));
-                    }
+                if !frozen? {
+                    let message = format!(
+                        "Instance {instance} is still running (cancel it first, or delete it by force)"
+                    );
+                    return Err(ProviderError::permanent(OPERATION, message));
                 }
             }
             self.keep(record).await?;
         }
         let together: HashSet<&String> = record.instances.iter().collect();
         let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
-        match children.iter().find(|child| !together.contains(&child.child)) {
-            None => Ok(unborn),
-            Some(orphan) => Err(ProviderError::permanent(
-                OPERATION,
-                format!(
-                    "instance {} has a child {} that is not to be deleted with it (read its tree again)",
-                    orphan.parent, orphan.child
-                ),
-            )),
+        if let Some(orphan) = children.iter().find(|child| !together.contains(&child.child)) {
+            let message = format!(
+                "instance {} has a child {} that is not to be deleted with it (read its tree again)",
+                orphan.parent, orphan.child
+            );
+            return Err(ProviderError::permanent(OPERATION, message));
         }
+        self.deliver_owed(record, force).await
     }
 
-    async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<Frozen, ProviderError> {
-        let call = &self.call(OPERATION);
-        for _ in 0..RACES {
-            let Some(mut head) = self.store.read::<Head>(call, instance, HEAD).await? else {
-                return Ok(Frozen::NoHead);
-            };
-            if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
-                return Ok(Frozen::Yes);
-            }
-            let state = &head.content.state;
-            if !force && state.exists && state.status == RUNNING {
-                return Ok(Frozen::Refused);
-            }
-            head.content.lock = Some(Lock { token: token.to_owned(), until: FOR_EVER, messages: Vec::new() });
-            match self.store.replace(call, &head).await {
-                Ok(_) => return Ok(Frozen::Yes),
-                Err(failure) => match failure.cause() {
-                    Cause::Condition | Cause::NotFound => {}
-                    Cause::Conflict | Cause::Transient | Cause::Permanent => {
-                        return Err(failure.into_error(call));
+    /// Delivers what instances owe to others, as long as all of them are there: what they owe each other goes with them.
+    async fn deliver_owed(&self, record: &mut Record, force: bool) -> Result<(), ProviderError> {
+        for some in record.instances.clone().chunks(AT_ONCE) {
+            let delivered = some.iter().map(|instance| outbox::deliver_all(self.core, instance));
+            for (instance, delivered) in some.iter().zip(join::all(delivered.collect()).await) {
+                match delivered {
+                    Ok(()) => {}
+                    Err(error) if force && !error.is_retryable() => {
+                        tracing::error!(instance, %error, "what a deleted instance owes to others is lost");
                     }
+                    Err(error) => {
+                        let message =
+                            format!("instance {instance} owes something to another one: {}", error.message);
+                        return Err(ProviderError { message, ..error });
+                    }
+                }
+            }
+            self.keep(record).await?;
+        }
+        Ok(())
+    }
+
+    /// Locks the head of an instance; false if it runs. A name without a head gets one, so that nothing can start.
+    async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<bool, ProviderError> {
+        let call = &self.call(OPERATION);
+        let lock = Some(Lock { token: token.to_owned(), until: FOR_EVER, messages: Vec::new() });
+        for _ in 0..RACES {
+            let written = match self.core.store.read::<Head>(call, instance, HEAD).await? {
+                Some(mut head) => {
+                    if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
+                        return Ok(true);
+                    }
+                    let state = &head.content.state;
+                    if !force && state.exists && state.status == RUNNING {
+                        return Ok(false);
+                    }
+                    head.content.lock.clone_from(&lock);
+                    self.core.store.replace(call, &head).await
+                }
+                None => {
+                    let now = self.core.store.now_ms();
+                    let mut head = Head::unborn(instance, clock::unique_id(), now);
+                    head.content.lock.clone_from(&lock);
+                    self.core.store.create(call, &head).await
+                }
+            };
+            match written {
+                Ok(_) => return Ok(true),
+                Err(failure) => match failure.cause() {
+                    Cause::Condition | Cause::NotFound | Cause::Conflict => {}
+                    Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
                 },
             }
         }
@@ -165,9 +206,22 @@ impl Admin<'_> {
 
     async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
         let call = self.call(OPERATION);
-        let patch = Patch::new().set("/lock", ()).condition(format!("FROM c WHERE c.lock.token = '{token}'"));
-        match self.store.patch(&call, (instance, HEAD), patch, false).await {
-            Ok(_) => self.dispatch.look_at(instance, 0),
+        let condition = |is: &str| format!("FROM c WHERE c.lock.token = '{token}' AND {is}");
+        let patch = Patch::new().set("/lock", ()).condition(condition(IS_BORN));
+        let unlocked = self.core.store.patch(&call, (instance, HEAD), patch, false).await;
+        let freed = match unlocked.map_err(|failure| (failure.cause(), failure)) {
+            Ok(_) => Ok(()),
+            // A head that was made for the deletion alone goes.
+            Err((Cause::Condition, _)) => {
+                let patch = Patch::new().set("/lock", ()).condition(condition(&format!("NOT ({IS_BORN})")));
+                let guard = Guard { id: HEAD.to_owned(), patch, then_delete: true };
+                let batch = Batch { partition: instance, guard: Some(guard), writes: &[] };
+                self.core.store.batch(&call, &batch).await.map(drop)
+            }
+            Err((_, failure)) => Err(failure),
+        };
+        match freed {
+            Ok(()) => self.core.dispatch.look_at(instance, 0),
             Err(failure) => match failure.cause() {
                 Cause::Condition | Cause::NotFound => {}
                 Cause::Conflict | Cause::Transient | Cause::Permanent => {
@@ -196,10 +250,10 @@ impl Admin<'_> {
 
     /// Erases an instance that is locked for the deletion. Any other instance of that name is a later one.
     async fn erase_rest(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
-        let head = self.store.read::<Head>(&self.call(OPERATION), instance, HEAD).await?;
+        let head = self.core.store.read::<Head>(&self.call(OPERATION), instance, HEAD).await?;
         let lock = head.and_then(|head| head.content.lock);
         if lock.is_some_and(|lock| lock.token == token) {
-            self.erase(OPERATION, instance, Some(token)).await?;
+            self.erase(OPERATION, instance, token).await?;
         }
         Ok(())
     }
@@ -242,13 +296,6 @@ impl Admin<'_> {
             }
         }
     }
-}
-
-/// Whether an instance was locked for deletion.
-enum Frozen {
-    Yes,
-    NoHead,
-    Refused,
 }
 
 fn add(all: &mut DeleteInstanceResult, one: &DeleteInstanceResult) {

@@ -57,17 +57,17 @@ impl Admin<'_> {
         let id = format!("d:{token}");
         let (names, pieces) = Pieces::of(to_text(OPERATION, &instances)?).split();
         let chunks = pieces.len() as u32;
-        let to_keep = self.store.write_chunks(&call, (RECORDS, &id), pieces).await?;
+        let to_keep = self.core.store.write_chunks(&call, (RECORDS, &id), pieces).await?;
         let content = Deletion {
             instances: if names.is_empty() { Vec::new() } else { instances.clone() },
             chunks,
             token: token.clone(),
             committed: false,
             withdrawn: false,
-            visible_at: self.store.now_ms() + clock::millis(OWN_TIME),
+            visible_at: self.core.store.now_ms() + clock::millis(OWN_TIME),
         };
         let document = Document::new(RECORDS, &*id, content);
-        match self.store.create_with(&call, &document, &to_keep).await {
+        match self.core.store.create_with(&call, &document, &to_keep).await {
             Ok(_) => {}
             // The id is new: what is there is what an earlier attempt wrote.
             Err(failure) if failure.cause() == Cause::Conflict => {}
@@ -81,7 +81,7 @@ impl Admin<'_> {
         let call = self.call(OPERATION);
         let Document { id, content: Deletion { mut instances, chunks, token, .. }, .. } = record;
         if chunks > 0 {
-            let text = self.store.whole_text(&call, (RECORDS, &id), String::new(), chunks).await?;
+            let text = self.core.store.whole_text(&call, (RECORDS, &id), String::new(), chunks).await?;
             instances = serde_json::from_str(&text).map_err(|error| {
                 let message = format!("the record {id:?} of a deletion holds no names: {error}");
                 ProviderError::permanent(OPERATION, message)
@@ -96,8 +96,8 @@ impl Admin<'_> {
     pub(super) async fn mark(&self, record: &mut Record, patch: Patch) -> Result<bool, ProviderError> {
         let call = self.call(OPERATION);
         let kept = clock::instant();
-        let patch = patch.set("/visibleAt", self.store.now_ms() + clock::millis(OWN_TIME));
-        match self.store.patch(&call, (RECORDS, &record.id), patch, false).await {
+        let patch = patch.set("/visibleAt", self.core.store.now_ms() + clock::millis(OWN_TIME));
+        match self.core.store.patch(&call, (RECORDS, &record.id), patch, false).await {
             Ok(_) => {
                 record.kept = kept;
                 Ok(true)
@@ -132,10 +132,10 @@ impl Admin<'_> {
 
     /// Leaves a record to whoever comes first. If that cannot be written, its time ends by itself.
     pub(super) async fn leave(&self, record: &Record) {
-        let now = self.store.now_ms();
+        let now = self.core.store.now_ms();
         let patch = Patch::new().set("/visibleAt", now);
-        match self.store.patch(&self.call(OPERATION), (RECORDS, &record.id), patch, false).await {
-            Ok(_) => self.dispatch.unfinished(RECORDS, now),
+        match self.core.store.patch(&self.call(OPERATION), (RECORDS, &record.id), patch, false).await {
+            Ok(_) => self.core.dispatch.unfinished(RECORDS, now),
             Err(failure) => tracing::debug!(id = record.id, ?failure, "the record of a deletion is not left"),
         }
     }

@@ -1,13 +1,14 @@
 //! Removing all documents of an instance, the head last.
 //!
-//! As long as a part of an instance is left, its name cannot be used by a new one.
+//! As long as a part of an instance is left, its name cannot be used by a new one. Traces of what other instances have sent
+//! stay until they end by themselves: what is delivered once more must not start the instance again.
 
 use cosmonaut::{Patch, Query};
 use duroxide::providers::{DeleteInstanceResult, ProviderError};
 use serde::Deserialize;
 
 use super::Admin;
-use crate::model::{HEAD, Kind, Message, Work};
+use crate::model::{HEAD, Kind, Message, Tombstone, Work, Write};
 use crate::store::{Batch, Cause, Guard};
 
 /// A lock that does not end by itself: the record of the deletion says when it may be taken away.
@@ -20,28 +21,48 @@ struct Listed {
     #[serde(rename = "type")]
     kind: String,
     events: Option<u64>,
+    /// Whether a head is one of an instance that has come to be.
+    exists: Option<bool>,
+    /// Whether another instance has sent a work item.
+    delivered: Option<bool>,
+}
+
+impl Listed {
+    /// What becomes of the document, if anything does.
+    fn end(&self, instance: &str) -> Option<Write> {
+        match &*self.kind {
+            "seen" => None,
+            Work::KIND if self.delivered == Some(true) => {
+                Some(Write::upsert(&Tombstone::seen(instance, &self.id, None)))
+            }
+            Message::KIND => Some(Write::taken(instance, &self.id, None)),
+            _ => Some(Write::delete(&*self.id)),
+        }
+    }
 }
 
 impl Admin<'_> {
-    /// Removes an instance that is locked with `token`, or that has no head; says what has gone.
+    /// Removes an instance that is locked with `token`; says what has gone.
     pub(super) async fn erase(
         &self,
         operation: &'static str,
         instance: &str,
-        token: Option<&str>,
+        token: &str,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         let call = &self.call(operation);
         let listing = Query::new(
-            "SELECT c.id, c.type, (IS_DEFINED(c.state.events) ? c.state.events : c.events) AS events FROM c",
+            "SELECT c.id, c.type, c.delivered, (IS_DEFINED(c.state.events) ? c.state.events : c.events) AS events, \
+             (c.state.exists = true OR c.state.lastEvent > 0) AS exists FROM c",
         );
         let listed: Vec<Listed> = self.within(call, instance, Ok(listing)).await?;
-        let result = count(&listed, token.is_some());
+        let result = count(&listed);
         for work in listed.iter().filter(|document| document.kind == Work::KIND) {
-            self.dispatch.work_gone(instance, &work.id);
+            self.core.dispatch.work_gone(instance, &work.id);
         }
-        let ids = listed.into_iter().map(|document| document.id).filter(|id| id != HEAD).collect();
-        self.remove(call, instance, ids).await?;
-        let Some(token) = token else { return Ok(result) };
+        let writes = listed.iter().filter(|document| document.id != HEAD);
+        let writes = writes.filter_map(|document| document.end(instance)).collect();
+        let ended = self.core.store.apply_to_rest(call, instance, writes).await;
+        ended.map_err(|failure| failure.into_error(call))?;
         let condition = format!("FROM c WHERE c.lock.token = '{token}'");
         let guard = Guard {
             id: HEAD.to_owned(),
@@ -49,7 +70,7 @@ impl Admin<'_> {
             then_delete: true,
         };
         let batch = Batch { partition: instance, guard: Some(guard), writes: &[] };
-        match self.store.batch(call, &batch).await {
+        match self.core.store.batch(call, &batch).await {
             Ok(_) => {}
             Err(failure) => match failure.cause() {
                 // Somebody else has finished it.
@@ -57,17 +78,20 @@ impl Admin<'_> {
                 Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
             },
         }
-        self.dispatch.instance_until(instance, None);
+        self.core.dispatch.instance_until(instance, None);
+        self.core.histories.forget(instance);
         Ok(result)
     }
 }
 
-fn count(listed: &[Listed], exists: bool) -> DeleteInstanceResult {
-    let mut result =
-        DeleteInstanceResult { instances_deleted: u64::from(exists), ..DeleteInstanceResult::default() };
-    for Listed { kind, events, .. } in listed {
+fn count(listed: &[Listed]) -> DeleteInstanceResult {
+    let mut result = DeleteInstanceResult::default();
+    for Listed { kind, events, exists, .. } in listed {
         match &**kind {
+            // A place for a lock is no instance.
+            "instance" if *exists != Some(true) => {}
             "instance" | "execution" => {
+                result.instances_deleted += u64::from(kind == "instance");
                 result.executions_deleted += 1;
                 result.events_deleted += events.unwrap_or(0);
             }

@@ -44,7 +44,7 @@ impl Admin<'_> {
         } else if self.pruned(&call, instance).await?.contains(&execution) {
             return Err(missing());
         } else {
-            let past = self.store.read::<Execution>(&call, instance, &Execution::id(execution)).await?;
+            let past = self.core.store.read::<Execution>(&call, instance, &Execution::id(execution)).await?;
             past.ok_or_else(missing)?.content
         };
         let output = self.output(&call, (instance, execution), found.output, found.output_chunks).await?;
@@ -70,7 +70,7 @@ impl Admin<'_> {
             return Ok(output);
         }
         let id = State::output_id(execution);
-        self.store.whole_text(call, (instance, &id), String::new(), chunks).await.map(Some)
+        self.core.store.whole_text(call, (instance, &id), String::new(), chunks).await.map(Some)
     }
 }
 

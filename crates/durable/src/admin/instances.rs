@@ -1,6 +1,6 @@
 //! Which instances there are, and what is known of one.
 
-use cosmonaut::Query;
+use cosmonaut::{FeedScope, Query};
 use duroxide::providers::{InstanceFilter, InstanceInfo, ProviderError};
 
 use super::{Admin, BULK_LIMIT};
@@ -48,7 +48,8 @@ impl Admin<'_> {
     ) -> Result<InstancePage, ProviderError> {
         let call = self.call("list_instances_page");
         let query = listing(status).map_err(|error| super::unwritable(&call, &error))?;
-        let (instances, continuation) = self.store.query_page(&call, &query, size, continuation).await?;
+        let (instances, continuation) =
+            self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
         Ok(InstancePage { instances, continuation })
     }
 

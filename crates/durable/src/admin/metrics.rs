@@ -55,7 +55,7 @@ impl Admin<'_> {
 
     pub(crate) async fn backlog(&self) -> Result<Backlog, ProviderError> {
         let call = self.call("backlog");
-        let now = self.store.now_ms();
+        let now = self.core.store.now_ms();
         let messages = self.waiting(&call, "c.type = 'message' AND c.visibleAt <= @now", now).await?;
         let timers = self.waiting(&call, "c.type = 'message' AND c.visibleAt > @now", now).await?;
         let work = "c.type = 'work' AND c.visibleAt <= @now \

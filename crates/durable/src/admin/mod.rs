@@ -26,11 +26,11 @@ use duroxide::providers::{
     ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
 };
 
-use crate::dispatch::Dispatch;
+use crate::core::Core;
 use crate::model::{Document, HEAD, Head};
 use crate::names;
 use crate::provider::CosmosProvider;
-use crate::store::{Call, Store};
+use crate::store::Call;
 
 pub(crate) use cleanup::RECORDS;
 pub use dead::{DeadCause, DeadLetter};
@@ -45,18 +45,17 @@ const BULK_LIMIT: u32 = 1000;
 
 /// What management needs.
 pub(crate) struct Admin<'a> {
-    pub(crate) store: &'a Store,
-    pub(crate) dispatch: &'a Dispatch,
+    pub(crate) core: &'a Core,
 }
 
 impl Admin<'_> {
     fn call(&self, operation: &'static str) -> Call {
-        self.store.call(operation, PATIENCE)
+        self.core.store.call(operation, PATIENCE)
     }
 
     /// The head of an instance that has had a turn.
     async fn head(&self, call: &Call, instance: &str) -> Result<Option<Document<Head>>, ProviderError> {
-        let head = self.store.read::<Head>(call, instance, HEAD).await?;
+        let head = self.core.store.read::<Head>(call, instance, HEAD).await?;
         Ok(head.filter(|head| head.content.state.exists))
     }
 
@@ -73,7 +72,7 @@ impl Admin<'_> {
         query: Result<Query, cosmonaut::Error>,
     ) -> Result<Vec<T>, ProviderError> {
         let query = query.map_err(|error| unwritable(call, &error))?;
-        self.store.query(call, &query, &FeedScope::Container).await
+        self.core.store.query(call, &query, &FeedScope::Container).await
     }
 
     /// All rows of a query over an instance.
@@ -84,7 +83,7 @@ impl Admin<'_> {
         query: Result<Query, cosmonaut::Error>,
     ) -> Result<Vec<T>, ProviderError> {
         let query = query.map_err(|error| unwritable(call, &error))?;
-        self.store.query(call, &query, &FeedScope::from(instance)).await
+        self.core.store.query(call, &query, &FeedScope::from(instance)).await
     }
 }
 

@@ -73,8 +73,8 @@ impl Admin<'_> {
         if ids.len() <= Batch::MAX_WRITES {
             return self.remove(call, instance, ids).await;
         }
-        let record = Prune::record(instance, executions, self.store.now_ms());
-        self.store.upsert(call, &record).await.map_err(|failure| failure.into_error(call))?;
+        let record = Prune::record(instance, executions, self.core.store.now_ms());
+        self.core.store.upsert(call, &record).await.map_err(|failure| failure.into_error(call))?;
         self.remove(call, instance, ids).await?;
         self.remove_record(call, &record.id).await
     }
@@ -92,7 +92,7 @@ impl Admin<'_> {
 
     /// Executions that are on their way out.
     pub(super) async fn pruned(&self, call: &Call, instance: &str) -> Result<HashSet<u64>, ProviderError> {
-        let record = self.store.read::<Prune>(call, RECORDS, &Prune::id(instance)).await?;
+        let record = self.core.store.read::<Prune>(call, RECORDS, &Prune::id(instance)).await?;
         Ok(record.into_iter().flat_map(|record| record.content.executions).collect())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use cosmonaut::Query;
+use cosmonaut::{FeedScope, Query};
 use duroxide::providers::ProviderError;
 use serde::{Deserialize, Serialize};
 
@@ -112,7 +112,8 @@ impl Admin<'_> {
     ) -> Result<SummaryPage, ProviderError> {
         let call = self.call("list_summaries_page");
         let query = search.query().map_err(|error| super::unwritable(&call, &error))?;
-        let (summaries, continuation) = self.store.query_page(&call, &query, size, continuation).await?;
+        let (summaries, continuation) =
+            self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
         Ok(SummaryPage { summaries, continuation })
     }
 

@@ -2,11 +2,13 @@
 
 use cosmonaut::{ContainerClient, Query};
 use duroxide::providers::{ProviderError, PruneOptions};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Admin;
+use super::cleanup::RECORDS;
 use super::instances::EXISTING;
 use crate::clock;
+use crate::model::{Document, Kind};
 use crate::retention::{Retention, Swept};
 use crate::store::Call;
 
@@ -20,6 +22,20 @@ struct Root {
     ended: u64,
 }
 
+/// Where the next sweep goes on: with instances that ended at this moment or later.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Cursor {
+    from: u64,
+}
+
+impl Kind for Cursor {
+    const KIND: &'static str = "sweep";
+}
+
+impl Cursor {
+    const ID: &'static str = "sweep";
+}
+
 /// An instance, and how many past executions it has.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct Executions {
@@ -28,29 +44,34 @@ struct Executions {
 }
 
 impl Admin<'_> {
-    /// Deletes or archives instances and prunes executions that need not be kept. Of the instances, it takes those that
-    /// ended at `from` or later. Gives what was removed, and where the next sweep goes on: an instance that cannot be
-    /// removed now must not keep the others from it.
+    /// Deletes or archives instances and prunes executions that need not be kept. Gives what was removed.
     pub(crate) async fn sweep(
         &self,
         retention: &Retention,
         archive: Option<&ContainerClient>,
-        from: u64,
-    ) -> Result<(Swept, u64), ProviderError> {
+    ) -> Result<Swept, ProviderError> {
         let call = self.call("sweep");
-        let (mut swept, mut next) = (Swept::default(), 0);
+        let mut swept = Swept::default();
         if let Some(time) = retention.ended_instances {
-            let before = self.store.now_ms().saturating_sub(clock::millis(time));
+            // An instance that cannot be removed now must not keep the others from it, whoever sweeps.
+            let cursor = self.core.store.read::<Cursor>(&call, RECORDS, Cursor::ID).await?;
+            let from = cursor.map_or(0, |cursor| cursor.content.from);
+            let before = self.core.store.now_ms().saturating_sub(clock::millis(time));
             let roots = self.ended_roots(&call, from, before).await?;
-            next = goes_on(&roots);
+            let next = goes_on(&roots);
             for root in roots {
-                match self.put_away(&root.instance, archive).await {
+                match self.put_away_tree(&root.instance, archive).await {
                     Ok(instances) => swept.instances += instances,
                     // Something of it runs, or has begun to.
                     Err(error) => {
                         tracing::info!(instance = root.instance, %error, "an ended instance is kept for now");
                     }
                 }
+            }
+            if next != from {
+                let cursor = Document::new(RECORDS, Cursor::ID, Cursor { from: next });
+                let written = self.core.store.upsert(&call, &cursor).await;
+                written.map_err(|failure| failure.into_error(&call))?;
             }
         }
         if let Some(keep) = retention.executions {
@@ -69,7 +90,7 @@ impl Admin<'_> {
             let Swept { instances, executions } = swept;
             tracing::info!(instances, executions, "what has ended long ago was removed");
         }
-        Ok((swept, next))
+        Ok(swept)
     }
 
     /// The oldest, along the index of their ends.
@@ -86,14 +107,13 @@ impl Admin<'_> {
     }
 
     /// Deletes an instance with all that it has started, and archives them before if that is wanted. Gives how many.
-    async fn put_away(&self, root: &str, archive: Option<&ContainerClient>) -> Result<u64, ProviderError> {
+    async fn put_away_tree(
+        &self,
+        root: &str,
+        archive: Option<&ContainerClient>,
+    ) -> Result<u64, ProviderError> {
         let tree = self.tree(root).await?;
-        if let Some(archive) = archive {
-            for instance in &tree.all_ids {
-                self.archive(archive, instance).await?;
-            }
-        }
-        Ok(self.delete(&tree.all_ids, false).await?.instances_deleted)
+        Ok(self.put_away(&tree.all_ids, false, archive).await?.instances_deleted)
     }
 
     async fn with_more_executions_than(&self, call: &Call, keep: u32) -> Result<Vec<String>, ProviderError> {
@@ -105,11 +125,12 @@ impl Admin<'_> {
     }
 }
 
-/// Where the next sweep goes on: behind the last of a full page, and else from the beginning.
+/// Where the next sweep goes on: with the last of a full page, and else from the beginning. Others may have ended at the
+/// same moment as the last.
 fn goes_on(roots: &[Root]) -> u64 {
-    match roots.last() {
-        Some(last) if roots.len() >= AT_ONCE => last.ended + 1,
-        Some(_) | None => 0,
+    match roots {
+        [first, .., last] if roots.len() >= AT_ONCE => last.ended.max(first.ended + 1),
+        _ => 0,
     }
 }
 
@@ -144,8 +165,10 @@ mod tests {
         let roots = |count: usize| -> Vec<_> {
             (0..count).map(|n| Root { instance: n.to_string(), ended: 10 + n as u64 }).collect()
         };
-        for (count, expected) in [(0, 0), (1, 0), (AT_ONCE - 1, 0), (AT_ONCE, 10 + AT_ONCE as u64)] {
+        for (count, expected) in [(0, 0), (1, 0), (AT_ONCE - 1, 0), (AT_ONCE, 9 + AT_ONCE as u64)] {
             assert_eq!(goes_on(&roots(count)), expected, "{count}");
         }
+        let together = vec![Root { instance: "a".into(), ended: 10 }; AT_ONCE];
+        assert_eq!(goes_on(&together), 11, "it goes on in any case");
     }
 }

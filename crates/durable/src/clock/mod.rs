@@ -3,6 +3,7 @@
 //! The one file of the crate that asks the machine for any of them. What is stored and compared by several
 //! processes is the time of [`Clock`], which is the server's.
 
+mod reading;
 mod server_time;
 
 use std::future::Future;
@@ -13,6 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+pub(crate) use reading::Reading;
 use server_time::Bounds;
 
 /// The server's time of day, as far as a process can know it.
@@ -32,11 +34,23 @@ struct ClockState {
 impl Clock {
     /// Milliseconds since the start of 1970, UTC: what is stored in documents.
     pub(crate) fn now_ms(&self) -> u64 {
-        let own = self.own_ms();
+        let now = self.reading();
         match *self.bounds() {
-            Some(bounds) => bounds.nearest(own, instant()),
-            None => own,
+            Some(bounds) => bounds.nearest(now),
+            None => now.own_ms(),
         }
+    }
+
+    /// This moment.
+    pub(crate) fn reading(&self) -> Reading {
+        Reading::new(instant(), self.own_ms())
+    }
+
+    /// Whether the machine may have slept since the server was last heard of: its time is to be asked for before anything
+    /// is decided by it.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        let now = self.reading();
+        self.bounds().is_some_and(|bounds| bounds.is_in_doubt(now))
     }
 
     /// What is to be added to a time that duroxide's runtime has read from the machine's clock to have the
@@ -46,10 +60,10 @@ impl Clock {
     }
 
     /// Takes in the date of an answer to a request that was sent at `sent`.
-    pub(crate) fn learn(&self, date: &str, sent: Instant) {
+    pub(crate) fn learn(&self, date: &str, sent: Reading) {
         let Ok(date) = httpdate::parse_http_date(date) else { return };
         let date_ms = date.duration_since(UNIX_EPOCH).map_or(0, millis);
-        let said = Bounds::of_answer(date_ms, sent, instant());
+        let said = Bounds::of_answer(date_ms, sent, self.reading());
         let mut bounds = self.bounds();
         *bounds = Some(bounds.map_or(said, |known| known.and(said)));
     }
@@ -76,26 +90,39 @@ impl crate::CosmosProvider {
     }
 }
 
-/// When something ends, by the machine's own count of time. Clones are one end: who prolongs it prolongs all.
+/// When something ends, by the machine's own clocks: a machine that has slept finds it over. Clones are one end: who
+/// prolongs it prolongs all.
 #[derive(Clone)]
-pub(crate) struct End(Arc<Mutex<Instant>>);
+pub(crate) struct End {
+    clock: Clock,
+    span: Arc<Mutex<(Reading, Duration)>>,
+}
 
 impl End {
-    pub(crate) fn at(end: Instant) -> Self {
-        Self(Arc::new(Mutex::new(end)))
+    /// Some time after a moment.
+    pub(crate) fn after(clock: &Clock, began: Reading, time: Duration) -> Self {
+        Self { clock: clock.clone(), span: Arc::new(Mutex::new((began, time))) }
     }
 
+    /// The end by the machine's count of time.
     pub(crate) fn get(&self) -> Instant {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let (began, time) = *self.span.lock().unwrap_or_else(PoisonError::into_inner);
+        let slept = began.slept(self.clock.reading());
+        began.at() + time.saturating_sub(slept)
     }
 
-    pub(crate) fn set(&self, end: Instant) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = end;
+    pub(crate) fn set(&self, began: Reading, time: Duration) {
+        *self.span.lock().unwrap_or_else(PoisonError::into_inner) = (began, time);
     }
 
     pub(crate) fn is_over(&self) -> bool {
         self.get() <= instant()
     }
+}
+
+/// This moment, by the clocks of the machine.
+pub(crate) fn reading() -> Reading {
+    Reading::new(instant(), now_ms())
 }
 
 /// The time of day by the machine's own clock, which may be wrong.

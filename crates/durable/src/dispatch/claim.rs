@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::agenda::Handed;
 use super::instances::Found;
 use super::work::{Key, WorkEntry};
-use super::{Dispatch, Look, State};
+use super::{Dispatch, State};
 use crate::lease::slot_of;
 
 /// An instance that may have messages.
@@ -69,13 +69,30 @@ impl InstanceClaim {
         self.settle(Found::Failed);
     }
 
-    /// It is not for this dispatcher: others may have it, this look does not see it again.
-    pub(crate) fn skip(self, look: &mut Look<'_>) {
-        look.skip_instance(Arc::clone(&self.handed.key));
+    /// It is not for this dispatcher, because it is pinned to a version of the runtime: others may have it.
+    pub(crate) fn unfit(self, pinned: &str) {
+        let shared = &self.dispatch.0;
+        shared.answered(&self.handed.key);
+        let now = shared.clock.now_ms();
+        let is_own = {
+            let mut state = shared.state();
+            let is_own = state.minds(&self.handed.key);
+            if is_own {
+                state.misfits.note(Arc::clone(&self.handed.key), pinned, now);
+            }
+            is_own
+        };
+        if is_own {
+            shared.misfit_found.notify_one();
+        } else {
+            // It was offered by mistake.
+            self.settle(Found::Idle { messages: &[], later: None });
+        }
     }
 
     fn found(self, found: Found<'_>) {
         self.dispatch.0.answered(&self.handed.key);
+        self.dispatch.0.state().misfits.forget(&self.handed.key);
         self.settle(found);
     }
 

@@ -2,7 +2,6 @@
 //!
 //! The states are the [`Agenda`]'s; here is what makes them change: messages, locks, and what a fetch has found.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::agenda::{Agenda, Handed, Limits, News, Outcome};
@@ -12,10 +11,21 @@ use crate::lease::{Slots, slot_of};
 
 /// The instances that are known to have, or to get, something to do.
 pub(super) struct Instances {
-    /// The lane of an instance is its slot.
-    agenda: Agenda<Arc<str>, u8>,
+    agenda: Agenda<Arc<str>, Lane>,
     /// The messages that were seen lately: the change feed shows them again.
     messages: Recent,
+}
+
+/// Who may have an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Lane {
+    /// Another process offers it.
+    pub(super) is_borrowed: bool,
+    pub(super) slot: u8,
+}
+
+fn own(instance: &str) -> Lane {
+    Lane { is_borrowed: false, slot: slot_of(instance) }
 }
 
 /// What a fetch has found at an instance that it was handed.
@@ -47,13 +57,26 @@ impl Instances {
             return false;
         }
         let news = News { at, mark: self.messages.mark((instance, id)) };
-        self.agenda.news(Arc::from(instance), slot_of(instance), news, now);
+        self.agenda.news(Arc::from(instance), own(instance), news, now);
         true
     }
 
     /// The instance is worth a look from `at` on, unless more is known of it.
     pub(super) fn look(&mut self, instance: &str, at: u64, now: u64) {
-        self.agenda.hint(Arc::from(instance), slot_of(instance), at, now);
+        self.agenda.hint(Arc::from(instance), own(instance), at, now);
+    }
+
+    /// Another process offers the instance.
+    pub(super) fn offered(&mut self, instance: &str, now: u64) {
+        let lane = Lane { is_borrowed: true, ..own(instance) };
+        self.agenda.hint(Arc::from(instance), lane, now, now);
+    }
+
+    /// The instance is certainly worth a look from `at` on.
+    pub(super) fn look_again(&mut self, instance: &str, at: u64, now: u64) {
+        // No message has this mark, so that nobody has seen it.
+        let news = News { at: arrival(at, now), mark: 0 };
+        self.agenda.news(Arc::from(instance), own(instance), news, now);
     }
 
     /// The instance has changed: if messages wait for it, they may be for it now.
@@ -64,19 +87,19 @@ impl Instances {
     /// The instance is locked until then; or free again, and the messages of its lock are gone.
     pub(super) fn lock(&mut self, instance: &str, until: Option<u64>, now: u64) {
         match until {
-            Some(until) => self.agenda.lock(Arc::from(instance), slot_of(instance), until, now),
+            Some(until) => self.agenda.lock(Arc::from(instance), own(instance), until, now),
             None => self.agenda.unlock(&Arc::from(instance), now),
         }
     }
 
-    /// Hands out the instance that has waited longest among those in wanted slots that were not tried yet.
+    /// Hands out the instance that has waited longest among those in wanted lanes that the dispatcher may have.
     pub(super) fn claim(
         &mut self,
         now: u64,
-        wants: impl Fn(u8) -> bool,
-        tried: &HashSet<Arc<str>>,
+        wants: impl Fn(&Lane) -> bool,
+        fits: impl Fn(&str) -> bool,
     ) -> Option<Handed<Arc<str>>> {
-        self.agenda.claim(now, |slot| wants(*slot), |instance| !tried.contains(instance))
+        self.agenda.claim(now, wants, |instance| fits(instance))
     }
 
     /// Takes back what was handed out.
@@ -107,12 +130,13 @@ impl Instances {
         marks.collect()
     }
 
-    /// Forgets instances of slots that are another process's business now.
+    /// Forgets instances of slots that are another process's business now, and those that others have offered: they do so
+    /// again.
     pub(super) fn keep_only(&mut self, slots: &Slots) {
         self.agenda.retain(|instance| slots.contains(slot_of(instance)));
     }
 
-    pub(super) fn agenda(&mut self) -> &mut Agenda<Arc<str>, u8> {
+    pub(super) fn agenda(&mut self) -> &mut Agenda<Arc<str>, Lane> {
         &mut self.agenda
     }
 }
@@ -122,7 +146,7 @@ mod tests {
     use super::*;
 
     fn claim(queue: &mut Instances, now: u64) -> Option<Handed<Arc<str>>> {
-        queue.claim(now, |_| true, &HashSet::new())
+        queue.claim(now, |_| true, |_| true)
     }
 
     fn name(handed: Option<Handed<Arc<str>>>) -> Option<String> {
@@ -196,6 +220,23 @@ mod tests {
             let handed = claim(&mut queue, 99).unwrap();
             queue.settle(&handed, Found::Idle { messages: &[], later: None }, 99);
         }
+    }
+
+    #[test]
+    fn after_a_loss_an_instance_is_looked_at_whatever_is_known_of_it() {
+        let mut queue = Instances::new();
+        queue.message("a", "event", 1, 1);
+        let handed = claim(&mut queue, 1).unwrap();
+        queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 1);
+        queue.look_again("a", 0, 2);
+        let handed = claim(&mut queue, 2).unwrap();
+        queue.look_again("a", 0, 3);
+        queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 3);
+        let handed = claim(&mut queue, 3).expect("it came while the fetch was under way");
+        queue.settle(&handed, Found::Locked { until: 50, messages: &["event"], later: None }, 3);
+        queue.look_again("a", 0, 4);
+        queue.lock("a", None, 5);
+        assert!(claim(&mut queue, 5).is_some());
     }
 
     #[test]

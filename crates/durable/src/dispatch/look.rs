@@ -1,12 +1,12 @@
 //! Waiting for something to do.
 
-use std::collections::HashSet;
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
+use duroxide::providers::DispatcherCapabilityFilter;
 use tokio::time::Instant;
 
+use super::instances::Lane;
 use super::{Dispatch, InstanceClaim, Shared, State, WorkClaim, WorkFilter, pace};
 use crate::clock;
 use crate::lease::{Role, slot_of};
@@ -16,7 +16,7 @@ const UNCERTAIN: Duration = Duration::from_millis(500);
 /// How long a look waits at most for leases and readers that were asked.
 const CATCH_UP: Duration = Duration::from_secs(5);
 
-/// One search for something to do: it ends at its time, and hands out nothing twice that was skipped.
+/// One search for something to do: it ends at its time.
 ///
 /// A wait that a reader's pause does not fit into ends with a read of the feeds, so that a caller who asks without
 /// waiting sees what others have written. And nothing is said to be there only when that is certain: what another
@@ -28,47 +28,43 @@ pub(crate) struct Look<'a> {
     to_read: bool,
     /// Until when others are waited for that may or may not take what there is.
     uncertain_until: Instant,
-    tried: HashSet<Arc<str>>,
 }
 
 impl<'a> Look<'a> {
     pub(super) fn new(dispatch: &'a Dispatch, poll: Duration) -> Self {
         // A year is for ever here, and does not overflow.
         let deadline = clock::instant() + poll.min(Duration::from_secs(365 * 24 * 3600));
-        Self {
-            dispatch,
-            deadline,
-            uncertain_until: deadline + UNCERTAIN,
-            to_read: poll < pace::IDLE,
-            tried: HashSet::new(),
-        }
+        Self { dispatch, deadline, uncertain_until: deadline + UNCERTAIN, to_read: poll < pace::IDLE }
     }
 
-    /// The next instance that may have messages; `None` when the time is over. It is this caller's until the
-    /// claim is settled or dropped.
-    pub(crate) async fn instance(&mut self) -> cosmonaut::Result<Option<InstanceClaim>> {
+    /// The next instance that may have messages and that a runtime can run; `None` when the time is over. It is this
+    /// caller's until the claim is settled or dropped.
+    pub(crate) async fn instance(
+        &mut self,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> cosmonaut::Result<Option<InstanceClaim>> {
         let dispatch = self.dispatch;
         let shared = &*dispatch.0;
-        let _waiting = Waiting::begin(dispatch, Role::Leader, None);
+        let _waiting = Waiting::begin(dispatch, Wanted::Instance(filter));
         loop {
             let mut changed = pin!(shared.instances_changed.notified());
             changed.as_mut().enable();
             let now = shared.clock.now_ms();
             let owned = shared.leases.owned();
             let (claimed, pending) = {
-                let State { instances, troubles, .. } = &mut *shared.state();
-                let handed = instances.claim(
-                    now,
-                    |slot| owned.contains(slot) && troubles.lets(slot, now),
-                    &self.tried,
-                );
+                let State { instances, troubles, misfits, .. } = &mut *shared.state();
+                let wants = |lane: &Lane| {
+                    (lane.is_borrowed || owned.contains(lane.slot)) && troubles.lets(lane.slot, now)
+                };
+                let handed = instances.claim(now, wants, |instance| misfits.lets(instance, filter, now));
                 let agenda = instances.agenda();
                 let claimed = handed.map(|handed| {
                     let failures = agenda.failures(&handed.key);
                     let patience = troubles.hand_out(slot_of(&handed.key), failures, now);
                     (handed, patience)
                 });
-                let next = agenda.next_after(now).into_iter().chain(troubles.next_after(now)).min();
+                let next = agenda.next_after(now).into_iter().chain(troubles.next_after(now));
+                let next = next.chain(misfits.next_after(now)).min();
                 (claimed, Pending { others: agenda.has_claims(), next })
             };
             if let Some((handed, patience)) = claimed {
@@ -85,7 +81,7 @@ impl<'a> Look<'a> {
     pub(crate) async fn work(&mut self, wanted: WorkFilter<'_>) -> cosmonaut::Result<Option<WorkClaim>> {
         let dispatch = self.dispatch;
         let shared = &*dispatch.0;
-        let _waiting = Waiting::begin(dispatch, Role::Worker, Some(wanted));
+        let _waiting = Waiting::begin(dispatch, Wanted::Work(wanted));
         loop {
             let mut changed = pin!(shared.work_changed.notified());
             changed.as_mut().enable();
@@ -109,10 +105,6 @@ impl<'a> Look<'a> {
                 return Ok(None);
             }
         }
-    }
-
-    pub(super) fn skip_instance(&mut self, instance: Arc<str>) {
-        self.tried.insert(instance);
     }
 
     /// Waits for a change, the next time at which something is due, or the end; false at the end.
@@ -161,37 +153,56 @@ impl Shared {
     }
 }
 
+/// What somebody waits for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    Instance(Option<&'a DispatcherCapabilityFilter>),
+    Work(WorkFilter<'a>),
+}
+
+impl Wanted<'_> {
+    fn role(self) -> Role {
+        match self {
+            Self::Instance(_) => Role::Leader,
+            Self::Work(_) => Role::Worker,
+        }
+    }
+}
+
 /// Somebody waits for something to do.
 struct Waiting<'a> {
     shared: &'a Shared,
-    role: Role,
-    wanted: Option<WorkFilter<'a>>,
+    wanted: Wanted<'a>,
 }
 
 impl<'a> Waiting<'a> {
-    fn begin(dispatch: &'a Dispatch, role: Role, wanted: Option<WorkFilter<'a>>) -> Self {
+    fn begin(dispatch: &'a Dispatch, wanted: Wanted<'a>) -> Self {
         dispatch.start();
         let shared = &*dispatch.0;
         let wants_more = {
-            let State { dispatching, wants, .. } = &mut *shared.state();
-            wanted.into_iter().for_each(|wanted| wants.begin(wanted, shared.clock.now_ms()));
-            dispatching.begin(role)
+            let State { dispatching, wants, runtimes, .. } = &mut *shared.state();
+            match wanted {
+                Wanted::Instance(filter) => runtimes.begin(filter),
+                Wanted::Work(filter) => wants.begin(filter, shared.clock.now_ms()),
+            }
+            dispatching.begin(wanted.role())
         };
         if wants_more {
             shared.slots_wanted.notify_one();
         }
-        if wanted.is_some() {
-            shared.hungry.notify_waiters();
-        }
-        Self { shared, role, wanted }
+        shared.hungry.notify_waiters();
+        Self { shared, wanted }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let State { dispatching, wants, .. } = &mut *self.shared.state();
-        self.wanted.into_iter().for_each(|wanted| wants.end(wanted, self.shared.clock.now_ms()));
-        dispatching.end(self.role, clock::instant());
+        let State { dispatching, wants, runtimes, .. } = &mut *self.shared.state();
+        match self.wanted {
+            Wanted::Instance(filter) => runtimes.end(filter),
+            Wanted::Work(filter) => wants.end(filter, self.shared.clock.now_ms()),
+        }
+        dispatching.end(self.wanted.role(), clock::instant());
     }
 }
 

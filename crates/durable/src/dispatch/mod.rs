@@ -10,10 +10,10 @@
 //! | `instances`, `work`, `sessions`, `chores` | what makes that change? |
 //! | `pause`, `trouble` | how long is left alone what has failed? |
 //! | `look`, `claim` | how does a dispatcher wait for something, and say what became of it? |
-//! | `division`, `readers`, `reader`, `rounds` | who reads which part of the container? |
+//! | `division`, `readers`, `reader`, `rounds`, `searched` | who reads which part of the container? |
 //! | `row`, `sight` | what do documents mean for the queues? |
 //! | `pace` | how often is asked? |
-//! | `offers`, `wants` | what do other processes get to do? |
+//! | `offers`, `wants`, `misfits` | what do other processes get to do? |
 //! | `dispatching`, `holding` | does this process hold slots at all? |
 
 mod agenda;
@@ -24,6 +24,7 @@ mod division;
 mod holding;
 mod instances;
 mod look;
+mod misfits;
 mod offers;
 mod pace;
 mod pause;
@@ -32,6 +33,7 @@ mod readers;
 mod recent;
 mod rounds;
 mod row;
+mod searched;
 mod sessions;
 mod sight;
 mod traffic;
@@ -43,7 +45,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cosmonaut::ContainerClient;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::{Clock, Task};
 use crate::lease::{LeaseProvider, Slots, slot_of};
@@ -59,6 +61,7 @@ use agenda::Agenda;
 use chores::Chores;
 use dispatching::Dispatching;
 use instances::Instances;
+use misfits::{Misfits, Runtimes};
 use rounds::Rounds;
 use trouble::Troubles;
 use wants::Wants;
@@ -85,13 +88,17 @@ struct Shared {
     instances_changed: Notify,
     work_changed: Arc<Notify>,
     chores_changed: Notify,
+    /// An instance was found that no dispatcher here can run.
+    misfit_found: Arc<Notify>,
     /// The slots of this process have changed, or the partitions of the container.
     division_changed: Arc<Notify>,
     /// More slots are wanted than are held.
     slots_wanted: Arc<Notify>,
-    /// A worker begins to wait.
+    /// A worker or a dispatcher begins to wait.
     hungry: Arc<Notify>,
     asked: Arc<Asked>,
+    /// The slots that there are readers for.
+    slots: watch::Sender<Slots>,
     leases: Arc<dyn LeaseProvider>,
     container: ContainerClient,
     settings: Searching,
@@ -115,6 +122,8 @@ struct State {
     chores: Chores,
     troubles: Troubles,
     wants: Wants,
+    misfits: Misfits,
+    runtimes: Runtimes,
     dispatching: Dispatching,
     /// The number of the last search for what there was no room for.
     search: u64,
@@ -136,6 +145,8 @@ impl Dispatch {
                 chores: Chores::new(),
                 troubles: Troubles::new(),
                 wants: Wants::default(),
+                misfits: Misfits::default(),
+                runtimes: Runtimes::default(),
                 dispatching: Dispatching::default(),
                 search: 0,
             }),
@@ -144,10 +155,12 @@ impl Dispatch {
             instances_changed: Notify::new(),
             work_changed: Arc::default(),
             chores_changed: Notify::new(),
+            misfit_found: Arc::default(),
             division_changed: Arc::default(),
             slots_wanted: Arc::default(),
             hungry: Arc::default(),
             asked: Arc::default(),
+            slots: watch::Sender::default(),
             leases,
             container,
             settings,
@@ -180,10 +193,35 @@ impl Dispatch {
         }
     }
 
+    /// The instance is certainly worth a look from then on, whatever is known of it.
+    pub(crate) fn look_again(&self, instance: &str, from_ms: u64) {
+        let mut state = self.0.state();
+        if state.minds(instance) {
+            state.instances.look_again(instance, from_ms, self.0.clock.now_ms());
+            self.0.instances_changed.notify_waiters();
+        }
+    }
+
+    /// The slots that this process follows, as they change.
+    pub(crate) fn slots(&self) -> watch::Receiver<Slots> {
+        self.0.slots.subscribe()
+    }
+
+    /// Whether an instance is in a slot of this process.
+    pub(crate) fn is_own(&self, instance: &str) -> bool {
+        self.0.state().minds(instance)
+    }
+
+    /// Whether other processes may have slots.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.0.leases.is_shared()
+    }
+
     /// The instance is locked until then; `None`: it is free again, and the messages of its lock are gone.
     pub(crate) fn instance_until(&self, instance: &str, locked_until_ms: Option<u64>) {
         let mut state = self.0.state();
-        if state.minds(instance) {
+        // What another process has offered is not this one's business any more once it is free.
+        if state.minds(instance) || locked_until_ms.is_none() {
             state.instances.lock(instance, locked_until_ms, self.0.clock.now_ms());
             self.0.instances_changed.notify_waiters();
         }
@@ -239,7 +277,11 @@ impl Dispatch {
             let mut tasks = vec![Task::spawn(readers::keep(weak(), Arc::clone(&shared.division_changed)))];
             if shared.leases.is_shared() {
                 tasks.push(Task::spawn(holding::hold(weak(), Arc::clone(&shared.slots_wanted))));
-                tasks.push(Task::spawn(offers::offer(weak(), Arc::clone(&shared.work_changed))));
+                tasks.push(Task::spawn(offers::offer(
+                    weak(),
+                    Arc::clone(&shared.work_changed),
+                    Arc::clone(&shared.misfit_found),
+                )));
                 tasks.push(Task::spawn(offers::hear(weak(), Arc::clone(&shared.hungry))));
             }
             tasks

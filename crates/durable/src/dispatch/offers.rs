@@ -1,7 +1,9 @@
-//! Work for others: what the workers of this process do not take is offered to those of other processes.
+//! Work for others: what the workers of this process do not take is offered to those of other processes, and so are
+//! instances that its dispatchers cannot run.
 //!
 //! An offer is a small document that expires, in one logical partition that processes with idle workers follow. It is
-//! a hint: the lock on the work item decides who gets it, and the owner of its slot sees to it until it is done.
+//! a hint: the lock on the work item or instance decides who gets it, and the owner of its slot sees to it
+//! until it is done.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,23 +19,29 @@ use super::pause::pause;
 use super::work::{Offered, WorkEntry};
 use super::{Shared, State};
 use crate::clock;
+use crate::lease::slot_of;
 use crate::model::{Document, Kind, key_id};
 
 /// The partition of the offers. No instance is called so.
 const OFFERS: &str = "$offers";
 /// After how many seconds the service removes an offer.
 const TTL: i32 = 60;
+/// How many instances are offered with one request.
+const MOST_INSTANCES: usize = 32;
 /// How often it is looked whether there is something to offer, while there is something to do.
 const CHECK: Duration = Duration::from_millis(250);
 /// The pause between two reads of the offers of others, when there are none.
 const IDLE: Duration = Duration::from_millis(2500);
 
-/// Where a work item is that somebody else may take.
+/// What somebody else may take: a work item, or an instance that is pinned to a version of the runtime.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Offer {
     instance: String,
-    work: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    work: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pinned: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,51 +57,82 @@ impl Offer {
         let WorkEntry { instance, id, session, tag, .. } = item.clone();
         // The same for the same item: it is offered again by writing the same document.
         let name = key_id(&format!("{instance}\n{id}"));
-        Document::new(OFFERS, name, Self { instance, work: id, session, tag }).with_ttl(TTL)
+        let offer = Self { instance, work: Some(id), pinned: None, session, tag };
+        Document::new(OFFERS, name, offer).with_ttl(TTL)
     }
 
-    fn item(self) -> WorkEntry {
-        WorkEntry {
-            instance: self.instance,
-            id: self.work,
-            etag: Etag::from(""),
-            visible_at_ms: 0,
-            locked_until_ms: None,
-            session: self.session,
-            tag: self.tag,
+    fn of_instance(instance: &str, pinned: &str) -> Document<Self> {
+        let (name, pinned) = (key_id(instance), Some(pinned.to_owned()));
+        let offer = Self { instance: instance.to_owned(), work: None, pinned, session: None, tag: None };
+        Document::new(OFFERS, name, offer).with_ttl(TTL)
+    }
+
+    fn read(self) -> Option<Offering> {
+        match (self.work, self.pinned) {
+            (Some(id), _) => Some(Offering::Work(WorkEntry {
+                instance: self.instance,
+                id,
+                etag: Etag::from(""),
+                visible_at_ms: 0,
+                locked_until_ms: None,
+                session: self.session,
+                tag: self.tag,
+            })),
+            (None, Some(pinned)) => Some(Offering::Instance { instance: self.instance, pinned }),
+            (None, None) => None,
         }
     }
 }
 
+/// What another process offers.
+enum Offering {
+    Work(WorkEntry),
+    Instance { instance: String, pinned: String },
+}
+
 /// Offers to others what this process does not take, for ever.
-pub(super) async fn offer(shared: Weak<Shared>, work_changed: Arc<Notify>) {
+pub(super) async fn offer(shared: Weak<Shared>, work_changed: Arc<Notify>, misfit_found: Arc<Notify>) {
     let mut failures = 0;
     loop {
         let changed = work_changed.notified();
         let Some(strong) = shared.upgrade() else { return };
-        let (offered, has_work) = {
-            let State { work, wants, .. } = &mut *strong.state();
-            (work.choose_offers(wants, strong.clock.now_ms()), work.has_ready())
+        let (offered, instances, has_more) = {
+            let State { work, wants, misfits, .. } = &mut *strong.state();
+            let now = strong.clock.now_ms();
+            let instances = misfits.choose_offers(MOST_INSTANCES, now);
+            (work.choose_offers(wants, now), instances, work.has_ready() || !misfits.is_empty())
         };
-        let result = strong.write_offers(&offered).await;
+        let result = strong.write_offers(&offered, &instances).await;
         failures = if result.is_ok() { 0 } else { failures + 1 };
         if let Err(error) = result {
             tracing::warn!(%error, "work cannot be offered to other processes; it is tried again");
             strong.traffic.add_failed(&error);
-            strong.state().work.take_back_offers(&offered);
+            let State { work, misfits, .. } = &mut *strong.state();
+            work.take_back_offers(&offered);
+            instances.iter().for_each(|(instance, _)| misfits.stir(instance));
         }
         drop(strong);
-        if !has_work {
-            changed.await;
+        if !has_more {
+            tokio::select! {
+                () = changed => {}
+                () = misfit_found.notified() => {}
+            }
         }
         clock::sleep(CHECK.max(pause(failures))).await;
     }
 }
 
 impl Shared {
-    async fn write_offers(&self, offered: &[Offered]) -> cosmonaut::Result<()> {
+    async fn write_offers(
+        &self,
+        offered: &[Offered],
+        instances: &[(Arc<str>, String)],
+    ) -> cosmonaut::Result<()> {
         let mut batch = self.container.batch(OFFERS);
-        let mut count = 0;
+        for (instance, pinned) in instances {
+            batch = batch.upsert(Offer::of_instance(instance, pinned));
+        }
+        let mut count = instances.len();
         for Offered { item, is_doubtful } in offered {
             if *is_doubtful {
                 match self.is_there(item).await {
@@ -137,7 +176,7 @@ impl Shared {
     }
 }
 
-/// Hears what others offer, for ever. It asks only while a worker of this process has nothing to do.
+/// Hears what others offer, for ever. It asks only while a worker or a dispatcher of this process has nothing to do.
 pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
     let (mut feed, mut pace, mut failures): (Option<ChangeFeed<Box<RawValue>>>, _, _) =
         (None, Pace::new(), 0);
@@ -146,7 +185,7 @@ pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
         let Some(strong) = shared.upgrade() else { return };
         let (is_hungry, has_others) = {
             let state = strong.state();
-            (state.wants.is_hungry(), state.slots != crate::lease::Slots::all())
+            (state.wants.is_hungry() || state.runtimes.is_hungry(), state.slots != crate::lease::Slots::all())
         };
         if !is_hungry {
             drop(strong);
@@ -183,16 +222,26 @@ impl Shared {
         self.traffic.add(&page.diagnostics, page.request_charge);
         let mut news = false;
         {
-            let State { work, wants, .. } = &mut *self.state();
+            let State { work, wants, instances, runtimes, slots, .. } = &mut *self.state();
+            let now = self.clock.now_ms();
             // One that another version has written, and this one cannot read, is for others.
             let offers =
                 page.items.iter().filter_map(|offer| serde_json::from_str::<Offer>(offer.get()).ok());
-            for offer in offers {
-                news |= work.offered(offer.item(), wants, self.clock.now_ms());
+            for offering in offers.filter_map(Offer::read) {
+                match offering {
+                    Offering::Work(item) => news |= work.offered(item, wants, now),
+                    Offering::Instance { instance, pinned } => {
+                        if !slots.contains(slot_of(&instance)) && runtimes.run(&pinned) {
+                            instances.offered(&instance, now);
+                            news = true;
+                        }
+                    }
+                }
             }
         }
         if news {
             self.work_changed.notify_waiters();
+            self.instances_changed.notify_waiters();
         }
         Ok(news)
     }

@@ -3,7 +3,6 @@
 //!
 //! What the documents mean for the queues is in `sight`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::division::Piece;
 use super::pace::Pace;
 use super::pause::pause;
 use super::row::{COLUMNS, Row};
+use super::searched::{Extent, Missing, Searched};
 use super::{Asked, Shared};
 use crate::clock;
 
@@ -36,12 +36,10 @@ pub(super) struct Reader {
     pub(super) takes_over: Vec<Feed>,
     /// What nobody has searched yet.
     pub(super) to_search: Vec<FeedRange>,
-    /// Whether all of the piece is known.
-    pub(super) is_complete: Arc<AtomicBool>,
-    /// Until when all that becomes due is known.
-    searched_until: u64,
-    /// The number of the last search for what was forgotten.
-    search: u64,
+    /// How far the piece is known.
+    pub(super) searched: Searched,
+    /// How far it was known to the readers that this one replaces, where it is not to be searched.
+    pub(super) inherited: Option<Extent>,
     left_behind: Option<Pages<Row>>,
     next_page_at: Option<Instant>,
 }
@@ -51,6 +49,8 @@ struct Read {
     news: bool,
     /// The piece lies in several partitions by now.
     is_split: bool,
+    /// Nothing was left to read.
+    is_drained: bool,
 }
 
 impl Reader {
@@ -62,9 +62,8 @@ impl Reader {
             piece,
             feed: Arc::new(tokio::sync::Mutex::new(feed)),
             takes_over: Vec::new(),
-            is_complete: Arc::default(),
-            searched_until: 0,
-            search: 0,
+            searched: Searched::default(),
+            inherited: None,
             left_behind: None,
             next_page_at: None,
         }
@@ -77,7 +76,10 @@ impl Reader {
             let Some(shared) = shared.upgrade() else { return };
             let number = shared.rounds().begin();
             let result = self.round(&shared).await;
-            shared.end_round(self.number, number, result.is_err());
+            // Who has asked waits until all is read.
+            if result.as_ref().map_or(true, |read| read.is_drained) {
+                shared.end_round(self.number, number, result.is_err());
+            }
             let rest = match result {
                 Ok(read) => {
                     (failures, unmet_since) = (0, None);
@@ -89,10 +91,14 @@ impl Reader {
                 Err(error) => {
                     failures += 1;
                     shared.traffic.add_failed(&error);
-                    if error.kind() == ErrorKind::SessionNotAvailable
-                        && shared.losses.is_certain(*unmet_since.get_or_insert_with(clock::instant))
-                    {
-                        shared.losses.forget_session().await;
+                    if error.kind() == ErrorKind::SessionNotAvailable {
+                        let since = *unmet_since.get_or_insert_with(|| {
+                            shared.losses.unmet();
+                            clock::instant()
+                        });
+                        if shared.losses.is_certain(since) {
+                            shared.losses.forget_session().await;
+                        }
                     }
                     tracing::warn!(range = %self.piece.range, %error, "changes cannot be read; it is tried again");
                     pause(failures).max(error.retry_after().unwrap_or_default())
@@ -108,8 +114,12 @@ impl Reader {
         // those who followed the piece before, or found by a search.
         let mut read = shared.read(&self.feed).await?;
         while let Some(feed) = self.takes_over.last() {
-            read.news |= shared.read(feed).await?.news;
-            self.takes_over.pop();
+            let before = shared.read(feed).await?;
+            read.news |= before.news;
+            if !before.leave_if_drained(&mut self.takes_over) {
+                read.is_drained = false;
+                break;
+            }
         }
         self.search(shared).await?;
         self.search_left_behind(shared).await?;
@@ -120,23 +130,26 @@ impl Reader {
     async fn search(&mut self, shared: &Shared) -> cosmonaut::Result<()> {
         let (now, search) = shared.next_search();
         let until = now + Limits::USUAL.horizon_ms;
-        if !self.is_complete.load(Ordering::Relaxed) {
-            while let Some(range) = self.to_search.last() {
-                shared.search(range, Due { after: None, until }).await?;
-                self.to_search.pop();
+        let found = Extent { until, search };
+        let known = match self.searched.get() {
+            Some(known) => known,
+            None => {
+                while let Some(range) = self.to_search.last() {
+                    shared.search(range, Due { after: None, until }).await?;
+                    self.to_search.pop();
+                }
+                let known = self.inherited.map_or(found, |inherited| inherited.both(found));
+                self.searched.set(known);
+                known
             }
-            self.is_complete.store(true, Ordering::Relaxed);
-            if self.searched_until == 0 {
-                (self.searched_until, self.search) = (until, search);
-            }
-        }
-        let after = match (self.search == search, now + LEAD_MS < self.searched_until) {
-            (true, true) => return Ok(()),
-            (true, false) => Some(self.searched_until),
-            (false, _) => None,
+        };
+        let after = match known.missing(search, now + LEAD_MS) {
+            Missing::Nothing => return Ok(()),
+            Missing::After(until) => Some(until),
+            Missing::Everything => None,
         };
         shared.search(&self.piece.range, Due { after, until }).await?;
-        (self.searched_until, self.search) = (until, search);
+        self.searched.set(found);
         Ok(())
     }
 
@@ -171,6 +184,17 @@ impl Reader {
                 Err(error)
             }
         }
+    }
+}
+
+impl Read {
+    /// Leaves the last of some feeds, of which this was a read, if nothing is left in it; says whether. One that has more
+    /// than is fair is read on next time.
+    fn leave_if_drained<F>(&self, feeds: &mut Vec<F>) -> bool {
+        if self.is_drained {
+            feeds.pop();
+        }
+        self.is_drained
     }
 }
 
@@ -210,12 +234,12 @@ impl Shared {
     /// Reads a feed to its end, or as far as is fair.
     async fn read(&self, feed: &Feed) -> cosmonaut::Result<Read> {
         let mut feed = feed.lock().await;
-        let mut read = Read { news: false, is_split: false };
+        let mut read = Read { news: false, is_split: false, is_drained: false };
         for _ in 0..PAGES_AT_ONCE {
             let page = feed.next_page().await?;
             self.traffic.add(&page.diagnostics, page.request_charge);
             if page.items.is_empty() {
-                read.is_split = page.diagnostics.len() > 1;
+                (read.is_split, read.is_drained) = (page.diagnostics.len() > 1, true);
                 break;
             }
             read.news |= self.seen(&page.items);
@@ -230,5 +254,19 @@ impl Shared {
             self.found(page.items);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_feed_of_a_predecessor_is_left_only_when_nothing_is_left_in_it() {
+        let mut feeds = vec!["first", "second"];
+        for (is_drained, left) in [(false, 2), (false, 2), (true, 1), (false, 1), (true, 0)] {
+            let read = Read { news: true, is_split: false, is_drained };
+            assert_eq!((read.leave_if_drained(&mut feeds), feeds.len()), (is_drained, left));
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! The readers of a process: which there are, as its slots and the container's partitions change.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use tokio::sync::Notify;
 use super::division::{Piece, divide, partition_of_slots, ranges_of};
 use super::pause::pause;
 use super::reader::{Feed, Reader};
+use super::searched::{Extent, Searched};
 use super::{Shared, State};
 use crate::clock::{self, Task};
 use crate::lease::Slots;
@@ -29,7 +29,7 @@ struct Running {
     number: u64,
     piece: Piece,
     feed: Feed,
-    is_complete: Arc<AtomicBool>,
+    searched: Searched,
     _task: Task,
 }
 
@@ -84,10 +84,11 @@ fn succeed(mut reader: Reader, replaced: &[Running]) -> Reader {
     let overlaps = |running: &&Running| running.piece.range.overlaps(&reader.piece.range);
     let predecessors: Vec<&Running> = replaced.iter().filter(overlaps).collect();
     reader.takes_over = predecessors.iter().map(|running| Arc::clone(&running.feed)).collect();
-    let complete = predecessors.iter().filter(|running| running.is_complete.load(Ordering::Relaxed));
+    let complete = || predecessors.iter().filter_map(|running| Some((running, running.searched.get()?)));
     // A slot at the border of a piece may be known in part only.
-    let whole: Slots = complete.flat_map(|running| whole_slots(&running.piece)).collect();
+    let whole: Slots = complete().flat_map(|(running, _)| whole_slots(&running.piece)).collect();
     reader.to_search = ranges_of(&reader.piece, &reader.piece.slots.without(&whole));
+    reader.inherited = complete().map(|(_, extent)| extent).reduce(Extent::both);
     reader
 }
 
@@ -101,9 +102,9 @@ fn whole_slots(piece: &Piece) -> Vec<u8> {
 
 fn start(reader: Reader, shared: &Arc<Shared>) -> Running {
     let (number, piece, feed) = (reader.number, reader.piece.clone(), Arc::clone(&reader.feed));
-    let is_complete = Arc::clone(&reader.is_complete);
+    let searched = reader.searched.clone();
     let task = Task::spawn(reader.run(Arc::downgrade(shared), Arc::clone(&shared.asked)));
-    Running { number, piece, feed, is_complete, _task: task }
+    Running { number, piece, feed, searched, _task: task }
 }
 
 impl Shared {
@@ -111,10 +112,13 @@ impl Shared {
     fn own(&self, slots: &Slots, partitions: &[FeedRange]) {
         let now = self.clock.now_ms();
         let mut state = self.state();
-        let State { instances, work, troubles, .. } = &mut *state;
+        let State { instances, work, troubles, misfits, .. } = &mut *state;
         troubles.divide(partition_of_slots(partitions));
         instances.keep_only(slots);
+        misfits.keep_only(slots);
         work.own(slots, now);
         state.slots = *slots;
+        drop(state);
+        self.slots.send_if_modified(|known| std::mem::replace(known, *slots) != *slots);
     }
 }

@@ -46,10 +46,12 @@ impl State {
         match sighting {
             Sighting::Message { instance, id, visible_at_ms } => {
                 self.work.completed(&id);
+                self.misfits.stir(&instance);
                 self.slots.contains(slot_of(&instance))
                     && self.instances.message(&instance, &id, visible_at_ms, now)
             }
             Sighting::Instance { instance } => {
+                self.misfits.stir(&instance);
                 self.instances.changed(&instance, now);
                 false
             }

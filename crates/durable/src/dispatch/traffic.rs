@@ -10,6 +10,7 @@ pub(crate) struct Traffic {
     requests: AtomicU64,
     /// In thousandths of a request unit.
     charge: AtomicU64,
+    retries: AtomicU64,
 }
 
 impl Traffic {
@@ -18,14 +19,22 @@ impl Traffic {
         self.requests.load(Ordering::Relaxed)
     }
 
+    /// How many were sent once more because the service could not answer.
+    pub(crate) fn retries(&self) -> u64 {
+        self.retries.load(Ordering::Relaxed)
+    }
+
     /// What they cost, in request units.
     pub(crate) fn charge(&self) -> f64 {
         self.charge.load(Ordering::Relaxed) as f64 / 1000.0
     }
 
     pub(super) fn add<'a>(&self, diagnostics: impl IntoIterator<Item = &'a DiagnosticsContext>, charge: f64) {
-        let requests: usize = diagnostics.into_iter().map(|context| context.attempts().len()).sum();
-        self.requests.fetch_add(requests as u64, Ordering::Relaxed);
+        for context in diagnostics {
+            let requests = context.attempts().len() as u64;
+            self.requests.fetch_add(requests, Ordering::Relaxed);
+            self.retries.fetch_add(requests.saturating_sub(1), Ordering::Relaxed);
+        }
         self.charge.fetch_add((charge * 1000.0) as u64, Ordering::Relaxed);
     }
 

@@ -6,18 +6,16 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::plan::Table;
+use super::sign::{Sign, View};
+use super::{LeaseProvider, Role, Slots, automatic_name};
+use crate::clock::{self, Reading};
+use crate::model::key_id;
 use async_trait::async_trait;
 use cosmonaut::{ContainerClient, Error, ItemOptions};
 use duroxide::providers::ProviderError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::Instant;
-
-use super::plan::Table;
-use super::sign::{Sign, View};
-use super::{LeaseProvider, Role, Slots, automatic_name};
-use crate::clock;
-use crate::model::key_id;
 
 /// The partition of the documents. No instance is called so.
 const PARTITION: &str = "$leases";
@@ -47,7 +45,8 @@ pub struct CosmosLeaseProvider {
 #[derive(Clone, Copy)]
 struct Owned {
     slots: Slots,
-    until: Option<Instant>,
+    /// Since when, and for how long. A machine that was suspended finds its leases over.
+    span: Option<(Reading, Duration)>,
 }
 
 /// A document of the partition.
@@ -94,7 +93,7 @@ impl CosmosLeaseProvider {
         let name = name.into();
         Self {
             container,
-            owned: Mutex::new(Owned { slots: Slots::none(), until: None }),
+            owned: Mutex::new(Owned { slots: Slots::none(), span: None }),
             view: tokio::sync::Mutex::new(View::new(name.clone(), lease, clock::random())),
             name,
             lease,
@@ -118,7 +117,7 @@ impl CosmosLeaseProvider {
     async fn beat(&self, role: Role) -> Result<Duration, Error> {
         let mut view = self.view.lock().await;
         // Others count from when they see the sign, which is later.
-        let signed = clock::instant();
+        let signed = clock::reading();
         let sign = view.sign(role);
         // What a member leaves behind that never comes back is removed by the service.
         let ttl = Some(self.lease.as_secs().max(1) * 20);
@@ -136,8 +135,8 @@ impl CosmosLeaseProvider {
             }
         }
         // A tenth is for clocks that do not run alike.
-        let until = signed + self.lease.mul_f64(0.9);
-        *self.owned_now() = Owned { slots: view.owned(clock::instant()), until: Some(until) };
+        let span = Some((signed, self.lease.mul_f64(0.9)));
+        *self.owned_now() = Owned { slots: view.owned(clock::instant()), span };
         Ok(view.rest(clock::instant()))
     }
 
@@ -177,7 +176,7 @@ impl CosmosLeaseProvider {
 
     async fn leave(&self) -> Result<(), Error> {
         let _view = self.view.lock().await;
-        *self.owned_now() = Owned { slots: Slots::none(), until: None };
+        *self.owned_now() = Owned { slots: Slots::none(), span: None };
         // Who has no sign does not live: the others share its slots.
         match self.container.delete_item(PARTITION, &self.sign_id(), None).await {
             Ok(_) => Ok(()),
@@ -188,6 +187,12 @@ impl CosmosLeaseProvider {
 }
 
 impl Owned {
+    /// What may be worked on at a moment.
+    fn at(&self, now: Reading) -> Slots {
+        let holds = self.span.is_some_and(|(signed, time)| signed.passed(now) < time);
+        if holds { self.slots } else { Slots::none() }
+    }
+
     fn keep_only(&mut self, slots: &Slots) {
         self.slots = self.slots.within(slots);
     }
@@ -196,8 +201,7 @@ impl Owned {
 #[async_trait]
 impl LeaseProvider for CosmosLeaseProvider {
     fn owned(&self) -> Slots {
-        let owned = *self.owned_now();
-        if owned.until.is_some_and(|until| clock::instant() < until) { owned.slots } else { Slots::none() }
+        self.owned_now().at(clock::reading())
     }
 
     fn patience(&self) -> Duration {
@@ -218,6 +222,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn leases_of_a_machine_that_was_suspended_are_over() {
+        let (at, lease) = (clock::instant(), Duration::from_secs(60));
+        let owned = Owned { slots: Slots::all(), span: Some((Reading::new(at, 1_000_000), lease)) };
+        for (counted, shown, holds) in [(59, 59, true), (60, 60, false), (1, 50, true), (1, 61, false)] {
+            let now = Reading::new(at + Duration::from_secs(counted), 1_000_000 + shown * 1000);
+            assert_eq!(owned.at(now) == Slots::all(), holds, "{counted} {shown}");
+        }
+    }
 
     #[test]
     fn documents_are_read_as_they_are_written_and_those_of_other_versions_are_passed_over() {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use duroxide::providers::ProviderError;
-use opentelemetry::metrics::{Counter, Meter, MeterProvider};
+use opentelemetry::metrics::{Counter, Histogram, Meter, MeterProvider};
 use opentelemetry::{InstrumentationScope, KeyValue, global};
 
 use super::{Ending, Metrics, QueueName, ending};
@@ -19,10 +19,14 @@ const PAUSE: Duration = Duration::from_secs(60);
 /// The slot whose owner counts: every process would count the same.
 const FIRST_SLOT: u8 = 0;
 
+/// The borders between the times that are told apart, in seconds.
+const WAITS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
+
 /// The instruments of one provider.
 pub(crate) struct Instruments {
     turns: Counter<u64>,
     activities: Counter<u64>,
+    schedule_to_start: Histogram<f64>,
     redeliveries: Counter<u64>,
     lock_losses: Counter<u64>,
     backlog: Arc<Mutex<Option<Backlog>>>,
@@ -47,6 +51,12 @@ impl Instruments {
         Self {
             turns: counter("duroxide.provider.turns", "{turn}", "Turns of orchestrations that ended"),
             activities: counter("duroxide.provider.activities", "{activity}", "Activities that ended"),
+            schedule_to_start: meter
+                .f64_histogram("duroxide.provider.schedule_to_start")
+                .with_unit("s")
+                .with_description("How long turns and activities have waited before they were handed out")
+                .with_boundaries(WAITS.to_vec())
+                .build(),
             redeliveries: counter(
                 "duroxide.provider.redeliveries",
                 "{item}",
@@ -64,9 +74,11 @@ impl Instruments {
 }
 
 impl Metrics for Instruments {
-    fn fetched(&self, queue: QueueName, attempt: u32) {
-        if attempt > 1 {
-            self.redeliveries.add(1, &[queue_name(queue)]);
+    fn fetched(&self, queue: QueueName, attempt: u32, waited: Option<Duration>) {
+        match (attempt, waited) {
+            (..=1, Some(waited)) => self.schedule_to_start.record(waited.as_secs_f64(), &[queue_name(queue)]),
+            (..=1, None) => {}
+            (2.., _) => self.redeliveries.add(1, &[queue_name(queue)]),
         }
     }
 
@@ -138,15 +150,13 @@ fn set(backlog: &Mutex<Option<Backlog>>, found: Option<Backlog>) {
 /// What calls and waiting have cost until now, by purpose.
 fn usage(core: &Weak<Core>) -> Vec<(KeyValue, Usage)> {
     let Some(core) = core.upgrade() else { return Vec::new() };
-    let traffic = core.dispatch.traffic();
-    let waiting = Usage { requests: traffic.requests(), charge: traffic.charge() };
-    [("calls", core.store.usage()), ("waiting", waiting)]
+    [("calls", core.store.usage()), ("waiting", core.background_usage())]
         .map(|(purpose, usage)| (KeyValue::new("purpose", purpose), usage))
         .into()
 }
 
 fn observe_usage(meter: &Meter, core: &Weak<Core>) {
-    let (for_requests, for_charge) = (core.clone(), core.clone());
+    let (for_requests, for_retries, for_charge) = (core.clone(), core.clone(), core.clone());
     meter
         .u64_observable_counter("duroxide.provider.requests")
         .with_unit("{request}")
@@ -154,6 +164,16 @@ fn observe_usage(meter: &Meter, core: &Weak<Core>) {
         .with_callback(move |observer| {
             for (purpose, usage) in usage(&for_requests) {
                 observer.observe(usage.requests, &[purpose]);
+            }
+        })
+        .build();
+    meter
+        .u64_observable_counter("duroxide.provider.retries")
+        .with_unit("{request}")
+        .with_description("Requests that were sent once more because the service could not answer")
+        .with_callback(move |observer| {
+            for (purpose, usage) in usage(&for_retries) {
+                observer.observe(usage.retries, &[purpose]);
             }
         })
         .build();

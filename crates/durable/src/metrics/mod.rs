@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `duroxide.provider.turns` | turns of orchestrations that ended, by `outcome`: `committed`, `lock_lost`, `failed`, `abandoned` |
 //! | `duroxide.provider.activities` | the same for activities |
+//! | `duroxide.provider.schedule_to_start` | how long turns and activities have waited before they were handed out for the first time, in seconds, by `queue` |
 //! | `duroxide.provider.redeliveries` | turns and activities that were handed out again, by `queue` |
 //! | `duroxide.provider.lock_losses` | locks that had ended when they were to be prolonged or used, by `queue` |
 //! | `duroxide.provider.requests`, `.request_charge` | what the container was asked, and what that cost, by `purpose`: `calls`, `waiting` |
+//! | `duroxide.provider.retries` | requests that were sent once more because the service could not answer, by `purpose` |
 //! | `duroxide.provider.backlog`, `.backlog.age` | what could be worked on now, and for how long the oldest has waited, by `queue` |
 //!
 //! Names of instances, orchestrations and activities are in none of them.
@@ -15,6 +17,7 @@
 mod instruments;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use duroxide::providers::ProviderError;
 
@@ -57,8 +60,8 @@ fn is_lock_lost(error: &ProviderError) -> bool {
 
 /// Hears what the calls of a provider come to. Who hears nothing implements nothing.
 pub(crate) trait Metrics: Send + Sync + 'static {
-    /// Something was handed out, for the so-manieth time.
-    fn fetched(&self, _queue: QueueName, _attempt: u32) {}
+    /// Something was handed out, for the so-manieth time, after it has waited for so long, if that is known.
+    fn fetched(&self, _queue: QueueName, _attempt: u32, _waited: Option<Duration>) {}
 
     /// The work on something ended.
     fn ended(&self, _queue: QueueName, _ending: Ending) {}

@@ -89,6 +89,11 @@ impl Row {
     /// # Errors
     /// Permanent, if it was written by a newer version of this crate, or is damaged.
     pub(crate) fn read<T: Kind>(self, operation: &str) -> Result<Document<T>, ProviderError> {
+        self.parse(operation, T::KIND)
+    }
+
+    /// As [`read`](Self::read), for some members of a document. `what` says what it should be.
+    pub(crate) fn parse<T: DeserializeOwned>(self, operation: &str, what: &str) -> Result<T, ProviderError> {
         let place = |row: &Value| {
             let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("?").to_owned();
             format!("document {:?} of instance {:?}", text("id"), text("instanceId"))
@@ -104,7 +109,7 @@ impl Row {
         }
         let name = place(&self.0);
         serde_json::from_value(self.0).map_err(|error| {
-            ProviderError::permanent(operation, format!("{name} cannot be read as {}: {error}", T::KIND))
+            ProviderError::permanent(operation, format!("{name} cannot be read as {what}: {error}"))
         })
     }
 }

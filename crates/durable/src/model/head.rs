@@ -148,7 +148,7 @@ pub(crate) struct Delivery {
     pub(crate) not_before: u64,
 }
 
-fn is_zero(number: &u64) -> bool {
+pub(super) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

@@ -4,6 +4,7 @@
 //! instance's name, which may hold any character. Nothing here reads or writes the container.
 
 mod document;
+mod fetched;
 mod head;
 mod history;
 mod kv;
@@ -18,12 +19,13 @@ mod write;
 pub(crate) use document::{
     DELIVERED_TTL, Document, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, Tombstone, TombstoneKind,
 };
+pub(crate) use fetched::Fetched;
 pub(crate) use head::{Delivery, HEAD, Head, Lock, RUNNING, StageMark, State};
 pub(crate) use history::{Execution, History, chain};
 pub(crate) use kv::{Kv, KvChange, KvValue, key_id};
 pub(crate) use order::committed_order;
 pub(crate) use queue::{
-    Intent, IntentTarget, Message, SESSION, Session, Stage, Work, WorkLock, session_partition,
+    Intent, IntentTarget, Message, SESSION, Session, Stage, Work, WorkLock, session_partition, waited,
 };
 pub(crate) use target::{AT_ONCE, target_instance, visible_at};
 pub(crate) use text::{Chunk, MAX_TEXT, Pieces, chunk_id, digest, escaped_len};

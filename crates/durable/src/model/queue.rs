@@ -1,14 +1,20 @@
 //! What waits: messages to instances, work for workers, deliveries to other instances, turns to be spread.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
+use super::head::is_zero;
 
 /// A message to the instance in whose partition it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Message {
     pub(crate) visible_at: u64,
+    /// When it was sent; 0 if that is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) sent_at: u64,
     pub(crate) body: String,
     #[serde(default)]
     pub(crate) chunks: u32,
@@ -55,12 +61,18 @@ impl Message {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Work {
     pub(crate) visible_at: u64,
+    /// When it was scheduled; 0 if that is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) sent_at: u64,
     pub(crate) attempts: u32,
     pub(crate) lock: Option<WorkLock>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) session: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tag: Option<String>,
+    /// Whether another instance has sent it: it may be delivered again, so that it leaves a trace when it is done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) delivered: bool,
     pub(crate) body: String,
     #[serde(default)]
     pub(crate) chunks: u32,
@@ -154,6 +166,12 @@ impl Stage {
     }
 }
 
+/// How long something has waited by now that was sent at some time and is visible from another on; `None` if it is not
+/// known when it was sent.
+pub(crate) fn waited(sent_at: u64, visible_at: u64, now: u64) -> Option<Duration> {
+    (sent_at > 0).then(|| Duration::from_millis(now.saturating_sub(sent_at.max(visible_at))))
+}
+
 /// The id of a session's document.
 pub(crate) const SESSION: &str = "session";
 
@@ -174,4 +192,24 @@ pub(crate) struct Session {
 
 impl Kind for Session {
     const KIND: &'static str = "session";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::AT_ONCE;
+
+    #[test]
+    fn what_waits_does_so_since_it_was_sent_or_became_visible() {
+        for (sent_at, visible_at, now, expected) in [
+            (100, AT_ONCE, 350, Some(250)),
+            (100, 300, 350, Some(50)),
+            // The clock of whoever wrote it may be a little ahead.
+            (400, AT_ONCE, 350, Some(0)),
+            (0, AT_ONCE, 350, None),
+        ] {
+            let expected = expected.map(Duration::from_millis);
+            assert_eq!(waited(sent_at, visible_at, now), expected, "{sent_at} {visible_at} {now}");
+        }
+    }
 }

@@ -27,6 +27,9 @@ pub(crate) struct WorkToken {
     pub(crate) session: Option<String>,
     #[serde(rename = "c", default)]
     pub(crate) chunks: u32,
+    /// Whether the item leaves a trace when it is done.
+    #[serde(rename = "o", default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) delivered: bool,
 }
 
 impl InstanceToken {
@@ -74,7 +77,14 @@ mod tests {
             let lock = InstanceToken { instance: instance.clone(), token: "0a".into() };
             prop_assert_eq!(InstanceToken::decode(&lock.encode()), Some(lock));
             let lock =
-                WorkToken { partition: instance, id: "w:1:2".into(), token: "ff".into(), session, chunks: 2 };
+                WorkToken {
+                    partition: instance,
+                    id: "w:1:2".into(),
+                    token: "ff".into(),
+                    session,
+                    chunks: 2,
+                    delivered: true,
+                };
             prop_assert_eq!(WorkToken::decode(&lock.encode()), Some(lock));
         }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::{Document, Kind};
+use super::{Document, Kind, Message, Tombstone};
 
 /// What a write does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +51,15 @@ impl Write {
     /// Removes a document if it is of this version.
     pub(crate) fn delete_version(id: impl Into<String>, version: impl Into<String>) -> Self {
         Self { version: Some(version.into()), ..Self::delete(id) }
+    }
+
+    /// Removes a message. One that may be delivered again leaves a trace by which that is noticed.
+    pub(crate) fn taken(instance: &str, id: &str, digest: Option<String>) -> Self {
+        if Message::is_delivered(id) {
+            Self::upsert(&Tombstone::seen(instance, id, digest))
+        } else {
+            Self::delete(id)
+        }
     }
 
     pub(crate) fn keep(id: impl Into<String>) -> Self {

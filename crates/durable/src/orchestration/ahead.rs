@@ -46,13 +46,13 @@ impl Ahead {
         let kept = ids.collect();
         // One operation of each transaction is the head's.
         for writes in parts(self.writes, (Batch::MAX_WRITES - 1, MAX_BYTES), Write::size) {
-            let (began, time) = (clock::instant(), held.prolonged());
+            let (began, time) = (core.store.clock().reading(), held.prolonged());
             let until = core.store.now_ms().saturating_add(clock::millis(time));
             let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
             let guard = Some(Guard { id: HEAD.to_owned(), patch, then_delete: false });
             let batch = Batch { partition: &held.head.instance_id, guard, writes: &writes };
             match core.store.batch(call, &batch).await {
-                Ok(_) => held.end().set(began + time),
+                Ok(_) => held.end().set(began, time),
                 Err(failure) => match (failure.cause(), failure.index()) {
                     (Cause::Condition | Cause::NotFound, Some(0)) => return Err(lost_lock(call.operation())),
                     _ => return Err(failure.into_error(call)),

@@ -72,7 +72,8 @@ pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), Prov
             tracing::warn!(instance, id, ?failure, "an activity of another instance is not cancelled");
         }
     }
-    outbox::deliver(core, &call, &instance, plan.owed).await;
+    // What is not delivered is put off, and no matter of the turn.
+    drop(outbox::deliver(core, &call, &instance, plan.owed).await);
     Ok(())
 }
 
@@ -123,12 +124,14 @@ async fn find_out(core: &Core, instance: &str, token: &str) -> Result<(), Provid
 /// What another provider object has locked, or this one before it forgot.
 async fn hold_again(core: &Core, instance: &str, token: &str) -> Result<Arc<Held>, ProviderError> {
     let call = core.store.call(OPERATION, core.settings.call_timeout);
+    core.store.settle_time(&call).await?;
     let snapshot = load(core, &call, instance, core.store.now_ms()).await?;
     let head = snapshot.head.ok_or_else(|| lost_lock(OPERATION))?;
     let lock =
         head.content.lock.clone().filter(|lock| lock.token == token).ok_or_else(|| lost_lock(OPERATION))?;
-    let left = Duration::from_millis(lock.until.saturating_sub(core.store.now_ms()));
-    let end = End::at(clock::instant() + left);
+    let clock = core.store.clock();
+    let left = Duration::from_millis(lock.until.saturating_sub(clock.now_ms()));
+    let end = End::after(clock, clock.reading(), left);
     let messages = snapshot.messages.iter().filter(|message| lock.messages.contains(&message.id));
     let messages = messages
         .map(|it| HeldMessage { id: it.id.clone(), chunks: it.content.chunks, digest: None })

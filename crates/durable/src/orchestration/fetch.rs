@@ -16,7 +16,7 @@ use super::messages::{Readings, drop_orphans, read_messages};
 use super::turns::{Held, HeldMessage};
 use crate::clock::{self, End};
 use crate::core::Core;
-use crate::model::{Delivery, Document, Head, InstanceToken, Kv, Lock, Message, State};
+use crate::model::{Delivery, Document, Fetched, Head, InstanceToken, Kv, Lock, Message, State, waited};
 use crate::store::{Call, Cause};
 
 /// How many messages a turn gets at most; the others come with the next.
@@ -26,13 +26,10 @@ const LONGEST_HELD_MS: u64 = 30_000;
 /// The least time that a fetch is repeated for while the service cannot answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A turn to run, its token, and how often it was tried.
-pub(crate) type Fetched = (OrchestrationItem, String, u32);
-
 /// What came of an instance that was looked at.
 enum Outcome {
     Locked {
-        fetched: Box<Fetched>,
+        fetched: Box<Fetched<OrchestrationItem>>,
         until: u64,
         messages: Vec<String>,
         later: Option<u64>,
@@ -51,8 +48,10 @@ enum Outcome {
         messages: Vec<String>,
         later: Option<u64>,
     },
-    /// It needs a dispatcher that can do more.
-    NotForThis,
+    /// It needs a dispatcher with another version of the runtime.
+    NotForThis {
+        pinned: String,
+    },
     /// It has changed meanwhile.
     Again,
 }
@@ -63,7 +62,7 @@ pub(crate) async fn fetch(
     lock_timeout: Duration,
     poll: Duration,
     filter: Option<&DispatcherCapabilityFilter>,
-) -> Result<Option<Fetched>, ProviderError> {
+) -> Result<Option<Fetched<OrchestrationItem>>, ProviderError> {
     let operation = "fetch_orchestration_item";
     if filter.is_some_and(|filter| filter.supported_duroxide_versions.is_empty()) {
         return Ok(None);
@@ -71,7 +70,7 @@ pub(crate) async fn fetch(
     let mut look = core.dispatch.look(poll);
     let mut failed = None;
     loop {
-        let claim = look.instance().await;
+        let claim = look.instance(filter).await;
         let claim = claim.map_err(|error| ProviderError::retryable(operation, error.to_string()))?;
         let Some(claim) = claim else { return failed.map_or(Ok(None), Err) };
         let call = core.store.call(operation, claim.patience(lock_timeout.max(PATIENCE)));
@@ -93,7 +92,7 @@ pub(crate) async fn fetch(
             Outcome::Held { until } => claim.held(until),
             Outcome::Idle { messages, later } => claim.idle(&texts(&messages), later),
             Outcome::Unborn { messages, later } => claim.unborn(&texts(&messages), later),
-            Outcome::NotForThis => claim.skip(&mut look),
+            Outcome::NotForThis { pinned } => claim.unfit(&pinned),
             Outcome::Again => drop(claim),
         }
     }
@@ -110,6 +109,7 @@ async fn try_lock(
     lock_timeout: Duration,
     filter: Option<&DispatcherCapabilityFilter>,
 ) -> Result<Outcome, ProviderError> {
+    core.store.settle_time(call).await?;
     let now = core.store.now_ms();
     let snapshot = load(core, call, instance, now).await?;
     // Its partition answers. A write that is cut off may leave a lock that nobody has, so that it gets more time.
@@ -127,10 +127,9 @@ async fn try_lock(
     if ready.is_empty() {
         return Ok(Outcome::Idle { messages: known, later });
     }
-    if let Some(head) = &snapshot.head
-        && !is_supported(&head.content.state, filter)
-    {
-        return Ok(Outcome::NotForThis);
+    let pinned = snapshot.head.as_ref().and_then(|head| head.content.state.pinned.as_ref());
+    if let Some(pinned) = pinned.filter(|pinned| !is_supported(pinned, filter)) {
+        return Ok(Outcome::NotForThis { pinned: pinned.clone() });
     }
     let Readings { items, messages, error } = read_messages(core, call, &ready).await?;
     if messages.is_empty() {
@@ -155,6 +154,9 @@ async fn try_lock(
         (None, Some(head)) => current_history(core, call, head).await?,
         (None, None) => Ok(Arc::default()),
     };
+    let since =
+        |message: &Document<Message>| waited(message.content.sent_at, message.content.visible_at, now);
+    let waited = messages.iter().filter_map(|(message, _)| since(message)).max();
     let ready: Vec<HeldMessage> = messages
         .into_iter()
         .map(|(it, digest)| HeldMessage { id: it.id.clone(), chunks: it.content.chunks, digest })
@@ -162,7 +164,7 @@ async fn try_lock(
     let Some((head, end)) = write_lock(core, call, instance, &snapshot, &ready, lock_timeout).await? else {
         return Ok(Outcome::Again);
     };
-    let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, history };
+    let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, history, waited };
     Ok(locked(core, turn, later))
 }
 
@@ -193,8 +195,8 @@ fn earlier(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.into_iter().chain(other).min()
 }
 
-fn is_supported(state: &State, filter: Option<&DispatcherCapabilityFilter>) -> bool {
-    let (Some(filter), Some(pinned)) = (filter, &state.pinned) else { return true };
+fn is_supported(pinned: &str, filter: Option<&DispatcherCapabilityFilter>) -> bool {
+    let Some(filter) = filter else { return true };
     // A version that cannot be read is certainly none that this runtime replays.
     semver::Version::parse(pinned).is_ok_and(|pinned| filter.is_compatible(&pinned))
 }
@@ -212,7 +214,8 @@ async fn write_lock(
     ready: &[HeldMessage],
     timeout: Duration,
 ) -> Result<Option<(Document<Head>, End)>, ProviderError> {
-    let (began, now) = (clock::instant(), core.store.now_ms());
+    let clock = core.store.clock();
+    let (began, now) = (clock.reading(), clock.now_ms());
     let mut head = match &snapshot.head {
         Some(head) => head.clone(),
         None => Head::unborn(instance, clock::unique_id(), now),
@@ -249,13 +252,13 @@ async fn write_lock(
         },
     }
     // The lock is to last from now on: a write that was slow must not have used it up.
-    let now = clock::instant();
-    if now.duration_since(began) <= timeout / 10 {
-        return Ok(Some((head, End::at(began + timeout))));
+    let written = clock.reading();
+    if began.passed(written) <= timeout / 10 {
+        return Ok(Some((head, End::after(clock, began, timeout))));
     }
     let Some(until) = lock::prolong(core, call, instance, &token, timeout).await? else { return Ok(None) };
     head.content.lock.iter_mut().for_each(|lock| lock.until = until);
-    Ok(Some((head, End::at(now + timeout))))
+    Ok(Some((head, End::after(clock, written, timeout))))
 }
 
 /// A turn that was just locked.
@@ -266,11 +269,12 @@ struct NewTurn {
     items: Vec<WorkItem>,
     keys: Vec<Kv>,
     history: Result<Arc<Vec<Event>>, String>,
+    waited: Option<Duration>,
 }
 
 /// Remembers the turn, and puts together what the runtime gets.
 fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
-    let NewTurn { head, end, messages, items, keys, history } = turn;
+    let NewTurn { head, end, messages, items, keys, history, waited } = turn;
     let lock = head.content.lock.clone().expect("a head that was just locked");
     let state = &head.content.state;
     let (events, history_error) = match &history {
@@ -303,7 +307,7 @@ fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
         kv_snapshot,
     };
     core.turns.insert(&lock.token, Held::new(head, messages, keys, history.ok(), end));
-    let fetched = Box::new((item, token.encode(), attempts));
+    let fetched = Box::new(Fetched { item, token: token.encode(), attempts, waited });
     Outcome::Locked { fetched, until: lock.until, messages: lock.messages, later }
 }
 

@@ -14,6 +14,7 @@ use duroxide::Event;
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::lease::{Slots, slot_of};
 
 /// The histories, of which the least recently used make room for others.
 pub(crate) struct Histories {
@@ -87,8 +88,17 @@ impl Histories {
         Some(Arc::clone(&entry.events))
     }
 
-    pub(super) fn forget(&self, instance: &str) {
+    /// The instance has changed in a way that this process does not know, or is gone.
+    pub(crate) fn forget(&self, instance: &str) {
         self.state().take(instance);
+    }
+
+    /// Forgets instances of slots that are another process's business now.
+    pub(super) fn keep_only(&self, slots: &Slots) {
+        let mut state = self.state();
+        let gone: Vec<_> =
+            state.known.keys().filter(|instance| !slots.contains(slot_of(instance))).cloned().collect();
+        gone.iter().for_each(|instance| drop(state.take(instance)));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -145,6 +155,19 @@ mod tests {
             assert!(histories.expected("a").is_some());
         }
         assert!(histories.expected("a").is_none());
+    }
+
+    #[test]
+    fn histories_of_lost_slots_are_forgotten() {
+        let histories = Histories::new(100);
+        put(&histories, "a", 10);
+        histories.keep_only(&[slot_of("a")].into_iter().collect());
+        histories.expect_read("a");
+        assert!(histories.expected("a").is_some());
+        histories.keep_only(&Slots::none());
+        histories.expect_read("a");
+        assert!(histories.expected("a").is_none() && histories.get("a", "1").is_none());
+        assert_eq!(histories.state().bytes, 0);
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Res
     let InstanceToken { instance, token } =
         InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
     let end = core.turns.get(&token).map(|held| held.end().clone());
-    let end = end.unwrap_or_else(|| End::at(clock::instant() + extend_for));
+    let clock = core.store.clock();
+    let end = end.unwrap_or_else(|| End::after(clock, clock.reading(), extend_for));
     if end.is_over() {
         return Err(lost_lock(operation));
     }
@@ -43,7 +44,9 @@ pub(crate) async fn abandon(
     let InstanceToken { instance, token } =
         InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
     let held = core.turns.get(&token);
-    let end = held.as_ref().map_or_else(|| End::at(clock::instant()), |held| held.end().clone());
+    let clock = core.store.clock();
+    let end = held.as_ref().map(|held| held.end().clone());
+    let end = end.unwrap_or_else(|| End::after(clock, clock.reading(), Duration::ZERO));
     let call = core.store.call(operation, PATIENCE).under(&end);
     let head = match held {
         Some(held) => held.head.clone(),
@@ -75,7 +78,8 @@ pub(super) async fn prolong(
     token: &str,
     extend_for: Duration,
 ) -> Result<Option<u64>, ProviderError> {
-    let end = clock::instant() + extend_for;
+    core.store.settle_time(call).await?;
+    let began = core.store.clock().reading();
     let until = core.store.now_ms().saturating_add(clock::millis(extend_for));
     let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
     let is_set = |head: &Document<Head>| {
@@ -84,7 +88,7 @@ pub(super) async fn prolong(
     if !patch_head(core, call, instance, patch, is_set).await? {
         return Ok(None);
     }
-    core.turns.get(token).iter().for_each(|held| held.end().set(end));
+    core.turns.get(token).iter().for_each(|held| held.end().set(began, extend_for));
     Ok(Some(until))
 }
 

@@ -67,9 +67,9 @@ pub(super) async fn drop_orphans(
         "queue messages to an instance that is not there are dropped"
     );
     let writes = orphans.iter().flat_map(|message| {
-        let pieces = (0..message.content.chunks).map(|n| chunk_id(&message.id, n));
+        let pieces = (0..message.content.chunks).map(|n| Write::delete(chunk_id(&message.id, n)));
         // The message last: as long as it is there, somebody drops what is left of it.
-        pieces.chain([message.id.clone()]).map(Write::delete)
+        pieces.chain([Write::taken(instance, &message.id, None)])
     });
     let dropped = core.store.apply_to_rest(call, instance, writes.collect()).await;
     dropped.map_err(|failure| failure.into_error(call))

@@ -34,7 +34,7 @@ pub(crate) use commit::ack;
 pub(crate) use fetch::fetch;
 pub(crate) use histories::Histories;
 pub(crate) use lock::{abandon, renew};
-pub(crate) use mending::mend;
+pub(crate) use mending::{News, mend};
 pub(crate) use plan::Turn;
 pub(crate) use read::{append, custom_status, history, instance_stats, kv_value, kv_values, latest_history};
 pub(crate) use send::{send, to_text};

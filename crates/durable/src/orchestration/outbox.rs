@@ -5,7 +5,8 @@
 //! processed. So it arrives exactly once. Two windows bound what is kept:
 //!
 //! - An intent stays for ten minutes after its delivery (`DELIVERED_TTL`). If a forced failover takes the delivery
-//!   from the target within that time, it is made again; see `mending`.
+//!   from the target within that time, it is made again; see `mending`. That is checked whenever a process gets the slot
+//!   of the sender: so whatever is taken from a queue leaves a trace, if it may be delivered again.
 //! - The trace of a processed message stays for an hour (`seen`). Nothing is delivered again later than that: a
 //!   delivery that was noted is gone after ten minutes, and one that was not noted, because its process died in
 //!   between, is found and repeated within seconds by any process that runs. Only if no process runs for an hour
@@ -15,26 +16,30 @@
 use cosmonaut::{Etag, Query};
 use duroxide::providers::{ProviderError, WorkItem};
 
-use super::lock::read_head;
 pub(crate) use super::plan::Owed;
 use super::stage;
 use crate::core::Core;
 use crate::dispatch::WorkEntry;
 use crate::model::{
-    AT_ONCE, Document, Intent, IntentTarget, Kind, Message, Pieces, Row, Tombstone, Work, Write, chunk_id,
-    digest,
+    AT_ONCE, Document, Head, Intent, IntentTarget, Kind, Message, Pieces, Row, Tombstone, Work, Write,
+    chunk_id, digest,
 };
 use crate::store::{Call, Cause};
 
 /// How many deliveries are under way at once.
 const DELIVERIES: usize = 16;
 
-/// Delivers what an instance owes. What cannot be delivered now is tried again in the background.
-pub(crate) async fn deliver(core: &Core, call: &Call, source: &str, owed: Vec<Owed>) {
+/// Delivers what an instance owes. What cannot be delivered now is tried again in the background; gives the first error.
+pub(crate) async fn deliver(
+    core: &Core,
+    call: &Call,
+    source: &str,
+    owed: Vec<Owed>,
+) -> Result<(), ProviderError> {
     if owed.is_empty() {
-        return;
+        return Ok(());
     }
-    let mut done = Vec::new();
+    let (mut done, mut first_error) = (Vec::new(), None);
     for some in owed.chunks(DELIVERIES) {
         let results = crate::join::all(some.iter().map(|owed| hand_over(core, call, owed)).collect()).await;
         for (owed, result) in some.iter().zip(results) {
@@ -43,33 +48,66 @@ pub(crate) async fn deliver(core: &Core, call: &Call, source: &str, owed: Vec<Ow
                 Err(error) => {
                     tracing::warn!(source, target = owed.intent.content.target, %error, "a delivery is put off");
                     core.dispatch.unfinished(source, core.store.now_ms());
+                    first_error.get_or_insert(error);
                 }
             }
         }
     }
     settle(core, call, source, &done).await;
+    first_error.map_or(Ok(()), Err)
 }
 
-/// Finishes what an instance has left half done: a turn that is not spread, and what it owes.
+/// Finishes what an instance has left half done: a turn that is not spread, and what it owes. What cannot be delivered
+/// now is put off, and tried again after a pause.
 pub(crate) async fn recover(core: &Core, instance: &str) -> Result<(), ProviderError> {
     let call = core.store.call("recover", core.settings.call_timeout);
-    if let Some(head) = read_head(core, &call, instance).await?
-        && let Some(mark) = head.content.stage
+    let (owed, unreadable) = finish(core, &call, instance).await?;
+    drop(deliver(core, &call, instance, owed).await);
+    unreadable.map_or(Ok(()), Err)
+}
+
+/// As [`recover`], for an instance that is about to go: all that it owes is delivered, or there is an error.
+pub(crate) async fn deliver_all(core: &Core, instance: &str) -> Result<(), ProviderError> {
+    let call = core.store.call("recover", core.settings.call_timeout);
+    let (owed, unreadable) = finish(core, &call, instance).await?;
+    deliver(core, &call, instance, owed).await?;
+    unreadable.map_or(Ok(()), Err)
+}
+
+/// Spreads a turn that is not spread. Gives what the instance owes, and why some of it cannot be read.
+async fn finish(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+) -> Result<(Vec<Owed>, Option<ProviderError>), ProviderError> {
+    let query = Query::new("SELECT * FROM c WHERE c.type IN ('instance', 'intent')");
+    let mut rows: Vec<Row> = core.store.query(call, &query, &instance.into()).await?;
+    if let Some(head) = rows.iter().find(|row| row.kind() == Head::KIND)
+        && let Some(mark) = head.clone().read::<Head>(call.operation())?.content.stage
     {
-        stage::expand(core, &call, instance, mark, None).await?;
+        stage::expand(core, call, instance, mark, None).await?;
         core.dispatch.look_at(instance, 0);
+        rows = core.store.query(call, &query, &instance.into()).await?;
     }
-    let query = Query::new("SELECT * FROM c WHERE c.type = 'intent'");
-    let rows: Vec<Row> = core.store.query(&call, &query, &instance.into()).await?;
-    let mut owed = Vec::new();
-    for row in rows {
-        let intent: Document<Intent> = row.read(call.operation())?;
-        let Intent { body, chunks, .. } = intent.content.clone();
-        let text = core.store.whole_text(&call, (instance, &intent.id), body, chunks).await?;
-        owed.push(Owed { intent, text });
+    let (mut owed, mut unreadable) = (Vec::new(), None);
+    for row in rows.into_iter().filter(|row| row.kind() == Intent::KIND) {
+        match read_owed(core, call, row).await {
+            Ok(one) => owed.push(one),
+            Err(error) if error.is_retryable() => return Err(error),
+            // It must not keep the others from being delivered.
+            Err(error) => {
+                unreadable.get_or_insert(error);
+            }
+        }
     }
-    deliver(core, &call, instance, owed).await;
-    Ok(())
+    Ok((owed, unreadable))
+}
+
+async fn read_owed(core: &Core, call: &Call, row: Row) -> Result<Owed, ProviderError> {
+    let intent: Document<Intent> = row.read(call.operation())?;
+    let Intent { body, chunks, .. } = intent.content.clone();
+    let text = core.store.whole_text(call, (&intent.instance_id, &intent.id), body, chunks).await?;
+    Ok(Owed { intent, text })
 }
 
 /// Puts one thing into the target's queue, unless it is or was there; says whether it was not.
@@ -131,15 +169,25 @@ async fn put(core: &Core, call: &Call, owed: &Owed, id: &str) -> Result<bool, Pr
     let (body, pieces) = Pieces::of(owed.text.clone()).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, id), pieces).await?;
-    let (session, tag) = session_and_tag(&owed.text);
+    let ((session, tag), sent_at) = (session_and_tag(&owed.text), core.store.now_ms());
     let created = match what {
         IntentTarget::Message => {
-            let message = Message { visible_at: *visible_at, body, chunks };
+            let message = Message { visible_at: *visible_at, sent_at, body, chunks };
             core.store.create_with(call, &Document::new(target, id, message), &kept).await
         }
         IntentTarget::Work => {
             let (session, tag) = (session.clone(), tag.clone());
-            let work = Work { visible_at: AT_ONCE, attempts: 0, lock: None, session, tag, body, chunks };
+            let work = Work {
+                visible_at: AT_ONCE,
+                sent_at,
+                attempts: 0,
+                lock: None,
+                session,
+                tag,
+                delivered: true,
+                body,
+                chunks,
+            };
             core.store.create_with(call, &Document::new(target, id, work), &kept).await
         }
     };

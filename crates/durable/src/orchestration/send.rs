@@ -20,12 +20,13 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
     let instance = target_instance(item);
     // Chosen once, so that a repeated request cannot deliver twice.
     let id = Message::client_id(&clock::unique_id());
-    let visible_at = delay.map_or(AT_ONCE, |delay| core.store.now_ms().saturating_add(clock::millis(delay)));
+    let sent_at = core.store.now_ms();
+    let visible_at = delay.map_or(AT_ONCE, |delay| sent_at.saturating_add(clock::millis(delay)));
     let text = to_text(operation, item)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(&call, (instance, &id), pieces).await?;
-    let message = Document::new(instance, &*id, Message { visible_at, body, chunks });
+    let message = Document::new(instance, &*id, Message { visible_at, sent_at, body, chunks });
     match core.store.create_with(&call, &message, &kept).await {
         Ok(_) => {}
         // The id is new: what is there is what an earlier attempt wrote.

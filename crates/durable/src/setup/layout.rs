@@ -7,14 +7,12 @@ use cosmonaut::{ContainerProperties, IndexingPolicy, TimeToLive};
 pub(crate) const PARTITION_KEY: &str = "/instanceId";
 
 /// What queries search and sort by. Everything else, above all the bodies, is not indexed.
-pub(super) const INDEXED: [&str; 17] = [
+pub(super) const INDEXED: [&str; 13] = [
     "/type/?",
     "/instanceId/?",
     "/visibleAt/?",
     "/lock/until/?",
-    "/stage/token/?",
     "/execution/?",
-    "/events/?",
     "/session/?",
     "/owner/?",
     "/until/?",
@@ -23,8 +21,6 @@ pub(super) const INDEXED: [&str; 17] = [
     "/state/parent/?",
     "/state/createdAt/?",
     "/state/completedAt/?",
-    "/state/execution/?",
-    "/state/events/?",
 ];
 
 /// What lists are sorted by: the service refuses such a query if the path is not indexed.

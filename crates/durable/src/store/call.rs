@@ -25,6 +25,8 @@ pub(crate) struct Call {
     lock: Option<End>,
     clock: Clock,
     losses: Losses,
+    /// Whether it looks for what was lost itself, so that it need not say that something may be.
+    is_mending: bool,
     /// What all calls of the provider cost.
     total: Arc<Meter>,
     own: Meter,
@@ -39,7 +41,14 @@ impl Call {
     ) -> Self {
         let began = clock::instant();
         let own = Meter::default();
-        Self { operation, began, deadline: began + time, lock: None, clock, losses, total, own }
+        let deadline = began + time;
+        Self { operation, began, deadline, lock: None, clock, losses, is_mending: false, total, own }
+    }
+
+    /// Makes it one that looks for what was lost.
+    pub(super) fn mending(mut self) -> Self {
+        self.is_mending = true;
+        self
     }
 
     /// Lets it go on as long as a lock holds: whoever prolongs the lock prolongs the call.
@@ -66,21 +75,26 @@ impl Call {
     {
         let (mut attempt, mut maybe_applied, mut unmet_since) = (0, false, None);
         loop {
-            let sent = clock::instant();
+            let sent = self.clock.reading();
             let error = match request(self.left().max(LEAST)).await {
                 Ok(answer) => {
                     answer.date().iter().for_each(|date| self.clock.learn(date, sent));
+                    answer.session().iter().for_each(|token| self.losses.answered(token));
                     self.count(answer.diagnostics().iter());
                     return Ok(answer);
                 }
                 Err(error) => error,
             };
             self.count(error.diagnostics().into_iter());
-            if error.kind() == ErrorKind::SessionNotAvailable
-                && self.losses.is_certain(*unmet_since.get_or_insert(sent))
-            {
-                self.losses.forget_session().await;
-                unmet_since = None;
+            if error.kind() == ErrorKind::SessionNotAvailable {
+                if unmet_since.is_none() && !self.is_mending {
+                    self.losses.unmet();
+                }
+                let since = *unmet_since.get_or_insert(sent.at());
+                if self.losses.is_certain(since) {
+                    self.losses.forget_session().await;
+                    unmet_since = None;
+                }
             }
             let pause = match Cause::of(error.kind()) {
                 Cause::Transient => retry::pause(attempt, error.retry_after(), self.left(), clock::random()),
@@ -95,6 +109,7 @@ impl Call {
             maybe_applied |= error.kind() != ErrorKind::Throttled;
             tracing::debug!(operation = self.operation, attempt, %error, "the request is repeated");
             clock::sleep(pause).await;
+            self.total.add_retries(1);
             attempt += 1;
         }
     }
@@ -116,6 +131,8 @@ impl Call {
             let (requests, charge) = (context.attempts().len(), context.request_charge());
             self.own.add(requests, charge);
             self.total.add(requests, charge);
+            // The driver repeats requests, too.
+            self.total.add_retries(requests.saturating_sub(1));
         }
     }
 }
@@ -139,11 +156,17 @@ pub(super) trait Answer {
 
     /// When the server wrote it, if that is shown.
     fn date(&self) -> Option<&str>;
+
+    /// How far its partition is, if that is shown.
+    fn session(&self) -> Option<&str>;
 }
 
-fn date_of<T>(response: &Response<T>) -> Option<&str> {
-    response.headers().get("date")?.to_str().ok()
+fn header<'a, T>(response: &'a Response<T>, name: &str) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
 }
+
+const DATE: &str = "date";
+const SESSION: &str = "x-ms-session-token";
 
 impl<T> Answer for Response<T> {
     fn diagnostics(&self) -> &[DiagnosticsContext] {
@@ -151,7 +174,11 @@ impl<T> Answer for Response<T> {
     }
 
     fn date(&self) -> Option<&str> {
-        date_of(self)
+        header(self, DATE)
+    }
+
+    fn session(&self) -> Option<&str> {
+        header(self, SESSION)
     }
 }
 
@@ -161,7 +188,11 @@ impl Answer for BatchResponse {
     }
 
     fn date(&self) -> Option<&str> {
-        date_of(self.response())
+        header(self.response(), DATE)
+    }
+
+    fn session(&self) -> Option<&str> {
+        header(self.response(), SESSION)
     }
 }
 
@@ -172,6 +203,10 @@ impl<T> Answer for Option<Page<T>> {
 
     /// Pages do not show it. Nothing is lost by that: every page is followed by a write.
     fn date(&self) -> Option<&str> {
+        None
+    }
+
+    fn session(&self) -> Option<&str> {
         None
     }
 }

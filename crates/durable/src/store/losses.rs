@@ -1,16 +1,20 @@
 //! Writes that a forced failover has lost: how that is noticed, and who hears of it.
 //!
-//! A session that has seen a lost write is answered by no region any more, neither now nor later. The driver asks all
-//! regions for a while. What is then still not answered is lost: the session is forgotten, and read anew. That is safe,
-//! because every write of the provider is conditional. A read that is too old makes a write that is refused.
+//! There are three signs. A session that has seen a lost write is answered by no region any more, neither now nor
+//! later. The driver asks all regions for a while. What is then still not answered is lost: the session is forgotten, and
+//! read anew. That is safe, because every write of the provider is conditional. A read that is too old makes a write that
+//! is refused. The second sign is such an answer that comes once: the partition may have grown past what was lost. The
+//! third is a partition whose session tokens have a higher version than before. Both say only that writes may be lost.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cosmonaut::ContainerClient;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::versions::Versions;
 use crate::clock;
 
 /// How long no region may have what the session has seen before that is taken for lost. A region that only lags is
@@ -22,11 +26,36 @@ const CERTAIN: Duration = Duration::from_secs(2);
 pub(crate) struct Losses {
     container: ContainerClient,
     count: Arc<watch::Sender<u64>>,
+    versions: Arc<Mutex<Versions>>,
 }
 
 impl Losses {
     pub(super) fn new(container: ContainerClient) -> Self {
-        Self { container, count: Arc::new(watch::Sender::new(0)) }
+        Self { container, count: Arc::new(watch::Sender::new(0)), versions: Arc::default() }
+    }
+
+    /// An answer has come with this session token.
+    pub(crate) fn answered(&self, token: &str) {
+        if self.seen().note(token) {
+            self.suspect();
+        }
+    }
+
+    /// Another process has seen these versions of the partitions.
+    pub(crate) fn heard(&self, versions: &BTreeMap<String, i64>) {
+        if self.seen().note_all(versions) {
+            self.suspect();
+        }
+    }
+
+    /// The versions of the partitions, as far as they are known.
+    pub(crate) fn versions(&self) -> BTreeMap<String, i64> {
+        self.seen().all()
+    }
+
+    /// No region has what the session has seen, for the first time since something was answered.
+    pub(crate) fn unmet(&self) {
+        self.suspect();
     }
 
     /// Whether what the session has seen is lost, if no region has had it since then.
@@ -51,5 +80,17 @@ impl Losses {
     /// Hears of losses from now on.
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.count.subscribe()
+    }
+
+    fn suspect(&self) {
+        tracing::warn!(
+            container = self.container.id(),
+            "a failover may have lost writes; what was delivered lately is checked"
+        );
+        self.count.send_modify(|count| *count += 1);
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Versions> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,6 +9,8 @@ pub struct Usage {
     pub requests: u64,
     /// What they cost, in request units.
     pub charge: f64,
+    /// How many of them were sent once more because the service could not answer.
+    pub retries: u64,
 }
 
 /// Counts; shared by all calls.
@@ -17,9 +19,15 @@ pub(super) struct Meter {
     requests: AtomicU64,
     /// In thousandths of a request unit.
     charge: AtomicU64,
+    retries: AtomicU64,
 }
 
 impl Meter {
+    /// Requests were sent once more because the service could not answer.
+    pub(super) fn add_retries(&self, count: usize) {
+        self.retries.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
     pub(super) fn add(&self, requests: usize, charge: f64) {
         self.requests.fetch_add(requests as u64, Ordering::Relaxed);
         self.charge.fetch_add((charge * 1000.0).round() as u64, Ordering::Relaxed);
@@ -29,6 +37,7 @@ impl Meter {
         Usage {
             requests: self.requests.load(Ordering::Relaxed),
             charge: self.charge.load(Ordering::Relaxed) as f64 / 1000.0,
+            retries: self.retries.load(Ordering::Relaxed),
         }
     }
 }

@@ -9,8 +9,10 @@ mod call;
 mod failure;
 mod losses;
 mod meter;
+mod presence;
 mod retry;
 mod texts;
+mod versions;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,7 @@ use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Pat
 use duroxide::providers::ProviderError;
 use serde::de::DeserializeOwned;
 
-use crate::clock::{self, Clock};
+use crate::clock::Clock;
 use crate::model::{Document, Kind, Row};
 
 pub(crate) use batch::{Batch, Guard};
@@ -38,12 +40,14 @@ pub(crate) struct Store {
     clock: Clock,
     losses: Losses,
     meter: Arc<Meter>,
+    /// What goes on in the background is counted by itself.
+    background: Arc<Meter>,
 }
 
 impl Store {
     pub(crate) fn new(container: ContainerClient) -> Self {
         let losses = Losses::new(container.clone());
-        Self { container, clock: Clock::default(), losses, meter: Arc::default() }
+        Self { container, clock: Clock::default(), losses, meter: Arc::default(), background: Arc::default() }
     }
 
     /// What is known of writes that a forced failover has lost.
@@ -63,7 +67,7 @@ impl Store {
 
     /// Asks for the server's time, once, before anything is decided by it.
     pub(crate) async fn learn_time(&self) -> cosmonaut::Result<()> {
-        let sent = clock::instant();
+        let sent = self.clock.reading();
         let read = self.container.read(None).await?;
         if let Some(date) = read.headers().get("date").and_then(|date| date.to_str().ok()) {
             self.clock.learn(date, sent);
@@ -71,14 +75,34 @@ impl Store {
         Ok(())
     }
 
+    /// Asks for the server's time once more if the machine may have slept meanwhile.
+    pub(crate) async fn settle_time(&self, call: &Call) -> Result<(), ProviderError> {
+        if !self.clock.is_in_doubt() {
+            return Ok(());
+        }
+        let learned = self.learn_time().await;
+        learned.map_err(|error| ProviderError::retryable(call.operation(), error.to_string()))
+    }
+
     /// What all calls together have cost.
     pub(crate) fn usage(&self) -> Usage {
         self.meter.usage()
     }
 
+    /// What calls in the background have cost.
+    pub(crate) fn background_usage(&self) -> Usage {
+        self.background.usage()
+    }
+
     /// Begins a call of the provider that may go on for `time`.
     pub(crate) fn call(&self, operation: &'static str, time: Duration) -> Call {
         Call::new(operation, time, (self.clock.clone(), self.losses.clone()), Arc::clone(&self.meter))
+    }
+
+    /// As [`call`](Self::call), for looking in the background for what was lost.
+    pub(crate) fn mending_call(&self, time: Duration) -> Call {
+        let (clock, losses) = (self.clock.clone(), self.losses.clone());
+        Call::new("mend", time, (clock, losses), Arc::clone(&self.background)).mending()
     }
 
     pub(crate) async fn create<T: Kind + Sync>(
@@ -212,15 +236,15 @@ impl Store {
         }
     }
 
-    /// One page of a query over the container, and where it goes on.
+    /// One page of a query over the container or a part of it, and where it goes on.
     pub(crate) async fn query_page<T: DeserializeOwned + Send>(
         &self,
         call: &Call,
-        query: &Query,
+        (query, scope): (&Query, &FeedScope),
         size: u32,
         continuation: Option<String>,
     ) -> Result<(Vec<T>, Option<String>), ProviderError> {
-        let (scope, continuation) = (&FeedScope::Container, &continuation);
+        let continuation = &continuation;
         let ask = |timeout| async move {
             let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() }
                 .max_item_count(size);

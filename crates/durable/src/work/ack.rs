@@ -7,8 +7,8 @@ use super::holding::holds_lock;
 use super::sessions;
 use crate::core::Core;
 use crate::model::{
-    AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, WorkToken, Write, WriteKind, chunk_id,
-    target_instance,
+    AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, Tombstone, WorkToken, Write, WriteKind,
+    chunk_id, target_instance,
 };
 use crate::orchestration::outbox::{self, Owed};
 use crate::orchestration::{lost_lock, to_text};
@@ -37,6 +37,9 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
         Completion::Own(message) => writes.push(Write::create(message)),
         Completion::Owed(owed) => writes.push(Write::create(&owed.intent)),
     }
+    if token.delivered {
+        writes.push(Write::upsert(&Tombstone::seen(partition, &token.id, None)));
+    }
     let mut pieces = (0..token.chunks).map(|n| Write::delete(chunk_id(&token.id, n)));
     writes.extend(pieces.by_ref().take(Batch::MAX_WRITES - GUARD_WRITES - writes.len()));
     let further_pieces: Vec<Write> = pieces.collect();
@@ -49,7 +52,8 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
     match completion {
         Completion::None => {}
         Completion::Own(message) => core.dispatch.message_at(partition, &message.id, AT_ONCE),
-        Completion::Owed(owed) => outbox::deliver(core, &call, partition, vec![*owed]).await,
+        // What is not delivered is put off, and no matter of the activity.
+        Completion::Owed(owed) => drop(outbox::deliver(core, &call, partition, vec![*owed]).await),
     }
     if let Some(session) = &token.session {
         sessions::touch(core, &call, session).await;
@@ -126,7 +130,8 @@ async fn prepare(
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, &id), pieces).await?;
-    Ok((Completion::Own(Document::new(target, id, Message { visible_at: AT_ONCE, body, chunks })), kept))
+    let message = Message { visible_at: AT_ONCE, sent_at: core.store.now_ms(), body, chunks };
+    Ok((Completion::Own(Document::new(target, id, message)), kept))
 }
 
 /// What is owed to an instance in whose partition the work item is not.

@@ -24,7 +24,9 @@ pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Res
     let operation = "renew_work_item_lock";
     let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
     let locked = core.work_locks.get(&token.token);
-    let end = locked.map_or_else(|| End::at(clock::instant() + extend_for), |locked| locked.end);
+    let clock = core.store.clock();
+    let end = locked.map(|locked| locked.end);
+    let end = end.unwrap_or_else(|| End::after(clock, clock.reading(), extend_for));
     let place = (&*token.partition, &*token.id);
     while !end.is_over() {
         let call = core.store.call(operation, BETWEEN_TRIES).under(&end);
@@ -58,13 +60,14 @@ pub(super) async fn prolong(
     token: &str,
     extend_for: Duration,
 ) -> Result<Option<u64>, ProviderError> {
-    let end = clock::instant() + extend_for;
+    core.store.settle_time(call).await?;
+    let began = core.store.clock().reading();
     let until = core.store.now_ms().saturating_add(clock::millis(extend_for));
     let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
     let is_set =
         |work: &Work| work.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until);
     let Some(version) = change(core, call, place, patch, is_set).await? else { return Ok(None) };
-    core.work_locks.renewed(token, end, &version);
+    core.work_locks.renewed(token, (began, extend_for), &version);
     Ok(Some(until))
 }
 

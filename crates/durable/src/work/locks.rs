@@ -8,9 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
-
-use crate::clock::{self, End};
+use crate::clock::{self, End, Reading};
 
 /// The locks on work items, by their tokens.
 #[derive(Default)]
@@ -39,10 +37,10 @@ impl WorkLocks {
         self.locks().get(token).cloned()
     }
 
-    /// A lock lasts until then, and the item has a new version.
-    pub(super) fn renewed(&self, token: &str, end: Instant, version: &str) {
+    /// A lock lasts for some time from a moment on, and the item has a new version.
+    pub(super) fn renewed(&self, token: &str, (began, time): (Reading, Duration), version: &str) {
         if let Some(locked) = self.locks().get_mut(token) {
-            locked.end.set(end);
+            locked.end.set(began, time);
             version.clone_into(&mut locked.version);
         }
     }

@@ -11,15 +11,12 @@ use super::sessions;
 use crate::clock::{self, End};
 use crate::core::Core;
 use crate::dispatch::{WorkEntry, WorkFilter};
-use crate::model::{AT_ONCE, Document, Kind, Pieces, Work, WorkToken};
+use crate::model::{AT_ONCE, Document, Fetched, Kind, Pieces, Work, WorkToken, waited};
 use crate::orchestration::to_text;
 use crate::store::{Call, Cause};
 
 /// The least time that a call is repeated for while the service cannot answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A work item, its token, and how often it was tried.
-type Fetched = (WorkItem, String, u32);
 
 /// Puts an activity into the queue.
 pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), ProviderError> {
@@ -33,7 +30,17 @@ pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), Provider
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let (session, tag) = (session_id.clone(), tag.clone());
-    let content = Work { visible_at: AT_ONCE, attempts: 0, lock: None, session, tag, body, chunks };
+    let content = Work {
+        visible_at: AT_ONCE,
+        sent_at: core.store.now_ms(),
+        attempts: 0,
+        lock: None,
+        session,
+        tag,
+        delivered: false,
+        body,
+        chunks,
+    };
     // The plain id is that by which an orchestration cancels; a second item of an activity has to do without.
     let mut id = Work::id(*execution_id, *activity);
     if chunks > 0 {
@@ -72,7 +79,7 @@ pub(crate) async fn fetch(
     poll: Duration,
     session: Option<&SessionFetchConfig>,
     tags: &TagFilter,
-) -> Result<Option<Fetched>, ProviderError> {
+) -> Result<Option<Fetched<WorkItem>>, ProviderError> {
     let operation = "fetch_work_item";
     if matches!(tags, TagFilter::None) {
         return Ok(None);
@@ -110,7 +117,7 @@ async fn take(
     item: &WorkEntry,
     lock_timeout: Duration,
     session: Option<&SessionFetchConfig>,
-) -> Result<Option<Fetched>, ProviderError> {
+) -> Result<Option<Fetched<WorkItem>>, ProviderError> {
     if let (Some(name), Some(session)) = (&item.session, session)
         && !sessions::claim(core, call, name, session).await?
     {
@@ -125,8 +132,10 @@ async fn lock(
     call: &Call,
     (instance, id): (&str, &str),
     timeout: Duration,
-) -> Result<Option<Fetched>, ProviderError> {
-    let (began, now, token) = (clock::instant(), core.store.now_ms(), clock::unique_id());
+) -> Result<Option<Fetched<WorkItem>>, ProviderError> {
+    core.store.settle_time(call).await?;
+    let own_clock = core.store.clock();
+    let (began, now, token) = (own_clock.reading(), own_clock.now_ms(), clock::unique_id());
     let until = now.saturating_add(clock::millis(timeout));
     let patch = Patch::new()
         .set("/lock", serde_json::json!({"token": token, "until": until}))
@@ -148,10 +157,10 @@ async fn lock(
             Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
         },
     };
-    let (end, version) = (End::at(began + timeout), document.etag.clone());
+    let (end, version) = (End::after(own_clock, began, timeout), document.etag.clone());
     core.work_locks.insert(&token, WorkLocked { end, version });
     // The lock is to last from now on: a write that was slow must not have used it up.
-    if clock::instant().duration_since(began) > timeout / 10 {
+    if began.passed(own_clock.reading()) > timeout / 10 {
         let Some(until) = prolong(core, call, (instance, id), &token, timeout).await? else {
             return Ok(None);
         };
@@ -159,12 +168,18 @@ async fn lock(
     }
     let etag = Etag::from(document.etag.clone());
     core.dispatch.work(entry(&document, Some(etag)));
-    let Work { attempts, session, body, chunks, .. } = document.content;
-    let token = WorkToken { partition: instance.to_owned(), id: id.to_owned(), token, session, chunks };
+    let Work { visible_at, sent_at, attempts, session, delivered, body, chunks, .. } = document.content;
+    let waited = waited(sent_at, visible_at, now);
+    let (partition, id) = (instance.to_owned(), id.to_owned());
+    let token = WorkToken { partition, id, token, session, chunks, delivered };
+    let id = &*token.id;
     match read_item(core, call, (instance, id), body, chunks).await {
         Ok(item) => {
-            core.histories.expect_read(instance);
-            Ok(Some((item, token.encode(), attempts)))
+            // Of an instance of another process, this one may know an earlier bearer of its name.
+            if core.dispatch.is_own(instance) {
+                core.histories.expect_read(instance);
+            }
+            Ok(Some(Fetched { item, token: token.encode(), attempts, waited }))
         }
         Err(error) if error.is_retryable() => Err(error),
         // It never will be readable. The orchestration learns that, and need not wait for ever.

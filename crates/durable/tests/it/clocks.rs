@@ -90,3 +90,29 @@ async fn orchestrations_of_processes_with_wrong_clocks_run_once_and_at_once() {
         world.stop().await;
     }
 }
+
+#[tokio::test]
+async fn a_machine_that_wakes_up_believes_none_of_the_locks_that_it_had() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    send(&provider, start("a")).await;
+    provider.enqueue_for_worker(activity("b", 2, "x")).await.unwrap();
+    let (_, turn) = fetch(&provider).await;
+    let (_, work) = fetch_work(&provider).await;
+    // To a process, ten minutes of sleep are a time of day that runs ahead of all that it counts.
+    provider.skew_clock(TEN_MINUTES_MS);
+    assert!(provider.renew_orchestration_item_lock(&turn, LOCK).await.is_err());
+    assert!(provider.renew_work_item_lock(&work, LOCK).await.is_err());
+    assert!(Turn::first("a").ack(&provider, &turn).await.is_err());
+    assert!(provider.ack_work_item(&work, None).await.is_err());
+    // What it locks from now on holds, and by the server's time: for others too.
+    send(&provider, start("c")).await;
+    let (item, turn) = fetch(&provider).await;
+    assert_eq!(item.instance, "c");
+    let until =
+        home.all("c").await.into_iter().find_map(|document| document["lock"]["until"].as_u64()).unwrap();
+    let other =
+        home.all("a").await.into_iter().find_map(|document| document["lock"]["until"].as_u64()).unwrap();
+    assert!(until.abs_diff(other) < 60_000, "{until} {other}");
+    Turn::first("c").ack(&provider, &turn).await.unwrap();
+}

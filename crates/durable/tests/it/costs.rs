@@ -1,9 +1,14 @@
 //! What orchestrations cost: requests and request units, and what must not add to them.
 
+use std::sync::Arc;
+
 use duroxide::providers::{Provider, WorkItem};
+use duroxide::runtime::RuntimeOptions;
+use duroxide::{Client, OrchestrationContext};
 
 use crate::harness::{Account, Server};
 use crate::steps::*;
+use crate::world::{LONG, World, activities, options, orchestrations};
 
 /// What fetching an instance costs that has so many timers which are not due.
 async fn charge_of_fetch(timers: u64) -> f64 {
@@ -86,4 +91,35 @@ async fn five_activities_together_take_at_most_eighteen_requests_and_two_hundred
     let (requests, charge) = (used.requests - before.requests, used.charge - before.charge);
     assert!(requests <= 18, "{requests} requests");
     assert!(charge <= 200.0, "{charge:.0} RU");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_runtime_spends_at_most_twenty_requests_and_two_hundred_request_units_on_five_activities_together()
+{
+    const COUNT: usize = 40;
+    let registry = orchestrations().register("Five", |context: OrchestrationContext, _: String| async move {
+        let five = (0..5).map(|n| context.schedule_activity("Echo", n.to_string())).collect();
+        context.join(five).await.into_iter().collect::<Result<Vec<_>, _>>().map(|all| all.join(" "))
+    });
+    // One dispatcher of orchestrations for many workers: completions wait for it, and come together.
+    let options = RuntimeOptions { orchestration_concurrency: 1, worker_concurrency: 8, ..options() };
+    let world = World::start_on(Account::OneRegion, options, activities(), registry).await;
+    assert_eq!(world.run("Five", "warm").await.unwrap(), "0 1 2 3 4");
+    // Who waits asks on an object of its own, whose requests are not those of the runtime.
+    let caller = Client::new(Arc::new(world.home.provider().await));
+    let before = world.store.usage();
+    for n in 0..COUNT {
+        world.begin(&format!("five-{n}"), "Five", "").await;
+    }
+    for n in 0..COUNT {
+        caller.wait_for_orchestration(&format!("five-{n}"), LONG).await.unwrap();
+    }
+    let used = world.store.usage();
+    let each = |now: f64, before: f64| (now - before) / COUNT as f64;
+    let requests = each(used.requests as f64, before.requests as f64);
+    let charge = each(used.charge, before.charge);
+    println!("{requests:.1} requests and {charge:.1} RU");
+    assert!(requests <= 20.0, "{requests:.1} requests");
+    assert!(charge <= 200.0, "{charge:.1} RU");
+    world.stop().await;
 }

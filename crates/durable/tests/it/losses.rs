@@ -11,7 +11,7 @@ use crate::steps::*;
 use crate::world::{LONG, until};
 
 const EAST: &str = "East US";
-const WEST: &str = "West US";
+pub(crate) const WEST: &str = "West US";
 
 /// The next turn to run. That a session has seen what is lost takes some seconds to find out.
 async fn fetch_after_loss(provider: &dyn Provider) -> (OrchestrationItem, String) {
@@ -21,7 +21,7 @@ async fn fetch_after_loss(provider: &dyn Provider) -> (OrchestrationItem, String
 }
 
 /// Waits until all regions have the same.
-async fn replicated(server: &Server, home: &Home) {
+pub(crate) async fn replicated(server: &Server, home: &Home) {
     until("all regions have everything", async || {
         let partitions = server.control().partitions(&home.link()).unwrap();
         partitions.iter().all(|partition| partition.lsns.iter().all(|(_, lsn)| *lsn == partition.lsns[0].1))
@@ -46,7 +46,7 @@ async fn partition_of(server: &Server, home: &Home, instance: &str) -> String {
 }
 
 /// Two instances in different partitions of a new container, each with the name of its partition.
-async fn apart(server: &Server, home: &Home) -> [(String, String); 2] {
+pub(crate) async fn apart(server: &Server, home: &Home) -> [(String, String); 2] {
     home.provider().await;
     server.control().split(&home.link(), "0").await.unwrap();
     let mut found: Vec<(String, String)> = Vec::new();
@@ -63,7 +63,7 @@ async fn apart(server: &Server, home: &Home) -> [(String, String); 2] {
     found.try_into().unwrap()
 }
 
-fn has_lost(moved: u64) {
+pub(crate) fn has_lost(moved: u64) {
     assert!(moved > 0, "the failover has lost something, which is what is tested");
 }
 

@@ -6,6 +6,7 @@ use duroxide::providers::{Provider, ProviderAdmin};
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{OrchestrationContext, OrchestrationRegistry};
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Retention, Swept};
+use serde_json::Value;
 
 use crate::harness::{Account, Home, Server};
 use crate::steps::*;
@@ -91,6 +92,64 @@ async fn an_archived_instance_can_be_looked_at_as_before() {
     let config = CosmosProviderConfig { retention: itself, ..home.config() };
     let error = CosmosProvider::connect(config).await.unwrap_err().to_string();
     assert!(error.contains("must be another container"), "{error}");
+}
+
+/// An ended instance with a child that runs.
+async fn make_with_running_child(provider: &CosmosProvider) {
+    send(provider, start("parent")).await;
+    let (_, token) = fetch(provider).await;
+    let turn =
+        Turn { messages: vec![child("child", "parent")], status: Some("Completed"), ..Turn::first("parent") };
+    turn.ack(provider, &token).await.unwrap();
+    let (_, token) = fetch(provider).await;
+    let turn = Turn { parent: Some("parent".into()), ..Turn::first("child") };
+    turn.ack(provider, &token).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_instance_whose_child_runs_is_not_archived() {
+    let home = Server::shared(Account::OneRegion).home();
+    let archive = Home { container: format!("{}-archive", home.container), ..home.clone() };
+    let retention = Retention {
+        ended_instances: AT_ONCE,
+        archive: Some(archive.container.clone()),
+        ..Retention::default()
+    };
+    let provider = keeping(&home, retention).await;
+    make_with_running_child(&provider).await;
+    make(&provider, "done", Some("Completed")).await;
+    sweep_to(&provider, &["child", "parent"]).await;
+    assert_eq!(archive.provider().await.list_instances().await.unwrap(), ["done"]);
+    // It can be worked on as before.
+    send(&provider, signal("parent", 1)).await;
+    assert_eq!(fetch(&provider).await.0.instance, "parent");
+}
+
+#[tokio::test]
+async fn instances_that_cannot_go_keep_no_others_however_often_processes_restart() {
+    const PAGE: u64 = 100;
+    let home = Server::shared(Account::OneRegion).home();
+    let retention = Retention { ended_instances: AT_ONCE, ..Retention::default() };
+    let provider = keeping(&home, retention.clone()).await;
+    make_with_running_child(&provider).await;
+    make(&provider, "done", Some("Completed")).await;
+    // As many as a sweep looks at, all of which ended before.
+    let parent = home.documents().read_item::<Value>("parent", "instance", None).await.unwrap().into_value();
+    let running = home.documents().read_item::<Value>("child", "instance", None).await.unwrap().into_value();
+    for n in 0..PAGE {
+        let (name, of) = (format!("parent-{n}"), format!("child-{n}"));
+        let (mut parent, mut running) = (parent.clone(), running.clone());
+        (parent["instanceId"], parent["state"]["completedAt"]) = (name.clone().into(), (1000 + n).into());
+        (running["instanceId"], running["state"]["parent"]) = (of.clone().into(), name.clone().into());
+        home.documents().create_item(name, &parent, None).await.unwrap();
+        home.documents().create_item(of, &running, None).await.unwrap();
+    }
+    until("the one that may go has gone", async || {
+        // Each sweep is another process's first one.
+        keeping(&home, retention.clone()).await.sweep().await.unwrap();
+        provider.get_instance_info("done").await.is_err()
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

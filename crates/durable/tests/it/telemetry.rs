@@ -55,6 +55,11 @@ impl Collected {
                         .data_points()
                         .for_each(|point| add(point.attributes().map(told).collect(), point.value()));
                 }
+                AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
+                    histogram
+                        .data_points()
+                        .for_each(|point| add(point.attributes().map(told).collect(), point.count() as f64));
+                }
                 _ => panic!("{name} is of another kind"),
             }
         }
@@ -90,7 +95,10 @@ async fn turns_activities_losses_costs_and_the_backlog_are_measured() {
         ("turns outcome=abandoned", 1.0),
         ("turns outcome=lock_lost", 1.0),
         ("activities outcome=committed", 1.0),
+        ("schedule_to_start queue=orchestrator", 1.0),
+        ("schedule_to_start queue=worker", 1.0),
         ("redeliveries queue=orchestrator", 1.0),
+        ("retries purpose=calls", 0.0),
         ("lock_losses queue=orchestrator", 1.0),
         ("lock_losses queue=worker", 1.0),
         ("backlog queue=orchestrator", 1.0),

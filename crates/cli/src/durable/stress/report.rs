@@ -139,8 +139,8 @@ mod tests {
                 time: Duration::from_secs(2),
                 latencies,
                 failures,
-                calls: Usage { requests: 200, charge: 1_000.0 },
-                background: Usage { requests: 8, charge: 10.0 },
+                calls: Usage { requests: 200, charge: 1_000.0, ..Usage::default() },
+                background: Usage { requests: 8, charge: 10.0, ..Usage::default() },
                 is_stopped: false,
             },
         }

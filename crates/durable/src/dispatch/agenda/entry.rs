@@ -96,18 +96,6 @@ impl<L, D> Entry<L, D> {
     }
 }
 
-impl State {
-    /// The first time at which a search could find it.
-    pub(super) fn first_due(&self) -> Option<u64> {
-        match self {
-            Self::Due(at) => Some(*at),
-            Self::Locked { until, due } => Some(due.map_or(*until, |due| due.min(*until))),
-            Self::Claimed(holding) => Some(holding.due),
-            Self::Parked => None,
-        }
-    }
-}
-
 impl Told {
     pub(super) fn state(self) -> State {
         match self.locked_until {

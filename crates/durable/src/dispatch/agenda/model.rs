@@ -352,3 +352,15 @@ fn a_lane_that_is_not_wanted_does_not_hide_the_others() {
     assert_eq!(agenda.claim(0, |lane| *lane == 1, |_| true).unwrap().key, "b");
     assert_eq!(agenda.claim(0, |_| true, |_| true).unwrap().key, "a");
 }
+
+#[test]
+fn a_lock_that_is_longer_than_what_is_remembered_asks_for_no_search() {
+    let mut agenda: Agenda<&str, u8> = Agenda::new(Limits::USUAL);
+    let until = 3 * Limits::USUAL.horizon_ms;
+    agenda.tell("long", (0, ()), Told { at: 0, locked_until: Some(until) }, 5);
+    agenda.lock("longer", 0, until + 1, 5);
+    assert_eq!((agenda.forgotten_from(), agenda.next_after(5)), (None, Some(until)));
+    agenda.news("late", 0, News { at: until, mark: 0 }, 5);
+    assert_eq!(agenda.forgotten_from(), Some(until), "it is found when its time comes");
+    assert_eq!(claim(&mut agenda, until).unwrap().key, "long");
+}

@@ -13,13 +13,15 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
 
     /// Adds a thing if there is room for it, or something that is due later makes room.
     pub(super) fn insert(&mut self, key: K, (lane, data): (L, D), state: State, now: u64) {
-        let (wake, first) = match state {
-            State::Due(at) => (at, at),
-            State::Locked { until, due } => (until, due.map_or(until, |due| due.min(until))),
-            State::Claimed(_) | State::Parked => (now, now),
+        let horizon = now.saturating_add(self.limits.horizon_ms);
+        let (wake, is_far) = match state {
+            State::Due(at) => (at, at > horizon),
+            // A search finds it whenever it looks, so that forgetting it would make one search follow the other.
+            State::Locked { until, .. } => (until, false),
+            State::Claimed(_) | State::Parked => (now, false),
         };
-        if wake > now.saturating_add(self.limits.horizon_ms) || !self.make_room(wake) {
-            return self.forget(first);
+        if is_far || !self.make_room(wake) {
+            return self.forget(wake);
         }
         let entry = Entry { state, place: Place::Nowhere, lane, data, failures: 0, not_before: 0 };
         self.entries.insert(key, entry);
@@ -36,9 +38,8 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
         match self.waiting.last_key_value() {
             Some(((last, _), key)) if *last > wake => {
                 let key = key.clone();
-                if let Some(first) = self.entries.get(&key).and_then(|entry| entry.state.first_due()) {
-                    self.forget(first);
-                }
+                let last = *last;
+                self.forget(last);
                 self.remove(&key);
                 true
             }
@@ -55,11 +56,9 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
         let Some(entry) = self.entries.get(key) else { return };
         // The entry itself does not count as long as it is nowhere.
         let wake = entry.wake().unwrap_or(now);
-        let first = entry.state.first_due();
         if self.entries.len() - self.claimed > self.limits.things && !self.make_room(wake) {
             self.entries.remove(key);
-            first.into_iter().for_each(|first| self.forget(first));
-            return;
+            return self.forget(wake);
         }
         let turn = match self.entries.get(key).map(|entry| entry.place) {
             Some(Place::Ready(turn)) => Some(turn),

@@ -16,11 +16,7 @@ impl Planner<'_> {
     pub(super) fn consume(&mut self) {
         for message in &self.held.messages {
             self.plan.state.timers.iter_mut().for_each(|timers| timers.remove(&message.id));
-            let write = if Message::is_delivered(&message.id) {
-                Write::upsert(&Tombstone::seen(self.instance(), &message.id, message.digest.clone()))
-            } else {
-                Write::delete(&*message.id)
-            };
+            let write = Write::taken(self.instance(), &message.id, message.digest.clone());
             self.plan.writes.push(write);
             let chunks = (0..message.chunks).map(|n| Write::delete(chunk_id(&message.id, n)));
             self.plan.writes.extend(chunks);
@@ -36,7 +32,7 @@ impl Planner<'_> {
             if target_instance(&item) == self.instance() {
                 let id = Message::own_id(turn, n);
                 let (body, chunks) = self.pack(&id, text, MAX_TEXT);
-                let content = Message { visible_at, body, chunks };
+                let content = Message { visible_at, sent_at: self.now, body, chunks };
                 let document = Document::new(self.instance(), &*id, content);
                 self.plan.writes.push(Write::create(&document));
                 if visible_at > self.now {
@@ -86,10 +82,12 @@ impl Planner<'_> {
             let (session, tag) = (session_id.clone(), tag.clone());
             let content = Work {
                 visible_at: AT_ONCE,
+                sent_at: self.now,
                 attempts: 0,
                 lock: None,
                 session: session.clone(),
                 tag: tag.clone(),
+                delivered: false,
                 body,
                 chunks,
             };

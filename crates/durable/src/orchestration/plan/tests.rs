@@ -1,12 +1,13 @@
 //! What turns become, without a container.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use duroxide::INITIAL_EXECUTION_ID;
 use duroxide::providers::WorkItem;
 
 use super::*;
-use crate::clock::{self, End};
+use crate::clock::{self, Clock, End};
 use crate::model::{Head, Kv, KvChange, KvValue, Lock, WriteKind};
 use crate::orchestration::turns::HeldMessage;
 
@@ -23,7 +24,13 @@ fn held(state: State, messages: &[&str]) -> Held {
     }
     let messages =
         messages.iter().map(|id| HeldMessage { id: (*id).to_owned(), chunks: 0, digest: None }).collect();
-    Held::new(head, messages, Vec::new(), Some(Arc::default()), End::at(clock::instant()))
+    Held::new(
+        head,
+        messages,
+        Vec::new(),
+        Some(Arc::default()),
+        End::after(&Clock::default(), clock::reading(), Duration::ZERO),
+    )
 }
 
 fn turn(execution: u64, events: Vec<Event>) -> Turn {

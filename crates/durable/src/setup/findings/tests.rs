@@ -99,7 +99,7 @@ fn a_container_must_keep_what_is_written_and_find_it() {
     let off = ContainerProperties { default_ttl: None, ..made() };
     let unique = made().with_unique_key_policy(UniqueKeyPolicy::default().with_key(["/type"]));
     let expiring = made().with_default_ttl(TimeToLive::seconds(60).unwrap());
-    let (stage, sorted) = (without("/stage/token/?"), without(SORTED_BY));
+    let (lock, sorted) = (without("/lock/until/?"), without(SORTED_BY));
     own.indexing_mode = Some(IndexingMode::None);
     for (case, container, expected) in [
         ("as the provider makes it", made(), &[][..]),
@@ -112,7 +112,7 @@ fn a_container_must_keep_what_is_written_and_find_it() {
         ("everything is indexed", indexed(IndexingPolicy::default()), &[(Warning, Indexing, "/body/?")]),
         ("nothing is indexed", indexed(IndexingPolicy::none()), &[(Error, Indexing, "durable definition")]),
         ("index off", indexed(own), &[(Error, Indexing, "queries miss them")]),
-        ("a path is missing", stage, &[(Warning, Indexing, "/stage/token/?")]),
+        ("a path is missing", lock, &[(Warning, Indexing, "/lock/until/?")]),
         ("the path of lists is missing", sorted, &[(Error, Indexing, "cannot be listed")]),
     ] {
         let described = Described {

@@ -15,8 +15,8 @@ use crate::harness::Home;
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What stays of instances that have ended, and of who shares them.
-const LASTING: [&str; 9] =
-    ["instance", "history", "execution", "kv", "seen", "delivered", "member", "shares", "offer"];
+const LASTING: [&str; 10] =
+    ["instance", "history", "execution", "kv", "seen", "delivered", "member", "shares", "failovers", "offer"];
 
 /// Waits until all instances that were started have ended and nothing is on its way any more.
 pub(super) async fn settled(home: &Home, roots: &[String]) -> Vec<Value> {

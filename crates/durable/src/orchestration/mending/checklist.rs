@@ -1,0 +1,181 @@
+//! What is still to be looked at, part by part and page by page. Pure.
+//!
+//! A part that fails comes again after the others, from the page that failed on.
+
+use std::collections::VecDeque;
+
+use cosmonaut::{FeedRange, FeedScope};
+
+use crate::lease::Slots;
+
+/// What is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// Deliveries of the last minutes.
+    Deliveries,
+    /// Messages and work.
+    Waiting,
+}
+
+/// A part of the container that is to be looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Part {
+    pub(super) subject: Subject,
+    range: FeedRange,
+    slots: Slots,
+    /// Where the next page begins.
+    pub(super) continuation: Option<String>,
+}
+
+impl Part {
+    pub(super) fn scope(&self) -> FeedScope {
+        FeedScope::from(&self.range)
+    }
+}
+
+/// The parts that are left.
+#[derive(Default)]
+pub(super) struct Checklist {
+    own: Slots,
+    parts: VecDeque<Part>,
+    /// How many parts in a row have failed.
+    failures: usize,
+    /// Whether everything is to be looked at once more when this is done.
+    again: bool,
+}
+
+impl Checklist {
+    /// These are the slots of this process now. What was delivered from those that are new is to be checked; those that
+    /// are gone are for others to look at.
+    pub(super) fn own(&mut self, slots: Slots) {
+        let gained = slots.without(&self.own);
+        self.own = slots;
+        self.parts.retain(|part| !part.slots.within(&slots).is_empty());
+        self.begin();
+        self.add(Subject::Deliveries, gained);
+    }
+
+    /// Writes may be lost: everything is to be looked at. What is under way is done first, because signs of one failover
+    /// come again and again.
+    pub(super) fn everything(&mut self) {
+        self.again = true;
+        self.begin();
+    }
+
+    /// Begins to look at everything, if that is wanted and nothing is left to look at.
+    fn begin(&mut self) {
+        if self.parts.is_empty() && std::mem::take(&mut self.again) {
+            self.add(Subject::Deliveries, self.own);
+            self.add(Subject::Waiting, self.own);
+        }
+    }
+
+    pub(super) fn owned(&self) -> Slots {
+        self.own
+    }
+
+    /// The part whose turn it is.
+    pub(super) fn first(&self) -> Option<&Part> {
+        self.parts.front()
+    }
+
+    /// A page of the first part was looked at; the next one begins there, if there is one.
+    pub(super) fn looked(&mut self, continuation: Option<String>) {
+        self.failures = 0;
+        match (self.parts.front_mut(), continuation) {
+            (Some(part), Some(next)) => part.continuation = Some(next),
+            (Some(_), None) => drop(self.parts.pop_front()),
+            (None, _) => {}
+        }
+        self.begin();
+    }
+
+    /// The first part could not be looked at: others come before it.
+    pub(super) fn put_off(&mut self) {
+        self.failures += 1;
+        if let Some(part) = self.parts.pop_front() {
+            self.parts.push_back(part);
+        }
+    }
+
+    /// Whether all parts that are left have failed since one was looked at.
+    pub(super) fn is_failing(&self) -> bool {
+        self.failures > 0 && self.failures >= self.parts.len()
+    }
+
+    fn add(&mut self, subject: Subject, slots: Slots) {
+        for run in slots.runs() {
+            let slots: Slots = run.clone().map(|slot| slot as u8).collect();
+            let ranges = slots.ranges().into_iter();
+            self.parts.extend(ranges.map(|range| Part { subject, range, slots, continuation: None }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(run: std::ops::RangeInclusive<u8>) -> Slots {
+        run.collect()
+    }
+
+    fn left(checklist: &Checklist) -> Vec<(Subject, usize, Option<&str>)> {
+        let part = |part: &Part| (part.subject, part.slots.len(), part.continuation.clone());
+        let parts = checklist.parts.iter().map(part);
+        parts.map(|(subject, len, at)| (subject, len, at.map(|at| &*at.leak()))).collect()
+    }
+
+    #[test]
+    fn new_slots_are_checked_and_lost_ones_left_alone() {
+        let mut checklist = Checklist::default();
+        checklist.own(slots(0..=9));
+        checklist.own(slots(5..=14));
+        assert_eq!(left(&checklist), [(Subject::Deliveries, 10, None), (Subject::Deliveries, 5, None)]);
+        checklist.own(slots(10..=14));
+        assert_eq!(left(&checklist), [(Subject::Deliveries, 5, None)]);
+        checklist.own(Slots::none());
+        assert!(checklist.first().is_none());
+        // Whoever has them again does not know what has happened meanwhile.
+        checklist.own(slots(10..=14));
+        assert_eq!(left(&checklist).len(), 1);
+    }
+
+    #[test]
+    fn a_part_goes_on_where_it_was_and_keeps_no_other_from_its_turn() {
+        let mut checklist = Checklist::default();
+        checklist.own([1, 2, 7].into_iter().collect());
+        checklist.looked(Some("page 2".into()));
+        checklist.put_off();
+        assert!(!checklist.is_failing(), "the other part was not tried");
+        checklist.looked(None);
+        checklist.put_off();
+        assert!(checklist.is_failing());
+        assert_eq!(left(&checklist), [(Subject::Deliveries, 2, Some("page 2"))]);
+        checklist.looked(None);
+        assert!(checklist.first().is_none() && !checklist.is_failing());
+    }
+
+    #[test]
+    fn after_a_loss_everything_is_looked_at_and_signs_of_it_do_not_begin_it_anew() {
+        let all = [(Subject::Deliveries, 256, None), (Subject::Waiting, 256, None)];
+        let mut checklist = Checklist::default();
+        checklist.own(Slots::all());
+        checklist.looked(Some("page 2".into()));
+        checklist.everything();
+        assert_eq!(left(&checklist), [(Subject::Deliveries, 256, Some("page 2"))]);
+        checklist.looked(None);
+        assert_eq!(left(&checklist), all);
+        checklist.looked(None);
+        // What was looked at before the sign may be lost by now.
+        checklist.everything();
+        checklist.everything();
+        checklist.looked(None);
+        assert_eq!(left(&checklist), all);
+        checklist.looked(None);
+        checklist.looked(None);
+        assert!(checklist.first().is_none());
+        checklist.everything();
+        assert_eq!(left(&checklist), all);
+    }
+}

@@ -1,0 +1,121 @@
+//! Making good what a forced failover has lost.
+//!
+//! Each partition goes back to an earlier moment, and is whole as of then. So an instance goes on from what is there:
+//! its turn is run again with the messages that are there again. What lies in two partitions may not fit together any
+//! more. A delivery whose target has lost it is made again here. And what this process has in memory may be wrong: it
+//! looks at all that waits.
+//!
+//! Nobody may have been there to notice a failover. So deliveries of the last minutes are also checked for slots that
+//! this process gets, as when it starts. That costs a read of those deliveries, and one request for each hundred of them
+//! in each partition that they went to.
+//!
+//! | file | what it answers |
+//! | --- | --- |
+//! | `checklist` | what is still to be looked at? |
+//! | `deliveries` | what was delivered and is gone? |
+//! | `waiting` | what waits, whatever this process believes? |
+//! | `record` | what have other processes seen of failovers? |
+
+mod checklist;
+mod deliveries;
+mod record;
+mod waiting;
+
+use std::sync::Weak;
+use std::time::Duration;
+
+use duroxide::providers::ProviderError;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::core::Core;
+use crate::lease::Slots;
+use checklist::{Checklist, Subject};
+
+/// How long what cannot be looked at is left alone.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often a process that shares the container asks what others have seen of failovers.
+const ASK: Duration = Duration::from_secs(10);
+/// How long a process waits for news that has nobody to ask.
+const SELDOM: Duration = Duration::from_secs(3600);
+/// How many documents are looked at with one request.
+const PAGE: u32 = 100;
+
+/// What a mender hears of.
+pub(crate) struct News {
+    pub(crate) losses: watch::Receiver<u64>,
+    /// The slots of this process.
+    pub(crate) own: watch::Receiver<Slots>,
+}
+
+/// Mends whatever is lost, for ever. It says in `rests` whether there is nothing left to look at.
+pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<Slots>) {
+    let (mut checklist, mut ask_at) = (Checklist::default(), clock::instant());
+    loop {
+        let Some(strong) = core.upgrade() else { return };
+        if news.own.has_changed().unwrap_or(false) {
+            let slots = *news.own.borrow_and_update();
+            // An instance may be deleted and made again while others have its slot.
+            strong.histories.keep_only(&slots);
+            checklist.own(slots);
+        }
+        if news.losses.has_changed().unwrap_or(false) {
+            news.losses.mark_unchanged();
+            checklist.everything();
+        }
+        // Who has no slots has sent nothing that could be lost.
+        let asks = strong.dispatch.is_shared() && !checklist.owned().is_empty();
+        if asks && clock::instant() >= ask_at {
+            ask_at = clock::instant() + ASK;
+            if let Err(error) = record::compare(&strong).await {
+                tracing::debug!(%error, "what others have seen of failovers cannot be read now");
+            }
+        }
+        let is_failing = match checklist.first() {
+            Some(part) => {
+                let call = strong.store.mending_call(strong.settings.call_timeout);
+                let looked = match part.subject {
+                    Subject::Deliveries => deliveries::look(&strong, &call, part).await,
+                    Subject::Waiting => waiting::look(&strong, &call, part).await,
+                };
+                match looked {
+                    Ok(continuation) => checklist.looked(continuation),
+                    Err(error) => {
+                        tracing::warn!(%error, "what a failover may have lost cannot be looked at yet");
+                        checklist.put_off();
+                    }
+                }
+                checklist.is_failing()
+            }
+            None => {
+                rests.send_replace(checklist.owned());
+                drop(strong);
+                let until = if asks { ask_at } else { clock::instant() + SELDOM };
+                wait(&mut news, until).await;
+                continue;
+            }
+        };
+        drop(strong);
+        if is_failing {
+            clock::sleep(AGAIN).await;
+        }
+    }
+}
+
+/// Waits for news, or until some moment.
+async fn wait(news: &mut News, until: Instant) {
+    let News { losses, own } = news;
+    let changed = async {
+        tokio::select! {
+            lost = losses.changed() => if lost.is_ok() { losses.mark_changed() },
+            got = own.changed() => if got.is_ok() { own.mark_changed() },
+        }
+    };
+    clock::until(until, changed).await;
+}
+
+/// A row that cannot be read is said to be so, and passed.
+fn readable<T>(row: Result<T, ProviderError>) -> Option<T> {
+    row.inspect_err(|error| tracing::error!(%error, "a document is passed that may have to be mended")).ok()
+}

@@ -1,0 +1,126 @@
+//! A deleted instance stays deleted, and what it owed to others before is delivered.
+
+use std::time::Duration;
+
+use cosmonaut::fault_injection::{
+    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
+};
+use cosmonaut_driver::OperationType;
+use duroxide::providers::{Provider, ProviderAdmin};
+use serde_json::{Value, json};
+
+use crate::harness::{Account, Home, Server};
+use crate::steps::*;
+use crate::world::until;
+
+async fn delete(provider: &dyn ProviderAdmin, instance: &str, force: bool) {
+    provider.delete_instances_atomic(&[instance.to_owned()], force).await.unwrap();
+}
+
+fn kinds(documents: &[Value]) -> Vec<&str> {
+    documents.iter().map(|document| document["type"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn what_was_delivered_to_an_instance_does_not_start_it_again_after_its_deletion() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    send(&provider, start("parent")).await;
+    let (_, token) = fetch(&provider).await;
+    // One of them is taken, the other one waits.
+    let messages = vec![start("one"), start("other")];
+    Turn { messages, ..Turn::first("parent") }.ack(&provider, &token).await.unwrap();
+    let (item, token) = fetch(&provider).await;
+    Turn { status: Some("Completed"), ..Turn::first(&item.instance) }.ack(&provider, &token).await.unwrap();
+    for instance in ["one", "other"] {
+        delete(&provider, instance, false).await;
+        assert_eq!(kinds(&home.all(instance).await), ["seen"], "{instance}: its trace is left");
+    }
+    drop(provider);
+    let later = home.provider().await;
+    assert!(fetch_now(&later).await.is_none());
+    later.checked_deliveries().await;
+    assert!(fetch_now(&later).await.is_none(), "nothing is started again");
+    // The name is free all the same.
+    make(&later, "one", None).await;
+}
+
+#[tokio::test]
+async fn what_an_ended_instance_owes_is_delivered_before_it_goes() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    for instance in ["owing", "other"] {
+        make(&provider, instance, Some("Completed")).await;
+    }
+    let far = u64::MAX >> 12;
+    let body = serde_json::to_string(&start("owed")).unwrap();
+    let owed = json!({
+        "id": "o:1.0", "instanceId": "owing", "type": "intent", "v": 1,
+        "slot": duroxide_cosmonaut::slot_of("owing"), "target": "owed", "targetId": "m:oaa.1.0", "what": "message",
+        "targetVisibleAt": 0, "visibleAt": far, "body": body, "chunks": 0,
+    });
+    home.documents().create_item("owing", &owed, None).await.unwrap();
+    delete(&provider, "owing", false).await;
+    assert!(home.all("owing").await.is_empty());
+    assert_eq!(fetch(&provider).await.0.instance, "owed");
+
+    // What cannot be read stays, with its instance, unless that is to go by force.
+    let mut strange = owed.clone();
+    (strange["instanceId"], strange["v"]) = ("other".into(), 99.into());
+    home.documents().create_item("other", &strange, None).await.unwrap();
+    let error = provider.delete_instances_atomic(&["other".to_owned()], false).await.unwrap_err();
+    assert!(error.message.contains("other") && error.message.contains("o:1.0"), "{error}");
+    delete(&provider, "other", true).await;
+    assert!(home.all("other").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_does_not_start_while_its_name_is_deleted() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    send(&provider, start("a")).await;
+    let later = Some(Duration::from_secs(3600));
+    provider.enqueue_for_orchestrator(signal("a", 1), later).await.unwrap();
+    let batches = FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        ..FaultInjectionCondition::default()
+    };
+    let slow = FaultInjectionResult::Delay(Duration::from_secs(2));
+    faults.set(FaultInjectionRule::new("slow", slow).when(batches));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let deleted = async {
+        delete(&elsewhere, "a", false).await;
+    };
+    let begun = async {
+        until("the deletion is at its end", async || faults.hits("slow").is_some_and(|hits| hits > 0)).await;
+        assert!(fetch_now(&provider).await.is_none(), "it is being deleted");
+    };
+    tokio::join!(deleted, begun);
+    assert!(home.all("a").await.is_empty());
+    // A check that fails leaves nothing of the name either.
+    make(&provider, "parent", Some("Completed")).await;
+    send(&provider, child("child", "parent")).await;
+    let (_, token) = fetch(&provider).await;
+    Turn { parent: Some("parent".into()), ..Turn::first("child") }.ack(&provider, &token).await.unwrap();
+    let names = ["nobody".to_owned(), "parent".to_owned()];
+    assert!(provider.delete_instances_atomic(&names, true).await.is_err(), "its child would be left");
+    assert!(home.all("nobody").await.is_empty());
+    assert_eq!(provider.list_instances().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_new_instance_of_a_deleted_name_has_no_history_of_the_old_one() {
+    let provider = Server::shared(Account::OneRegion).home().provider().await;
+    send(&provider, start("a")).await;
+    let (_, token) = fetch(&provider).await;
+    let mut turn = Turn::first("a");
+    for id in [2, 3] {
+        turn.events.push(scheduled("a", id, "x"));
+        turn.work.push(activity("a", id, "x"));
+    }
+    turn.ack(&provider, &token).await.unwrap();
+    fetch_work(&provider).await;
+    delete(&provider, "a", true).await;
+    assert!(provider.read("a").await.unwrap().is_empty());
+}

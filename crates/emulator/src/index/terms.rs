@@ -169,6 +169,11 @@ impl PathTerms {
         count
     }
 
+    /// Whether there are more than so many terms.
+    pub(crate) fn has_more_terms_than(&self, count: usize) -> bool {
+        self.stretch(&Span::ALL).nth(count).is_some()
+    }
+
     fn apply(&mut self, value: RawJson<'_>, change: Change, rules: &Rules, depth: usize) -> usize {
         let mut changed = 0;
         if rules.takes_value(self.rule)

@@ -12,6 +12,7 @@ use super::environment::{Environment, Limits};
 use super::error::{CompileError, EvalError};
 use super::execution::Execution;
 use super::interrupt::Interrupt;
+use super::placed::{Place, PlacedRun};
 use super::rows::Rows;
 use super::scope::{Document, Run, Scope};
 use super::{compile, val::Val};
@@ -84,6 +85,12 @@ impl Program {
     /// Continues a run of a query for which [`Program::is_streaming`] is true, or of one whose documents come presorted.
     pub fn resume(&self, progress: Progress) -> Execution {
         Execution::new(self.clone(), Collector::presorted(progress))
+    }
+
+    /// Starts a run of a query with `GROUP BY` or `DISTINCT` that keeps `wanted` rows after a place. `OFFSET`, `LIMIT` and
+    /// `TOP` are left to the caller.
+    pub fn start_placed(&self, after: Option<Place>, wanted: usize) -> PlacedRun {
+        PlacedRun::new(self.clone(), after, wanted)
     }
 
     /// Whether the document yields at least one row before grouping and cutting; for a query without `JOIN`, whether it
@@ -164,6 +171,11 @@ impl Program {
     /// Whether rows are grouped: by `GROUP BY`, or as one group by aggregates.
     pub fn is_grouped(&self) -> bool {
         self.inner.block.grouping.is_some()
+    }
+
+    /// Whether all rows make one group, and so one row.
+    pub fn is_one_group(&self) -> bool {
+        self.inner.block.grouping.as_ref().is_some_and(|grouping| grouping.keys.is_empty())
     }
 
     /// Whether the query computes aggregates over its rows.

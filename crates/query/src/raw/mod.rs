@@ -12,6 +12,7 @@ mod validate;
 use std::borrow::Cow;
 
 pub use paths::{PathScan, PathSet, Slots};
+pub use scan::read_string;
 pub use validate::{JsonError, MAX_DEPTH, validate};
 
 use crate::value::{Kind, Value, is_exact};

@@ -134,8 +134,10 @@ impl Collector {
                     break;
                 }
                 let scope = Scope { group: Some(&group), ..scope };
+                let before = out.byte_len();
                 let _ =
                     self.emit(block, &scope.run.limits, out, |row| block.projection.write(&scope, row))?;
+                scope.run.work(size_of_val(&group) + out.byte_len() - before)?;
             }
         }
         let mut sorted = std::mem::take(&mut self.sorting);

@@ -43,7 +43,9 @@ impl Grouping {
     pub(super) fn keys(&self, scope: &Scope<'_>, canonical: &mut Vec<u8>) -> Result<Vec<Value>, EvalError> {
         let mut keys = Vec::with_capacity(self.keys.len());
         for key in &self.keys {
-            let key = key.eval(scope)?.to_value();
+            let key = key.eval(scope)?;
+            scope.run.work(key.size())?;
+            let key = key.to_value();
             key.write_canonical(canonical);
             canonical.push(b',');
             keys.push(key);
@@ -62,7 +64,9 @@ impl Group {
     pub(super) fn gather(&mut self, grouping: &Grouping, scope: &Scope<'_>) -> Result<usize, EvalError> {
         let mut held = 0;
         for (accumulator, (_, argument)) in self.gathered.iter_mut().zip(&grouping.aggregates) {
-            held += accumulator.add(&argument.eval(scope)?);
+            let value = argument.eval(scope)?;
+            scope.run.work(value.size())?;
+            held += accumulator.add(&value);
         }
         Ok(held)
     }

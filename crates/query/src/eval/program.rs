@@ -224,6 +224,7 @@ impl Program {
             limits: self.inner.limits,
             random: &self.inner.random,
             steps: Cell::new(0),
+            unseen: Cell::new(0),
             interrupt: &self.interrupt,
         };
         body(Scope { run: &run, document: &document, vars: None, group: None })

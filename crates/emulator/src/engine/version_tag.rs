@@ -68,15 +68,11 @@ impl FromStr for VersionTag {
     /// Reads exactly what [`VersionTag`] prints.
     fn from_str(text: &str) -> Result<Self, NoVersionTag> {
         let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or(NoVersionTag)?;
-        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-        let mut digits = bare.bytes().filter(|byte| *byte != b'-').map_while(digit);
-        let mut bytes = [0; 16];
-        for byte in &mut bytes {
-            let (high, low) = digits.next().zip(digits.next()).ok_or(NoVersionTag)?;
-            *byte = high << 4 | low;
-        }
-        let tag = Self(bytes);
-        if tag.bare() == *bare.as_bytes() { Ok(tag) } else { Err(NoVersionTag) }
+        let bare: &[u8; Self::BARE_LEN] = bare.as_bytes().try_into().map_err(|_| NoVersionTag)?;
+        // Whatever is no digit shows in the comparison.
+        let digit = |byte: u8| if byte.is_ascii_digit() { byte - b'0' } else { byte.wrapping_sub(b'a' - 10) };
+        let tag = Self(PLACES.map(|place| digit(bare[place]) << 4 | digit(bare[place + 1]) & 15));
+        if tag.bare() == *bare { Ok(tag) } else { Err(NoVersionTag) }
     }
 }
 

@@ -28,7 +28,7 @@ pub use environment::{ComputedProperty, Environment, Limits};
 pub use error::{CompileError, EvalError};
 pub use execution::Execution;
 pub use interrupt::Interrupt;
-pub use placed::{Place, PlacedRow, PlacedRun};
+pub use placed::{Place, PlacedRow, PlacedRows, PlacedRun};
 pub use program::Program;
 pub use rows::Rows;
 pub(crate) use val::Val;

@@ -35,6 +35,15 @@ pub struct PlacedRow {
     pub nth: u64,
 }
 
+/// The rows of a window, by place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedRows {
+    /// The rows.
+    pub rows: Vec<PlacedRow>,
+    /// Whether there are rows or groups after these.
+    pub has_more: bool,
+}
+
 /// A run over documents that keeps the first rows after a place. After an error it should be dropped.
 #[derive(Debug)]
 pub struct PlacedRun {
@@ -52,6 +61,10 @@ pub struct PlacedRun {
 struct Window<T> {
     after: Option<Place>,
     wanted: usize,
+    /// More entries are kept only until those before them have so many bytes.
+    wanted_bytes: usize,
+    /// How many bytes the contents of the entries have.
+    bytes: usize,
     entries: BTreeMap<Place, Entry<T>>,
     /// The first entry that there was no room for.
     ceiling: Option<Place>,
@@ -62,19 +75,26 @@ struct Window<T> {
 struct Entry<T> {
     content: T,
     nth: u64,
+    /// How many bytes the content has, and how many are held because of it.
     bytes: usize,
+    held: usize,
 }
 
 impl PlacedRun {
-    /// A run that keeps `wanted` rows after a place.
-    pub(super) fn new(program: Program, after: Option<Place>, wanted: usize) -> PlacedRun {
+    /// A run that keeps `wanted` rows after a place, or fewer if these have more than so many bytes.
+    pub(super) fn new(
+        program: Program,
+        after: Option<Place>,
+        (wanted, wanted_bytes): (usize, usize),
+    ) -> PlacedRun {
         let block = program.block();
         // Rows that are made distinct after grouping can come from any group.
         let (group_after, group_wanted) =
             if block.distinct { (None, usize::MAX) } else { (after.clone(), wanted) };
         PlacedRun {
-            rows: Window::new(after, wanted),
-            groups: Window::new(group_after, group_wanted),
+            rows: Window::new(after, wanted, wanted_bytes),
+            // How long the row of a group is shows when the group is whole.
+            groups: Window::new(group_after, group_wanted, usize::MAX),
             leads: (!block.order.is_empty()).then(HashMap::new),
             held: 0,
             scratch: Vec::new(),
@@ -112,7 +132,7 @@ impl PlacedRun {
     }
 
     /// The rows, by place.
-    pub fn finish(mut self) -> Result<Vec<PlacedRow>, EvalError> {
+    pub fn finish(mut self) -> Result<PlacedRows, EvalError> {
         let program = self.program.clone();
         let block = program.block();
         if block.grouping.is_none() {
@@ -134,7 +154,8 @@ impl PlacedRun {
             }
             Ok(())
         })?;
-        Ok(if block.distinct { self.rows.finish() } else { rows })
+        let has_more = self.groups.ceiling.is_some();
+        Ok(if block.distinct { self.rows.finish() } else { PlacedRows { rows, has_more } })
     }
 
     fn take(&mut self, block: &Block, scope: &Scope<'_>, lead: &[u8]) -> Result<(), EvalError> {
@@ -149,7 +170,7 @@ impl PlacedRun {
             if let Some(entry) = self.groups.entry(place, || (Group::new(grouping, keys), 0), &mut self.held)
             {
                 let more = entry.content.gather(grouping, scope)?;
-                entry.bytes += more;
+                entry.held += more;
                 self.held += more;
             }
             return self.check(limit);
@@ -169,7 +190,7 @@ impl PlacedRun {
                 Some(least) if **least <= *lead => return Ok(()),
                 Some(least) => {
                     let passed = Place { lead: least.clone(), hash };
-                    self.held -= self.rows.entries.remove(&passed).map_or(0, |entry| entry.bytes);
+                    self.held -= self.rows.remove(&passed);
                 }
                 None => self.held += lead.len() + size_of::<Place>(),
             }
@@ -186,12 +207,26 @@ impl PlacedRun {
 }
 
 impl<T> Window<T> {
-    fn new(after: Option<Place>, wanted: usize) -> Window<T> {
-        Window { after, wanted: wanted.max(1), entries: BTreeMap::new(), ceiling: None, found: 0 }
+    fn new(after: Option<Place>, wanted: usize, wanted_bytes: usize) -> Window<T> {
+        let (wanted, entries) = (wanted.max(1), BTreeMap::new());
+        Window { after, wanted, wanted_bytes, bytes: 0, entries, ceiling: None, found: 0 }
     }
 
     fn is_full(&self) -> bool {
-        self.entries.len() >= self.wanted
+        self.entries.len() >= self.wanted || self.bytes >= self.wanted_bytes
+    }
+
+    /// Whether the entries are enough without the last of them.
+    fn has_too_many(&self) -> bool {
+        let last = self.entries.last_key_value().map_or(0, |(_, last)| last.bytes);
+        self.entries.len() > self.wanted || self.bytes - last >= self.wanted_bytes
+    }
+
+    /// Removes an entry and returns how many bytes were held because of it.
+    fn remove(&mut self, place: &Place) -> usize {
+        let Some(entry) = self.entries.remove(place) else { return 0 };
+        self.bytes -= entry.bytes;
+        entry.held
     }
 
     fn last(&self) -> Option<&Place> {
@@ -211,14 +246,14 @@ impl<T> Window<T> {
         }
         if !self.entries.contains_key(&place) {
             let (content, bytes) = make();
-            let bytes = bytes + 2 * place.lead.len() + size_of::<(Place, Entry<T>)>();
-            self.entries.insert(place.clone(), Entry { content, nth: self.found, bytes });
+            let more = bytes + 2 * place.lead.len() + size_of::<(Place, Entry<T>)>();
+            self.entries.insert(place.clone(), Entry { content, nth: self.found, bytes, held: more });
             self.found += 1;
-            *held += bytes;
-            if self.entries.len() > self.wanted
+            (*held, self.bytes) = (*held + more, self.bytes + bytes);
+            while self.has_too_many()
                 && let Some((ceiling, entry)) = self.entries.pop_last()
             {
-                *held -= entry.bytes;
+                (*held, self.bytes) = (*held - entry.held, self.bytes - entry.bytes);
                 self.ceiling = Some(ceiling);
             }
         }
@@ -227,13 +262,13 @@ impl<T> Window<T> {
 }
 
 impl Window<Vec<u8>> {
-    fn finish(self) -> Vec<PlacedRow> {
+    fn finish(self) -> PlacedRows {
         let row = |(place, entry): (Place, Entry<Vec<u8>>)| PlacedRow {
             place,
             row: Some(entry.content),
             nth: entry.nth,
         };
-        self.entries.into_iter().map(row).collect()
+        PlacedRows { rows: self.entries.into_iter().map(row).collect(), has_more: self.ceiling.is_some() }
     }
 }
 

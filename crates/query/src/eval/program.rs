@@ -87,9 +87,9 @@ impl Program {
         Execution::new(self.clone(), Collector::presorted(progress))
     }
 
-    /// Starts a run of a query with `GROUP BY` or `DISTINCT` that keeps `wanted` rows after a place. `OFFSET`, `LIMIT` and
-    /// `TOP` are left to the caller.
-    pub fn start_placed(&self, after: Option<Place>, wanted: usize) -> PlacedRun {
+    /// Starts a run of a query with `GROUP BY` or `DISTINCT` that keeps rows after a place: a number of them, or fewer if
+    /// these have more than a number of bytes. `OFFSET`, `LIMIT` and `TOP` are left to the caller.
+    pub fn start_placed(&self, after: Option<Place>, wanted: (usize, usize)) -> PlacedRun {
         PlacedRun::new(self.clone(), after, wanted)
     }
 

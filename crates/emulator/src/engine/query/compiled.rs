@@ -77,7 +77,7 @@ impl Compiled {
         if self.gives_by_place() {
             // What an order leads with is not looked for in an index.
             let can_lead = |place: &Place| self.program.is_ordered() || Term::is_sort_key(&place.lead);
-            return token.segments.is_empty() && token.after.as_ref().is_none_or(can_lead);
+            return token.segments.is_empty() && token.after.as_ref().is_some_and(can_lead);
         }
         if token.after.is_some() {
             return false;

@@ -53,6 +53,12 @@ impl Output {
         (left <= self.room()).then(|| left.saturating_add(self.skipping()))
     }
 
+    /// How many bytes of rows it may still take; the last row may have more.
+    pub(super) fn wanted_bytes(&self) -> usize {
+        // Rows that are passed over take no room.
+        if self.skipping() == 0 { PageSize::MAX_BYTES } else { usize::MAX }
+    }
+
     fn room(&self) -> usize {
         self.max_rows.saturating_sub(self.rows.len())
     }

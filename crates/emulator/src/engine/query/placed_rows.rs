@@ -8,7 +8,7 @@
 //! Where the rows show the value of an indexed path, documents are read in the order of that path and only as far as the
 //! page goes. Otherwise each page reads all of them.
 
-use cosmonaut_query::eval::{EvalError, Place, PlacedRow, PlacedRun, Rows};
+use cosmonaut_query::eval::{EvalError, Place, PlacedRow, PlacedRows, PlacedRun, Rows};
 use cosmonaut_query::raw::RawJson;
 
 use super::feeder::{Batch, Candidate, Flow, Found};
@@ -27,33 +27,39 @@ use crate::pace::Next;
 /// Fills the page.
 pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Result<(), Failure> {
     let after = page.token.and_then(|token| token.after.clone());
-    let start = |page: &PageRun<'_>| page.compiled.program.start_placed(after.clone(), page.output.wanted());
+    let start = |page: &PageRun<'_>| {
+        let wanted = (page.output.wanted(), page.output.wanted_bytes());
+        page.compiled.program.start_placed(after.clone(), wanted)
+    };
     let mut run = start(page);
     let followed = match path_to_follow(page, parts, region)? {
         Some((part, order)) => follow(page, part, region, &order, &mut run)?,
         None => Followed::Lost,
     };
-    let ended = match followed {
-        Followed::ToTheEnd => None,
-        Followed::UntilTime(lead) => Some(lead),
-        Followed::Lost => {
-            run = start(page);
-            read_all(page, parts, region, &mut run)?;
-            None
-        }
-    };
+    if let Followed::Lost = followed {
+        run = start(page);
+        read_all(page, parts, region, &mut run)?;
+    }
     page.tally.matched = page.tally.cost.documents;
-    fill(page, run.finish().map_err(eval_error)?, ended, after);
+    let mut found = run.finish().map_err(eval_error)?;
+    found.has_more |= matches!(followed, Followed::ToTheNextPage);
+    let ended = if let Followed::UntilTime(lead) = followed { Some(lead) } else { None };
+    fill(page, found, ended, after);
     Ok(())
 }
+
+/// Whoever wants more rows than this does not want all of them at once.
+const MANY: usize = 1000;
 
 /// The place after all rows of a lead.
 const LAST: [u8; 16] = [u8::MAX; 16];
 
 /// How far documents were read along a path.
 enum Followed {
-    /// As far as the page goes.
+    /// All of them.
     ToTheEnd,
+    /// As far as the page goes.
+    ToTheNextPage,
     /// As far as there was time: this lead is done.
     UntilTime(Box<[u8]>),
     /// The path is not indexed, or not any more.
@@ -69,7 +75,7 @@ fn path_to_follow<'p>(
     let Some(path) = page.compiled.lead.clone() else { return Ok(None) };
     let [part] = parts.left.as_slices().0 else { return Ok(None) };
     let order = OrderPart { path, descending: false };
-    let wanted = page.output.wanted();
+    let wanted = page.output.wanted().min(MANY);
     let follows = page.look(part, region, |page, view| {
         let index = view.state.index();
         // A page that has everything reads everything.
@@ -123,7 +129,7 @@ fn follow(
                     continue;
                 }
                 if run.is_beyond(&lead) {
-                    return Ok(Followed::ToTheEnd);
+                    return Ok(Followed::ToTheNextPage);
                 }
                 let next = page.request.pace.next();
                 match (next, &done) {
@@ -187,9 +193,9 @@ fn read_all(
 
 /// Puts the first rows on the page. Which ones is decided by place; a page without `ORDER BY` shows them as they were
 /// found.
-fn fill(page: &mut PageRun<'_>, rows: Vec<PlacedRow>, ended: Option<Box<[u8]>>, after: Option<Place>) {
+fn fill(page: &mut PageRun<'_>, found: PlacedRows, ended: Option<Box<[u8]>>, after: Option<Place>) {
     let (mut reached, mut nths, mut fits) = (after, Vec::new(), true);
-    for PlacedRow { place, row, nth } in rows {
+    for PlacedRow { place, row, nth } in found.rows {
         let before = page.output.rows.len();
         fits = row.is_none_or(|row| page.output.take(&row));
         if !fits {
@@ -205,12 +211,15 @@ fn fill(page: &mut PageRun<'_>, rows: Vec<PlacedRow>, ended: Option<Box<[u8]>>, 
     if page.output.is_done() {
         return;
     }
-    if fits && let Some(lead) = &ended {
+    if fits
+        && !found.has_more
+        && let Some(lead) = &ended
+    {
         reached = Some(Place { lead: lead.clone(), hash: LAST });
     }
     // As with documents, a page of distinct rows that is full may be the last one.
     let may_be_last = !program.is_grouped() && page.output.is_full();
-    if !fits || ended.is_some() || may_be_last {
+    if !fits || found.has_more || ended.is_some() || may_be_last {
         let progress = page.output.progress;
         page.continuation = Some(Token { after: reached, progress, ..Token::default() });
     }

@@ -275,10 +275,72 @@ fn a_place_that_nobody_has_written_is_refused() {
     let long = STANDARD.encode([3; 400]);
     let short = STANDARD.encode([3; 4]);
     let unknown = STANDARD.encode([[1; 16].as_slice(), &[9]].concat());
-    for after in [long.as_str(), &short, &unknown, "*"] {
+    let tokens =
+        [long.as_str(), &short, &unknown, "*"].map(|after| format!(r#"{{"v":1,"after":"{after}"}}"#));
+    // The last one is of an earlier version, which counted rows.
+    for token in tokens.into_iter().chain([r#"{"v":1,"given":1}"#.to_owned()]) {
         let mut request = QueryRequest::new("SELECT DISTINCT VALUE c.a FROM c", FeedScope::Container);
-        request.continuation = Some(format!(r#"{{"v":1,"after":"{after}"}}"#));
+        request.continuation = Some(token);
         let refused = store.run(&request).unwrap_err();
         assert!(refused.message.contains("Invalid Continuation Token"), "{refused}");
     }
+}
+
+#[test]
+fn large_rows_are_divided_between_pages() {
+    let text = |n: usize| format!(r#"{{"a":{n},"b":"{}"}}"#, "x".repeat(1 << 20));
+    let documents: Vec<String> = (0..10).map(text).collect();
+    let store = Store::with(1, documents.iter().map(String::as_str));
+    for text in [
+        "SELECT DISTINCT c.a, c.b FROM c",
+        "SELECT DISTINCT VALUE [c.a, c.b] FROM c",
+        "SELECT DISTINCT VALUE [c.a, c.b] FROM c OFFSET 0 LIMIT 50",
+        "SELECT c.a, c.b FROM c GROUP BY c.a, c.b",
+    ] {
+        let mut request = QueryRequest::new(text, FeedScope::Container);
+        request.page_size = PageSize::Any;
+        let (mut pages, mut rows) = (Vec::new(), BTreeSet::new());
+        loop {
+            let page = store.run(&request).unwrap();
+            pages.push(page.rows.len());
+            rows.extend(texts(&page.rows));
+            request.continuation = page.continuation;
+            if request.continuation.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages, [3, 3, 3, 1], "{text}");
+        assert_eq!(rows.len(), 10, "{text}");
+    }
+}
+
+#[test]
+fn groups_without_a_row_and_short_rows_hide_no_others() {
+    let documents: Vec<String> =
+        (0..40).map(|n| format!(r#"{{"a":{n}{}}}"#, if n % 9 == 8 { r#","b":1"# } else { "" })).collect();
+    let store = Store::with(1, documents.iter().map(String::as_str));
+    for text in ["SELECT VALUE MAX(c.b) FROM c GROUP BY c.a", "SELECT VALUE c.b FROM c GROUP BY c.a, c.b"] {
+        for size in [1, 2, 3, 100] {
+            let mut request = QueryRequest::new(text, FeedScope::Container);
+            request.page_size = PageSize::Rows(size);
+            let mut rows = 0;
+            loop {
+                let page = store.run(&request).unwrap();
+                rows += page.rows.len();
+                request.continuation = page.continuation;
+                if request.continuation.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(rows, 4, "{text} in pages of {size}");
+        }
+    }
+    // More rows than fit into a page, if each had the size of what is kept of it.
+    let many = Store::new(&policy(), 1);
+    for n in 0..40_000 {
+        many.insert(&format!(r#"{{"a":{n}}}"#));
+    }
+    let mut request = QueryRequest::new("SELECT DISTINCT VALUE c.a FROM c", FeedScope::Container);
+    request.page_size = PageSize::Any;
+    assert_eq!(many.run(&request).unwrap().rows.len(), 40_000);
 }

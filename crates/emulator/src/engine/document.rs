@@ -115,7 +115,7 @@ impl Document {
 
     /// The item as JSON text without blanks, its system members included.
     pub fn text(&self) -> Vec<u8> {
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(self.text_len());
         self.append_text(&mut text);
         text
     }

@@ -57,34 +57,38 @@ fn equal(word: u64, byte: u8) -> u64 {
 
 /// The first `"` or `\` at or after `at`.
 fn quote_or_escape(text: &[u8], at: usize) -> Option<usize> {
-    let is_hit = |byte: u8| byte == b'"' || byte == b'\\';
+    let is_hit = |byte: u8| (byte == b'"') | (byte == b'\\');
     find(text, at, is_hit, |word| equal(word, b'"') | equal(word, b'\\'))
 }
 
 /// The first byte of a string at or after `at` that is more than itself: `"`, `\` or a control character.
 pub(super) fn special(text: &[u8], at: usize) -> Option<usize> {
-    let is_hit = |byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20;
+    let is_hit = |byte: u8| (byte == b'"') | (byte == b'\\') | (byte < 0x20);
     find(text, at, is_hit, |word| equal(word, b'"') | equal(word, b'\\') | less(word, 0x20))
 }
 
 /// The first byte at or after `at` that is a hit, looked for in long strides and then in eight bytes at a time.
 fn find(text: &[u8], mut at: usize, is_hit: impl Fn(u8) -> bool, hits: impl Fn(u64) -> u64) -> Option<usize> {
-    let rest = |at: usize| text.get(at..).unwrap_or_default();
-    while let Some(stride) = rest(at).first_chunk::<32>() {
+    let mut rest = text.get(at..).unwrap_or_default();
+    while let Some((stride, after)) = rest.split_first_chunk::<32>() {
         // Without a way out between two bytes, the compiler looks at many of them at once.
-        if stride.iter().fold(false, |found, byte| found | is_hit(*byte)) {
+        let mut found = 0;
+        for byte in stride {
+            found |= u8::from(is_hit(*byte));
+        }
+        if found != 0 {
             break;
         }
-        at += 32;
+        (at, rest) = (at + 32, after);
     }
-    while let Some(eight) = rest(at).first_chunk::<8>() {
+    while let Some((eight, after)) = rest.split_first_chunk::<8>() {
         let found = hits(u64::from_le_bytes(*eight));
         if found != 0 {
             return Some(at + found.trailing_zeros() as usize / 8);
         }
-        at += 8;
+        (at, rest) = (at + 8, after);
     }
-    rest(at).iter().position(|byte| is_hit(*byte)).map(|found| at + found)
+    rest.iter().position(|byte| is_hit(*byte)).map(|found| at + found)
 }
 
 /// One past the value that starts at `at`.

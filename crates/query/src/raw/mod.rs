@@ -173,7 +173,7 @@ impl<'d> RawKey<'d> {
 
     /// The name, unescaped.
     pub fn name(self) -> Cow<'d, str> {
-        scan::unescape(self.text)
+        if self.escaped { scan::unescape(self.text) } else { scan::plain(self.text) }
     }
 }
 

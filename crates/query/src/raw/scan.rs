@@ -149,7 +149,7 @@ pub(super) fn parse_number(text: &[u8]) -> Option<f64> {
 pub(super) fn unescape(inner: &[u8]) -> Cow<'_, str> {
     // Stored text is UTF-8; the lossy form borrows it after a check that costs less than keeping two kinds of strings.
     if !inner.contains(&b'\\') {
-        return String::from_utf8_lossy(inner);
+        return plain(inner);
     }
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
@@ -161,6 +161,11 @@ pub(super) fn unescape(inner: &[u8]) -> Cow<'_, str> {
     }
     out.push_str(&String::from_utf8_lossy(rest));
     Cow::Owned(out)
+}
+
+/// The string whose text, without quotes and without escapes, is `inner`.
+pub(super) fn plain(inner: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(inner).map_or_else(|_| String::from_utf8_lossy(inner), Cow::Borrowed)
 }
 
 /// The character of the escape that `text` starts with, and its length. Half a surrogate pair is U+FFFD.

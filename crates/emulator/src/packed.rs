@@ -78,6 +78,27 @@ impl<K: Ord + Clone, V> PackedMap<K, V> {
         None
     }
 
+    /// The same, fast if the key is greater than all others.
+    fn push(&mut self, key: K, value: V) {
+        let Some(mut last) = self.chunks.last_entry() else {
+            self.insert_first(key, value);
+            return;
+        };
+        let chunk = last.get_mut();
+        if chunk.last().is_none_or(|(greatest, _)| *greatest >= key) {
+            self.insert(key, value);
+            return;
+        }
+        self.len += 1;
+        if chunk.len() < CHUNK {
+            chunk.push((key, value));
+            return;
+        }
+        let mut next = Vec::with_capacity(CHUNK);
+        next.push((key.clone(), value));
+        self.chunks.insert(key, next);
+    }
+
     /// Inserts a key that is less than all others.
     fn insert_first(&mut self, key: K, value: V) {
         self.len += 1;
@@ -207,7 +228,12 @@ fn insert_exactly<T>(chunk: &mut Vec<T>, place: usize, entry: T) {
 impl<K: Ord + Clone, V> FromIterator<(K, V)> for PackedMap<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut map = Self::default();
-        entries.into_iter().for_each(|(key, value)| drop(map.insert(key, value)));
+        for (key, value) in entries {
+            map.push(key, value);
+        }
+        if let Some(mut last) = map.chunks.last_entry() {
+            last.get_mut().shrink_to_fit();
+        }
         map
     }
 }
@@ -269,7 +295,18 @@ mod tests {
 
     #[test]
     fn keys_that_grow_leave_no_room_unused() {
-        let map: PackedMap<u64, ()> = (0..CHUNK as u64 * 10).map(|key| (key, ())).collect();
-        assert_eq!(map.chunks.len(), 10);
+        let map: PackedMap<u64, ()> = (0..CHUNK as u64 * 10 + 1).map(|key| (key, ())).collect();
+        assert_eq!((map.chunks.len(), map.len()), (11, CHUNK * 10 + 1));
+        assert!(map.chunks.values().all(|chunk| chunk.capacity() <= CHUNK));
+        assert!(map.chunks.values().last().is_some_and(|last| last.capacity() < CHUNK));
+    }
+
+    #[test]
+    fn keys_in_any_order_make_a_sorted_map() {
+        let keys = (0..500u64).map(|nth| nth * 7919 % 300);
+        let map: PackedMap<u64, u64> = keys.clone().zip(0..).collect();
+        let model: BTreeMap<u64, u64> = keys.zip(0..).collect();
+        assert!(map.iter().eq(model.iter()));
+        assert_eq!(map.len(), model.len());
     }
 }

@@ -115,7 +115,7 @@ impl Document {
 
     /// The item as JSON text without blanks, its system members included.
     pub fn text(&self) -> Vec<u8> {
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(self.text_len());
         self.append_text(&mut text);
         text
     }
@@ -171,23 +171,17 @@ pub(crate) struct SystemMembers {
     pub(crate) are_first: bool,
 }
 
-impl SystemMembers {
-    const RID: &[u8] = b"\"_rid\":\"";
-    const SELF: &[u8] = b"\",\"_self\":\"dbs/";
-    const CONTAINERS: &[u8] = b"/colls/";
-    const DOCUMENTS: &[u8] = b"/docs/";
-    const ETAG: &[u8] = b"/\",\"_etag\":\"\\\"";
-    const ATTACHMENTS: &[u8] = b"\\\"\",\"_attachments\":\"attachments/\",\"_ts\":";
-    /// How many characters the resource ids of a database, a container and a document have.
-    const RID_LENS: [usize; 3] = [8, 12, 24];
+/// The system members with dots for the values that differ, up to `_ts`, the only one without a fixed length.
+const FORM: [u8; 195] = *br#","_rid":"........................","_self":"dbs/......../colls/............/docs/......................../","_etag":"\"....................................\"","_attachments":"attachments/","_ts":"#;
 
+/// Where the values begin in [`FORM`]: `_rid`; the ids of database, container and document in `_self`; `_etag`.
+const PLACES: [usize; 5] = [9, 48, 63, 81, 119];
+
+impl SystemMembers {
     /// How many bytes [`SystemMembers::append`] appends.
     fn len(&self) -> usize {
-        let [database, container, document] = Self::RID_LENS;
-        let fixed = [Self::RID, Self::SELF, Self::CONTAINERS, Self::DOCUMENTS, Self::ETAG, Self::ATTACHMENTS];
         let digits = self.ts.checked_ilog10().unwrap_or(0) as usize + 1;
-        let values = database + container + 2 * document + VersionTag::BARE_LEN + digits;
-        usize::from(!self.are_first) + fixed.iter().map(|part| part.len()).sum::<usize>() + values + 1
+        FORM.len() - usize::from(self.are_first) + digits + 1
     }
 
     /// Appends them to an object, and closes it.
@@ -195,42 +189,37 @@ impl SystemMembers {
         let container = self.container;
         let database = container.parent().unwrap_or(container);
         let document = container.child(ResourceType::Document, self.number).unwrap_or(container);
-        if !self.are_first {
-            into.push(b',');
-        }
-        into.extend_from_slice(Self::RID);
-        let start = into.len();
-        append_rid(document, into);
-        let end = into.len();
-        into.extend_from_slice(Self::SELF);
-        append_rid(database, into);
-        into.extend_from_slice(Self::CONTAINERS);
-        append_rid(container, into);
-        into.extend_from_slice(Self::DOCUMENTS);
-        into.extend_from_within(start..end);
-        into.extend_from_slice(Self::ETAG);
-        into.extend_from_slice(&self.etag.bare());
-        into.extend_from_slice(Self::ATTACHMENTS);
+        let mut text = FORM;
+        let mut put = |place: usize, value: &[u8]| {
+            text[place..place + value.len()].copy_from_slice(value);
+        };
+        let [rid, in_database, in_container, in_self, etag] = PLACES;
+        let mut id = [0; ResourceId::MAX_TEXT];
+        put(in_database, database.write_text(&mut id));
+        put(in_container, container.write_text(&mut id));
+        let document = document.write_text(&mut id);
+        put(rid, document);
+        put(in_self, document);
+        put(etag, &self.etag.bare());
+        into.extend_from_slice(&text[usize::from(self.are_first)..]);
         append_number(self.ts, into);
         into.push(b'}');
     }
 }
 
-fn append_rid(rid: ResourceId, into: &mut Vec<u8>) {
-    into.extend_from_slice(rid.write_text(&mut [0; ResourceId::MAX_TEXT]));
-}
-
 /// Appends the decimal digits. What the standard library does for this is as much work as all else here.
 fn append_number(mut number: u64, into: &mut Vec<u8>) {
-    let start = into.len();
+    let mut digits = [0; 20];
+    let mut start = digits.len();
     loop {
-        into.push(b'0' + (number % 10) as u8);
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
             break;
         }
     }
-    into[start..].reverse();
+    into.extend_from_slice(&digits[start..]);
 }
 
 /// What the service knows about a version that is being written.
@@ -280,6 +269,13 @@ mod tests {
             ttl: None,
             indexed: true,
         })
+    }
+
+    #[test]
+    fn the_form_has_a_place_for_every_value() {
+        let is_place = |at: usize| FORM[at] == b'.' && FORM[at - 1] != b'.';
+        let found: Vec<usize> = (1..FORM.len()).filter(|at| is_place(*at)).collect();
+        assert_eq!(found, PLACES);
     }
 
     #[test]

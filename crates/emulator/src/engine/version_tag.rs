@@ -14,17 +14,27 @@ pub struct VersionTag(pub(crate) [u8; 16]);
 /// Where the two digits of each byte are in the text without its quotes; hyphens are in between.
 const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
+/// The two digits of each byte.
+const DIGITS: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < pairs.len() {
+        pairs[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+
 impl VersionTag {
     /// How many characters the text has without its quotes.
     pub(crate) const BARE_LEN: usize = 36;
 
     /// The text without its quotes.
     pub(crate) fn bare(self) -> [u8; Self::BARE_LEN] {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = [b'-'; Self::BARE_LEN];
         for (place, byte) in PLACES.into_iter().zip(self.0) {
-            text[place] = DIGITS[usize::from(byte >> 4)];
-            text[place + 1] = DIGITS[usize::from(byte & 15)];
+            text[place..place + 2].copy_from_slice(&DIGITS[usize::from(byte)]);
         }
         text
     }
@@ -58,15 +68,11 @@ impl FromStr for VersionTag {
     /// Reads exactly what [`VersionTag`] prints.
     fn from_str(text: &str) -> Result<Self, NoVersionTag> {
         let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or(NoVersionTag)?;
-        let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-        let mut digits = bare.bytes().filter(|byte| *byte != b'-').map_while(digit);
-        let mut bytes = [0; 16];
-        for byte in &mut bytes {
-            let (high, low) = digits.next().zip(digits.next()).ok_or(NoVersionTag)?;
-            *byte = high << 4 | low;
-        }
-        let tag = Self(bytes);
-        if tag.bare() == *bare.as_bytes() { Ok(tag) } else { Err(NoVersionTag) }
+        let bare: &[u8; Self::BARE_LEN] = bare.as_bytes().try_into().map_err(|_| NoVersionTag)?;
+        // Whatever is no digit shows in the comparison.
+        let digit = |byte: u8| if byte.is_ascii_digit() { byte - b'0' } else { byte.wrapping_sub(b'a' - 10) };
+        let tag = Self(PLACES.map(|place| digit(bare[place]) << 4 | digit(bare[place + 1]) & 15));
+        if tag.bare() == *bare { Ok(tag) } else { Err(NoVersionTag) }
     }
 }
 

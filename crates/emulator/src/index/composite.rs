@@ -12,7 +12,7 @@ use cosmonaut_wire::model::{CompositeOrder, CompositePath, IndexingPolicy};
 
 use super::path::{IndexPath, Step, Tail};
 use super::postings::Postings;
-use super::term::write_sortable;
+use super::term::sort_key;
 use crate::failure::Failure;
 
 /// The service's limits.
@@ -126,9 +126,8 @@ impl Composite {
 
     /// The place of a document, by what a scan of it found.
     fn key_of(&self, found: &Slots<'_>) -> Vec<u8> {
-        self.encode(
-            self.slots.iter().map(|slot| found.get(*slot).map_or(Value::Undefined, RawJson::to_value)),
-        )
+        let value = |slot: &usize| found.get(*slot).map_or(Value::Undefined, RawJson::to_value);
+        self.encode(&self.slots.iter().map(value).collect::<Vec<_>>())
     }
 
     /// The paths and directions that it is sorted by.
@@ -146,16 +145,8 @@ impl Composite {
     }
 
     /// The place of these values, or of those that begin with them, among the entries.
-    pub(crate) fn encode(&self, values: impl IntoIterator<Item = Value>) -> Vec<u8> {
-        let mut key = Vec::new();
-        for (value, part) in values.into_iter().zip(&self.parts) {
-            let start = key.len();
-            write_sortable(&value, &mut key);
-            if part.descending {
-                key[start..].iter_mut().for_each(|byte| *byte = !*byte);
-            }
-        }
-        key
+    pub(crate) fn encode(&self, values: &[Value]) -> Vec<u8> {
+        sort_key(values.iter().zip(self.parts.iter().map(|part| part.descending)))
     }
 
     /// How many documents a stretch of entries has; counting stops once there are more than `enough`.

@@ -27,7 +27,7 @@ pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, only_span, span_at, s
 pub(crate) use path::{IndexPath, Step};
 pub(crate) use policy::is_root;
 pub(crate) use postings::PostingsRef;
-pub(crate) use term::Term;
+pub(crate) use term::{Term, sort_key};
 pub(crate) use terms::{PathTerms, Span};
 
 use crate::engine::Document;

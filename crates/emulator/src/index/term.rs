@@ -30,7 +30,7 @@ pub(crate) enum Term {
 
 impl Term {
     /// The term of a stored value.
-    pub(super) fn of_raw(raw: RawJson<'_>) -> Option<Term> {
+    pub(crate) fn of_raw(raw: RawJson<'_>) -> Option<Term> {
         match raw.kind() {
             Kind::Undefined => None,
             Kind::Null => Some(Term::Null),
@@ -105,6 +105,21 @@ impl Term {
             5 => Term::Object,
             _ => Term::Null,
         }
+    }
+
+    /// Bytes that sort as terms do; there are some for every term.
+    pub(crate) fn sort_key(&self) -> Box<[u8]> {
+        (*self.to_key()).into()
+    }
+
+    /// The term of these bytes; `None` if there are none.
+    pub(crate) fn from_sort_key(key: &[u8]) -> Option<Term> {
+        (!key.is_empty()).then(|| Term::from_key(key))
+    }
+
+    /// Whether these are bytes of a term, or none.
+    pub(crate) fn is_sort_key(key: &[u8]) -> bool {
+        key.len() <= 1 + STRING_LIMIT && Term::from_sort_key(key).is_none_or(|term| *term.to_key() == *key)
     }
 
     /// The place of its type among all types.
@@ -210,11 +225,24 @@ fn text_of(ranks: &[u8]) -> String {
     String::from_utf8_lossy(&ranks.iter().map(|rank| byte(*rank)).collect::<Vec<_>>()).into_owned()
 }
 
+/// Bytes that sort like these values, each in its direction.
+pub(crate) fn sort_key<'v>(values: impl IntoIterator<Item = (&'v Value, bool)>) -> Vec<u8> {
+    let mut key = Vec::new();
+    for (value, descending) in values {
+        let start = key.len();
+        write_sortable(value, &mut key);
+        if descending {
+            key[start..].iter_mut().for_each(|byte| *byte = !*byte);
+        }
+    }
+    key
+}
+
 /// Ends a string; less than every byte that could stand in its place.
 const END: u8 = 0;
 
 /// Appends bytes that sort like the value, whatever is appended after them.
-pub(super) fn write_sortable(value: &Value, out: &mut Vec<u8>) {
+fn write_sortable(value: &Value, out: &mut Vec<u8>) {
     out.push(value.kind() as u8 + 1);
     match value {
         Value::Undefined | Value::Null => {}

@@ -169,6 +169,11 @@ impl PathTerms {
         count
     }
 
+    /// Whether there are more than so many terms.
+    pub(crate) fn has_more_terms_than(&self, count: usize) -> bool {
+        self.stretch(&Span::ALL).nth(count).is_some()
+    }
+
     fn apply(&mut self, value: RawJson<'_>, change: Change, rules: &Rules, depth: usize) -> usize {
         let mut changed = 0;
         if rules.takes_value(self.rule)
@@ -282,7 +287,21 @@ fn tighter(a: Bound<Term>, b: Bound<Term>, upper: bool) -> Bound<Term> {
 
 /// The members of an object, the last of several equal names only.
 fn members_of(object: RawJson<'_>) -> Vec<(Cow<'_, str>, RawJson<'_>)> {
+    // Comparing every pair of names is cheapest for the few members that most objects have.
+    const FEW: usize = 16;
     let mut members: Vec<_> = object.members().map(|(name, value)| (name.name(), value)).collect();
+    if members.len() <= FEW {
+        let mut at = 0;
+        while at < members.len() {
+            let is_repeated = members[at + 1..].iter().any(|(later, _)| *later == members[at].0);
+            if is_repeated {
+                members.remove(at);
+            } else {
+                at += 1;
+            }
+        }
+        return members;
+    }
     members.sort_by(|a, b| a.0.cmp(&b.0));
     members.dedup_by(|later, earlier| {
         let same = later.0 == earlier.0;

@@ -319,3 +319,14 @@ fn a_document_deeper_than_any_valid_one_is_survived() {
     assert!(index == Index::new(&policy()).unwrap());
     assert_eq!(RawJson::new(body.as_bytes()).as_bytes().len(), body.len());
 }
+
+#[test]
+fn a_name_that_occurs_twice_has_its_last_value() {
+    let more: String = (0..20).map(|n| format!(r#","m{n}":{n}"#)).collect();
+    for more in ["", more.as_str()] {
+        let (mut twice, mut once) = (Index::new(&policy()).unwrap(), Index::new(&policy()).unwrap());
+        twice.insert(1, format!(r#"{{"a":1,"b":0,"\u0061":2{more}}}"#).as_bytes());
+        once.insert(1, format!(r#"{{"a":2,"b":0{more}}}"#).as_bytes());
+        assert!(twice == once, "{more}");
+    }
+}

@@ -14,7 +14,7 @@ mod tests;
 pub use filter::IndexFilter;
 pub use path::{DocPath, DocSegment};
 
-use crate::ast::{Collection, Expr, From, OrderBy, PathSegment, Query, Source};
+use crate::ast::{Collection, Expr, From, OrderBy, PathSegment, Query, SelectSpec, Source};
 use crate::parameters::Parameters;
 
 /// What an index could do for a query.
@@ -24,6 +24,11 @@ pub struct Access {
     pub filter: Option<IndexFilter>,
     /// The `ORDER BY` paths, if all of them lead to one value of the document.
     pub order: Option<Vec<OrderPath>>,
+    /// For `GROUP BY` or `DISTINCT` without `ORDER BY`: a path to one value of the document that all rows of a group, or
+    /// all equal rows, have in common.
+    pub lead: Option<DocPath>,
+    /// Whether each row shows the document that it comes from, so that rows of two documents are never equal.
+    pub shows_document: bool,
 }
 
 /// One key of an order that an index could provide.
@@ -49,7 +54,47 @@ pub fn access(query: &Query, parameters: &Parameters) -> Access {
     let Some(from) = &query.from else { return Access::default() };
     let aliases = Aliases::new(from);
     let filter = query.filter.as_ref().and_then(|filter| aliases.condition(filter, parameters));
-    Access { filter, order: order(query, &aliases) }
+    Access {
+        filter,
+        order: order(query, &aliases),
+        lead: lead(query, &aliases),
+        shows_document: shows_document(query, &aliases),
+    }
+}
+
+fn lead(query: &Query, aliases: &Aliases) -> Option<DocPath> {
+    let Query { select, group_by, order_by, .. } = query;
+    let shared: Vec<&Expr> = match (select.distinct, group_by.is_empty()) {
+        (_, _) if order_by.is_some() => return None,
+        (false, false) => group_by.iter().collect(),
+        (true, true) => selected(query),
+        // What is made distinct after grouping can come from any group.
+        (true, false) | (false, true) => return None,
+    };
+    shared.into_iter().find_map(|expr| aliases.path(expr).filter(DocPath::is_single))
+}
+
+fn shows_document(query: &Query, aliases: &Aliases) -> bool {
+    let rid = DocPath::root().member("_rid");
+    let is_root = |expr: &Expr| {
+        matches!(expr.as_path(), Some((name, segments))
+        if segments.is_empty() && aliases.get(name).is_some_and(DocPath::is_root))
+    };
+    let shows = |expr: &Expr| is_root(expr) || aliases.path(expr).as_ref() == Some(&rid);
+    match &query.select.spec {
+        SelectSpec::Star => query.from.as_ref().is_some_and(|from| {
+            from.source.binding().and_then(|name| aliases.get(name)).is_some_and(DocPath::is_root)
+        }),
+        SelectSpec::Value(_) | SelectSpec::List(_) => selected(query).into_iter().any(shows),
+    }
+}
+
+fn selected(query: &Query) -> Vec<&Expr> {
+    match &query.select.spec {
+        SelectSpec::Star => Vec::new(),
+        SelectSpec::Value(value) => vec![value],
+        SelectSpec::List(items) => items.iter().map(|item| &item.expr).collect(),
+    }
 }
 
 fn order(query: &Query, aliases: &Aliases) -> Option<Vec<OrderPath>> {

@@ -9,7 +9,7 @@ use super::block::{Block, ENOUGH, Flow, MORE};
 use super::environment::Limits;
 use super::error::EvalError;
 use super::group::Groups;
-use super::rows::Rows;
+use super::rows::{Rows, canonical};
 use super::scope::Scope;
 use crate::value::Value;
 
@@ -23,6 +23,14 @@ pub struct KeyedRow {
 }
 
 impl KeyedRow {
+    /// Keeps the first of equal rows, whatever their keys.
+    pub fn make_distinct(rows: &mut Vec<KeyedRow>) {
+        let mut seen = HashSet::new();
+        if rows.len() > 1 {
+            rows.retain(|keyed| seen.insert(canonical(&keyed.row)));
+        }
+    }
+
     /// What it takes in memory.
     fn held_bytes(&self) -> usize {
         self.row.len() + self.keys.iter().map(key_bytes).sum::<usize>() + size_of::<KeyedRow>()
@@ -126,8 +134,10 @@ impl Collector {
                     break;
                 }
                 let scope = Scope { group: Some(&group), ..scope };
+                let before = out.byte_len();
                 let _ =
                     self.emit(block, &scope.run.limits, out, |row| block.projection.write(&scope, row))?;
+                scope.run.work(size_of_val(&group) + out.byte_len() - before)?;
             }
         }
         let mut sorted = std::mem::take(&mut self.sorting);
@@ -171,7 +181,7 @@ impl Collector {
     }
 
     fn is_new(&mut self, row: &[u8], limits: &Limits) -> Result<bool, EvalError> {
-        let canonical = crate::raw::RawJson::new(row).to_value().canonical();
+        let canonical = canonical(row);
         let size = canonical.len();
         let new = self.seen.insert(canonical);
         if new {

@@ -31,15 +31,48 @@ pub(super) struct Groups {
     groups: Vec<Group>,
 }
 
+/// A group in the making.
 #[derive(Debug)]
-struct Group {
+pub(super) struct Group {
     keys: Vec<Value>,
     gathered: Vec<Accumulator>,
 }
 
 impl Grouping {
-    fn group(&self, keys: Vec<Value>) -> Group {
-        Group { keys, gathered: self.aggregates.iter().map(|(kind, _)| Accumulator::new(*kind)).collect() }
+    /// The keys of a row; appends bytes that are equal for the rows of one group only.
+    pub(super) fn keys(&self, scope: &Scope<'_>, canonical: &mut Vec<u8>) -> Result<Vec<Value>, EvalError> {
+        let mut keys = Vec::with_capacity(self.keys.len());
+        for key in &self.keys {
+            let key = key.eval(scope)?;
+            scope.run.work(key.size())?;
+            let key = key.to_value();
+            key.write_canonical(canonical);
+            canonical.push(b',');
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+}
+
+impl Group {
+    pub(super) fn new(grouping: &Grouping, keys: Vec<Value>) -> Group {
+        let gathered = grouping.aggregates.iter().map(|(kind, _)| Accumulator::new(*kind)).collect();
+        Group { keys, gathered }
+    }
+
+    /// Adds a row and returns how many bytes more are held now.
+    pub(super) fn gather(&mut self, grouping: &Grouping, scope: &Scope<'_>) -> Result<usize, EvalError> {
+        let mut held = 0;
+        for (accumulator, (_, argument)) in self.gathered.iter_mut().zip(&grouping.aggregates) {
+            let value = argument.eval(scope)?;
+            scope.run.work(value.size())?;
+            held += accumulator.add(&value);
+        }
+        Ok(held)
+    }
+
+    pub(super) fn finish(self) -> GroupRow {
+        GroupRow { keys: self.keys, aggregates: self.gathered.into_iter().map(Accumulator::finish).collect() }
     }
 }
 
@@ -49,7 +82,7 @@ impl Groups {
         let mut held = 0;
         let place = if grouping.keys.is_empty() {
             if self.groups.is_empty() {
-                self.groups.push(grouping.group(Vec::new()));
+                self.groups.push(Group::new(grouping, Vec::new()));
             }
             0
         } else {
@@ -57,40 +90,27 @@ impl Groups {
             held += key_bytes;
             place
         };
-        let gathered = &mut self.groups[place].gathered;
-        for (accumulator, (_, argument)) in gathered.iter_mut().zip(&grouping.aggregates) {
-            held += accumulator.add(&argument.eval(scope)?);
-        }
-        Ok(held)
+        Ok(held + self.groups[place].gather(grouping, scope)?)
     }
 
     /// The place of the row's group, made if it is the first of it, and the bytes that making it took.
     fn place(&mut self, grouping: &Grouping, scope: &Scope<'_>) -> Result<(usize, usize), EvalError> {
-        let mut keys = Vec::with_capacity(grouping.keys.len());
         let mut canonical = Vec::new();
-        for key in &grouping.keys {
-            let key = key.eval(scope)?.to_value();
-            key.write_canonical(&mut canonical);
-            canonical.push(b',');
-            keys.push(key);
-        }
+        let keys = grouping.keys(scope, &mut canonical)?;
         if let Some(place) = self.index.get(&canonical) {
             return Ok((*place, 0));
         }
         let (place, held) = (self.groups.len(), 2 * canonical.len() + size_of::<Group>());
         self.index.insert(canonical, place);
-        self.groups.push(grouping.group(keys));
+        self.groups.push(Group::new(grouping, keys));
         Ok((place, held))
     }
 
     /// The finished groups.
     pub(super) fn finish(mut self, grouping: &Grouping) -> impl Iterator<Item = GroupRow> {
         if self.groups.is_empty() && grouping.keys.is_empty() {
-            self.groups.push(grouping.group(Vec::new()));
+            self.groups.push(Group::new(grouping, Vec::new()));
         }
-        self.groups.into_iter().map(|group| GroupRow {
-            keys: group.keys,
-            aggregates: group.gathered.into_iter().map(Accumulator::finish).collect(),
-        })
+        self.groups.into_iter().map(Group::finish)
     }
 }

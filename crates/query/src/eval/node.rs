@@ -64,14 +64,15 @@ impl Node {
             Node::Root => Val::from_raw(scope.document.text),
             Node::Path(slot) => scope.document.slots.get(*slot).map_or(Val::Undefined, Val::from_raw),
             Node::Var(up) => variable(scope, *up),
-            Node::Member(base, name) => base.eval(scope)?.member(name),
-            Node::Element(base, index) => element(base.eval(scope)?, &index.eval(scope)?),
+            Node::Member(base, name) => weighed(base.eval(scope)?, scope)?.member(name),
+            Node::Element(base, index) => element(weighed(base.eval(scope)?, scope)?, &index.eval(scope)?),
             Node::Unary(op, operand) => operators::unary(*op, &operand.eval(scope)?),
             Node::And(operands) => logic(Logic::and(), operands, scope)?,
             Node::Or(operands) => logic(Logic::or(), operands, scope)?,
             Node::Coalesce(operands) => coalesce(operands, scope)?,
             Node::Compare(op, operands) => {
-                operators::compare(*op, &operands[0].eval(scope)?, &operands[1].eval(scope)?)
+                let left = weighed(operands[0].eval(scope)?, scope)?;
+                operators::compare(*op, &left, &weighed(operands[1].eval(scope)?, scope)?)
             }
             Node::Arithmetic(op, operands) => arithmetic(*op, operands, scope)?,
             Node::Concat(operands) => concat(operands, scope)?,
@@ -86,8 +87,8 @@ impl Node {
             Node::LikeDynamic(value, pattern, escape) => {
                 like_dynamic(value, pattern, escape.as_deref(), scope)?
             }
-            Node::Regex(value, regex) => match value.eval(scope)? {
-                Val::Str(text) => Val::Bool(regex.is_match(&text)),
+            Node::Regex(value, regex) => match weighed(value.eval(scope)?, scope)? {
+                Val::Str(text) => Val::Bool(regex.is_match(&text, || scope.run.look())?),
                 _ => Val::Undefined,
             },
             Node::Call(apply, arguments) => call(*apply, arguments, scope)?,
@@ -110,6 +111,12 @@ impl Node {
     pub(super) fn is_const(&self) -> bool {
         matches!(self, Node::Const(_))
     }
+}
+
+/// The value, after its size was counted as work.
+fn weighed<'s>(value: Val<'s>, scope: &Scope<'_>) -> Evaluated<'s> {
+    scope.run.work(value.size())?;
+    Ok(value)
 }
 
 fn variable<'s>(scope: &Scope<'s>, up: usize) -> Val<'s> {
@@ -157,7 +164,7 @@ fn concat<'s>([left, right]: &'s [Node; 2], scope: &Scope<'s>) -> Evaluated<'s> 
     let (Val::Str(a), Val::Str(b)) = (left.eval(scope)?, right.eval(scope)?) else {
         return Ok(Val::Undefined);
     };
-    scope.run.check_size(Val::Str(a + b))
+    weighed(scope.run.check_size(Val::Str(a + b))?, scope)
 }
 
 /// `IN` is `=` with each, joined by `OR`.
@@ -165,7 +172,9 @@ fn is_in<'s>(needle: &'s Node, haystack: &'s [Node], scope: &Scope<'s>) -> Evalu
     let needle = needle.eval(scope)?;
     let mut logic = Logic::or();
     for item in haystack {
-        if logic.decided_by(&operators::equal(&needle, &item.eval(scope)?)) {
+        let item = weighed(item.eval(scope)?, scope)?;
+        scope.run.work(needle.size())?;
+        if logic.decided_by(&operators::equal(&needle, &item)) {
             return Ok(logic.decided());
         }
     }
@@ -180,7 +189,7 @@ fn is_in_sorted<'s>(needle: &Val<'s>, haystack: &[Const]) -> Val<'s> {
 }
 
 fn between<'s>([value, low, high]: &'s [Node; 3], scope: &Scope<'s>) -> Evaluated<'s> {
-    let value = value.eval(scope)?;
+    let value = weighed(value.eval(scope)?, scope)?;
     let mut logic = Logic::and();
     if logic.decided_by(&operators::compare(BinaryOp::Ge, &value, &low.eval(scope)?))
         || logic.decided_by(&operators::compare(BinaryOp::Le, &value, &high.eval(scope)?))
@@ -233,13 +242,14 @@ fn call<'s>(apply: Apply, arguments: &'s [Node], scope: &Scope<'s>) -> Evaluated
         &mut spilled[..]
     };
     for (value, argument) in values.iter_mut().zip(arguments) {
-        *value = argument.eval(scope)?;
+        *value = weighed(argument.eval(scope)?, scope)?;
     }
-    let mut args = Args::new(values, scope.run.limits.value_bytes);
+    let work = |bytes| scope.run.work(bytes);
+    let mut args = Args::new(values, scope.run.limits.value_bytes, &work);
     let result = apply(&mut args);
-    match args.exceeded() {
-        true => Err(EvalError::ValueTooLarge { limit: scope.run.limits.value_bytes }),
-        false => scope.run.check_size(result.unwrap_or_default()),
+    match args.failure() {
+        Some(failure) => Err(failure),
+        None => scope.run.check_size(result.unwrap_or_default()),
     }
 }
 
@@ -268,6 +278,7 @@ pub(super) fn write_object(
             out.truncate(start);
         }
         scope.run.check_len(out.len() - first)?;
+        scope.run.work(out.len() - start)?;
     }
     out.push(b'}');
     Ok(())
@@ -284,6 +295,7 @@ fn array<'s>(elements: &'s [Node], scope: &Scope<'s>) -> Evaluated<'s> {
             out.truncate(start);
         }
         scope.run.check_len(out.len())?;
+        scope.run.work(out.len() - start)?;
     }
     out.push(b']');
     Ok(Val::json(out))

@@ -12,6 +12,7 @@ use super::environment::{Environment, Limits};
 use super::error::{CompileError, EvalError};
 use super::execution::Execution;
 use super::interrupt::Interrupt;
+use super::placed::{Place, PlacedRun};
 use super::rows::Rows;
 use super::scope::{Document, Run, Scope};
 use super::{compile, val::Val};
@@ -84,6 +85,12 @@ impl Program {
     /// Continues a run of a query for which [`Program::is_streaming`] is true, or of one whose documents come presorted.
     pub fn resume(&self, progress: Progress) -> Execution {
         Execution::new(self.clone(), Collector::presorted(progress))
+    }
+
+    /// Starts a run of a query with `GROUP BY` or `DISTINCT` that keeps rows after a place: a number of them, or fewer if
+    /// these have more than a number of bytes. `OFFSET`, `LIMIT` and `TOP` are left to the caller.
+    pub fn start_placed(&self, after: Option<Place>, wanted: (usize, usize)) -> PlacedRun {
+        PlacedRun::new(self.clone(), after, wanted)
     }
 
     /// Whether the document yields at least one row before grouping and cutting; for a query without `JOIN`, whether it
@@ -166,6 +173,11 @@ impl Program {
         self.inner.block.grouping.is_some()
     }
 
+    /// Whether all rows make one group, and so one row.
+    pub fn is_one_group(&self) -> bool {
+        self.inner.block.grouping.as_ref().is_some_and(|grouping| grouping.keys.is_empty())
+    }
+
     /// Whether the query computes aggregates over its rows.
     pub fn has_aggregates(&self) -> bool {
         self.inner.block.grouping.as_ref().is_some_and(|grouping| !grouping.aggregates.is_empty())
@@ -212,6 +224,7 @@ impl Program {
             limits: self.inner.limits,
             random: &self.inner.random,
             steps: Cell::new(0),
+            unseen: Cell::new(0),
             interrupt: &self.interrupt,
         };
         body(Scope { run: &run, document: &document, vars: None, group: None })

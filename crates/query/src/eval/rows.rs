@@ -2,6 +2,10 @@
 //!
 //! It knows nothing of pages; whoever answers a request cuts them.
 
+use std::collections::HashSet;
+
+use crate::raw::RawJson;
+
 /// Rows of a result, each the JSON text of one value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
@@ -54,6 +58,17 @@ impl Rows {
         self.ends.clear();
     }
 
+    /// Keeps the first of equal rows.
+    pub fn make_distinct(&mut self) {
+        let mut seen = HashSet::new();
+        if self.len() > 1 {
+            let all = std::mem::take(self);
+            for row in all.iter().filter(|row| seen.insert(canonical(row))) {
+                self.push(row);
+            }
+        }
+    }
+
     /// Appends the row that `write` writes; none if it answers that there is nothing to write.
     pub(super) fn push_with<E>(
         &mut self,
@@ -67,4 +82,9 @@ impl Rows {
         }
         wrote
     }
+}
+
+/// Bytes that are equal for equal rows only.
+pub(super) fn canonical(row: &[u8]) -> Vec<u8> {
+    RawJson::new(row).to_value().canonical()
 }

@@ -20,6 +20,8 @@ pub(super) struct Run<'p> {
     pub(super) limits: Limits,
     pub(super) random: &'p AtomicU64,
     pub(super) steps: Cell<u64>,
+    /// How many bytes were gone through since somebody was asked whether to go on.
+    pub(super) unseen: Cell<usize>,
     pub(super) interrupt: &'p Interrupt,
 }
 
@@ -73,6 +75,19 @@ impl Run<'_> {
         if steps > limit { Err(EvalError::TooManySteps { limit }) } else { Ok(()) }
     }
 
+    /// Counts bytes that are gone through, or stops the run. For what may take long without making rows.
+    pub(super) fn work(&self, bytes: usize) -> Result<(), EvalError> {
+        // Some milliseconds of the slowest functions.
+        const BYTES_PER_LOOK: usize = 1 << 16;
+        let unseen = self.unseen.get().saturating_add(bytes);
+        if unseen < BYTES_PER_LOOK {
+            self.unseen.set(unseen);
+            return Ok(());
+        }
+        self.unseen.set(0);
+        self.look()
+    }
+
     /// Stops the run if its caller says so. For what takes long without making rows.
     pub(super) fn look(&self) -> Result<(), EvalError> {
         if self.interrupt.is_due() { Err(EvalError::Interrupted) } else { Ok(()) }
@@ -89,12 +104,7 @@ impl Run<'_> {
 
     /// The value, if it is not too large.
     pub(super) fn check_size<'s>(&self, value: Val<'s>) -> Result<Val<'s>, EvalError> {
-        let size = match &value {
-            Val::Str(text) => text.len(),
-            Val::Json(text) => text.len(),
-            Val::Undefined | Val::Null | Val::Bool(_) | Val::Number(_) | Val::Integer(_) => 0,
-        };
-        self.check_len(size)?;
+        self.check_len(value.size())?;
         Ok(value)
     }
 

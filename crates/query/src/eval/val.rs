@@ -125,6 +125,15 @@ impl<'a> Val<'a> {
         }
     }
 
+    /// How many bytes have to be gone through to read it.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Val::Str(text) => text.len(),
+            Val::Json(text) => text.len(),
+            Val::Undefined | Val::Null | Val::Bool(_) | Val::Number(_) | Val::Integer(_) => 0,
+        }
+    }
+
     pub(crate) fn is_undefined(&self) -> bool {
         matches!(self, Val::Undefined)
     }

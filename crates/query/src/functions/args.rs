@@ -1,19 +1,24 @@
-//! The arguments of one call, read by type, and the bound on what the call may build.
+//! The arguments of one call, read by type, and the bounds on what the call may build and how long it may take.
 
 use std::borrow::Cow;
 
-use crate::eval::Val;
+use crate::eval::{EvalError, Val};
+
+/// Counts bytes that a call goes through; an error if it is to stop.
+type Work<'v> = &'v dyn Fn(usize) -> Result<(), EvalError>;
 
 /// The arguments of a call.
 pub(crate) struct Args<'a, 'v> {
     values: &'v mut [Val<'a>],
     limit: usize,
-    exceeded: bool,
+    work: Work<'v>,
+    failure: Option<EvalError>,
 }
 
 impl<'a, 'v> Args<'a, 'v> {
-    pub(crate) fn new(values: &'v mut [Val<'a>], limit: usize) -> Args<'a, 'v> {
-        Args { values, limit, exceeded: false }
+    /// Arguments whose sizes are counted as work already.
+    pub(crate) fn new(values: &'v mut [Val<'a>], limit: usize, work: Work<'v>) -> Args<'a, 'v> {
+        Args { values, limit, work, failure: None }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -63,13 +68,37 @@ impl<'a, 'v> Args<'a, 'v> {
 
     /// Asks to build a value of so many bytes; `None` if that is too large, which then fails the query.
     pub(super) fn reserve(&mut self, bytes: usize) -> Option<()> {
-        self.exceeded |= bytes > self.limit;
-        (!self.exceeded).then_some(())
+        if bytes > self.limit {
+            self.failure = Some(EvalError::ValueTooLarge { limit: self.limit });
+        }
+        self.failure.is_none().then_some(())
     }
 
-    /// Whether the call asked for more than it may build.
-    pub(crate) fn exceeded(&self) -> bool {
-        self.exceeded
+    /// Says that arguments are gone through once more; `None` if the query is to stop.
+    pub(super) fn work(&mut self, bytes: usize) -> Option<()> {
+        if let Err(error) = (self.work)(bytes) {
+            self.failure = Some(error);
+        }
+        self.failure.is_none().then_some(())
+    }
+
+    /// Does something that asks now and then whether to go on; `None` if it was stopped.
+    pub(super) fn try_for<T>(
+        &mut self,
+        what: impl FnOnce(&Self, Work<'_>) -> Result<T, EvalError>,
+    ) -> Option<T> {
+        match what(self, self.work) {
+            Ok(done) => Some(done),
+            Err(error) => {
+                self.failure = Some(error);
+                None
+            }
+        }
+    }
+
+    /// Why the call has failed.
+    pub(crate) fn failure(self) -> Option<EvalError> {
+        self.failure
     }
 }
 

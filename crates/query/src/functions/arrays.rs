@@ -1,10 +1,11 @@
 //! Functions of arrays, and the one that makes an array of an object.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::Args;
 use crate::eval::Val;
-use crate::raw::RawJson;
+use crate::raw::{Elements, RawJson};
 use crate::value::{Kind, Value, write_string};
 
 /// Elements gathered into the text of a new array.
@@ -54,14 +55,29 @@ pub(super) fn contains<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
         let wanted = wanted.to_value();
         return Some(Val::Bool(elements.any(|element| includes(&element.to_value(), &wanted))));
     }
-    Some(Val::Bool(elements.any(|element| Val::from_raw(element).equals(wanted))))
+    Some(Val::Bool(holds(elements, wanted)))
+}
+
+/// Whether an element is the value. Each element costs what it is long itself.
+fn holds(mut elements: Elements<'_>, wanted: &Val<'_>) -> bool {
+    match wanted {
+        Val::Json(_) => {
+            let value = wanted.to_value();
+            elements.any(|element| element.kind() == value.kind() && element.to_value() == value)
+        }
+        _ => elements.any(|element| Val::from_raw(element).equals(wanted)),
+    }
 }
 
 /// Whether `value` is `wanted`, or an object with at least its members.
 fn includes(value: &Value, wanted: &Value) -> bool {
     match wanted {
-        Value::Object(members) if value.kind() == Kind::Object => {
-            members.iter().all(|(name, wanted)| value.get(name).is_some_and(|value| includes(value, wanted)))
+        Value::Object(members) => {
+            let Value::Object(found) = value else { return false };
+            let found: HashMap<&str, &Value> = found.iter().map(|(name, value)| (&**name, value)).collect();
+            members
+                .iter()
+                .all(|(name, wanted)| found.get(&**name).is_some_and(|value| includes(value, wanted)))
         }
         _ => value == wanted,
     }
@@ -77,14 +93,14 @@ pub(super) fn contains_any<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
     contains_each(args, true)
 }
 
-fn contains_each<'a>(args: &Args<'a, '_>, decisive: bool) -> Option<Val<'a>> {
-    let elements = args.get(0).elements()?;
+fn contains_each<'a>(args: &mut Args<'a, '_>, decisive: bool) -> Option<Val<'a>> {
     let mut open = false;
     for index in 1..args.len() {
-        let wanted = args.get(index);
+        args.work(args.get(0).size())?;
+        let (elements, wanted) = (args.get(0).elements()?, args.get(index));
         if wanted.is_undefined() {
             open = true;
-        } else if elements.clone().any(|element| Val::from_raw(element).equals(wanted)) == decisive {
+        } else if holds(elements, wanted) == decisive {
             return Some(Val::Bool(decisive));
         }
     }

@@ -1,7 +1,7 @@
 //! `RegexMatch` in a build without the feature `regex`: known, so that queries can be planned, but not run.
 
 use super::Args;
-use crate::eval::Val;
+use crate::eval::{EvalError, Val};
 
 /// Whether patterns can be matched at all. Where not, no query that matches one is compiled.
 pub(crate) const AVAILABLE: bool = false;
@@ -11,7 +11,7 @@ pub(crate) const AVAILABLE: bool = false;
 pub(crate) enum Pattern {}
 
 impl Pattern {
-    pub(crate) fn is_match(&self, _: &str) -> bool {
+    pub(crate) fn is_match(&self, _: &str, _: impl Fn() -> Result<(), EvalError>) -> Result<bool, EvalError> {
         match *self {}
     }
 }

@@ -1,6 +1,7 @@
 //! Functions of strings. Positions and lengths count characters, that is Unicode scalar values.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::Args;
 use crate::eval::Val;
@@ -97,7 +98,7 @@ pub(super) fn trim_end<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
 
 /// Removes whitespace, or the characters of the second argument, from the ends asked for.
 fn trimmed<'a>(args: &mut Args<'a, '_>, start: bool, end: bool) -> Option<Val<'a>> {
-    let set: Option<Vec<char>> = if args.len() < 2 { None } else { Some(args.str(1)?.chars().collect()) };
+    let set: Option<HashSet<char>> = if args.len() < 2 { None } else { Some(args.str(1)?.chars().collect()) };
     let unwanted = |c: char| set.as_ref().map_or(c.is_whitespace(), |set| set.contains(&c));
     cut(args, |text| {
         let from = if start { text.len() - text.trim_start_matches(unwanted).len() } else { 0 };

@@ -12,6 +12,7 @@ mod validate;
 use std::borrow::Cow;
 
 pub use paths::{PathScan, PathSet, Slots};
+pub use scan::read_string;
 pub use validate::{JsonError, MAX_DEPTH, validate};
 
 use crate::value::{Kind, Value, is_exact};
@@ -172,7 +173,7 @@ impl<'d> RawKey<'d> {
 
     /// The name, unescaped.
     pub fn name(self) -> Cow<'d, str> {
-        scan::unescape(self.text)
+        if self.escaped { scan::unescape(self.text) } else { scan::plain(self.text) }
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn skip_string(text: &[u8], at: usize) -> usize {
 }
 
 /// One past the string that starts at `at` with its quote, and whether it holds an escape.
-pub(super) fn read_string(text: &[u8], at: usize) -> (usize, bool) {
+pub fn read_string(text: &[u8], at: usize) -> (usize, bool) {
     let (mut at, mut escaped) = (at + 1, false);
     while let Some(found) = quote_or_escape(text, at) {
         if text[found] == b'"' {
@@ -41,22 +41,54 @@ pub(super) fn read_string(text: &[u8], at: usize) -> (usize, bool) {
     (text.len(), escaped)
 }
 
-/// The first `"` or `\` at or after `at`, looked for eight bytes at a time.
-fn quote_or_escape(text: &[u8], mut at: usize) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    // The top bit of each byte that is zero; below the lowest of these bits there are no false ones.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & TOPS;
-    let rest = |at: usize| text.get(at..).unwrap_or_default();
-    while let Some(eight) = rest(at).first_chunk::<8>() {
-        let word = u64::from_le_bytes(*eight);
-        let hits = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
-        if hits != 0 {
-            return Some(at + hits.trailing_zeros() as usize / 8);
+const ONES: u64 = 0x0101_0101_0101_0101;
+const TOPS: u64 = 0x8080_8080_8080_8080;
+
+/// The top bit of each byte that is less than `limit`, which is at most 128. Below the lowest of these bits there are no
+/// false ones.
+fn less(word: u64, limit: u8) -> u64 {
+    word.wrapping_sub(ONES * u64::from(limit)) & !word & TOPS
+}
+
+/// The same of each byte that is equal to `byte`.
+fn equal(word: u64, byte: u8) -> u64 {
+    less(word ^ (ONES * u64::from(byte)), 1)
+}
+
+/// The first `"` or `\` at or after `at`.
+fn quote_or_escape(text: &[u8], at: usize) -> Option<usize> {
+    let is_hit = |byte: u8| (byte == b'"') | (byte == b'\\');
+    find(text, at, is_hit, |word| equal(word, b'"') | equal(word, b'\\'))
+}
+
+/// The first byte of a string at or after `at` that is more than itself: `"`, `\` or a control character.
+pub(super) fn special(text: &[u8], at: usize) -> Option<usize> {
+    let is_hit = |byte: u8| (byte == b'"') | (byte == b'\\') | (byte < 0x20);
+    find(text, at, is_hit, |word| equal(word, b'"') | equal(word, b'\\') | less(word, 0x20))
+}
+
+/// The first byte at or after `at` that is a hit, looked for in long strides and then in eight bytes at a time.
+fn find(text: &[u8], mut at: usize, is_hit: impl Fn(u8) -> bool, hits: impl Fn(u64) -> u64) -> Option<usize> {
+    let mut rest = text.get(at..).unwrap_or_default();
+    while let Some((stride, after)) = rest.split_first_chunk::<32>() {
+        // Without a way out between two bytes, the compiler looks at many of them at once.
+        let mut found = 0;
+        for byte in stride {
+            found |= u8::from(is_hit(*byte));
         }
-        at += 8;
+        if found != 0 {
+            break;
+        }
+        (at, rest) = (at + 32, after);
     }
-    rest(at).iter().position(|byte| matches!(byte, b'"' | b'\\')).map(|found| at + found)
+    while let Some((eight, after)) = rest.split_first_chunk::<8>() {
+        let found = hits(u64::from_le_bytes(*eight));
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        (at, rest) = (at + 8, after);
+    }
+    rest.iter().position(|byte| is_hit(*byte)).map(|found| at + found)
 }
 
 /// One past the value that starts at `at`.
@@ -117,7 +149,7 @@ pub(super) fn parse_number(text: &[u8]) -> Option<f64> {
 pub(super) fn unescape(inner: &[u8]) -> Cow<'_, str> {
     // Stored text is UTF-8; the lossy form borrows it after a check that costs less than keeping two kinds of strings.
     if !inner.contains(&b'\\') {
-        return String::from_utf8_lossy(inner);
+        return plain(inner);
     }
     let mut out = String::with_capacity(inner.len());
     let mut rest = inner;
@@ -129,6 +161,11 @@ pub(super) fn unescape(inner: &[u8]) -> Cow<'_, str> {
     }
     out.push_str(&String::from_utf8_lossy(rest));
     Cow::Owned(out)
+}
+
+/// The string whose text, without quotes and without escapes, is `inner`.
+pub(super) fn plain(inner: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(inner).map_or_else(|_| String::from_utf8_lossy(inner), Cow::Borrowed)
 }
 
 /// The character of the escape that `text` starts with, and its length. Half a surrogate pair is U+FFFD.

@@ -131,6 +131,24 @@ proptest! {
     }
 
     #[test]
+    fn long_strings_are_read_as_short_ones_are(
+        text in prop::collection::vec(prop_oneof![20 => Just('x'), 1 => any::<char>(), 1 => Just('\\'), 1 => Just('"'), 1 => Just('\u{1f}'), 1 => Just('\u{7f}')], 0..150),
+    ) {
+        let text: String = std::iter::once('"').chain(text).chain(['"']).collect();
+        let escaped = text[1..].find(['"', '\\']).is_some_and(|at| text[1 + at..].starts_with('\\'));
+        let ends = (1..=text.len()).filter(|end| text.is_char_boundary(*end));
+        let mut values = ends.filter(|end| serde_json::from_str::<String>(&text[..*end]).is_ok());
+        match values.next() {
+            Some(end) => {
+                prop_assert!(super::validate(&text.as_bytes()[..end]).is_ok());
+                let (found, has_escape) = super::read_string(text.as_bytes(), 0);
+                prop_assert_eq!((found, has_escape), (end, escaped || has_escape));
+            }
+            None => prop_assert!(super::validate(text.as_bytes()).is_err()),
+        }
+    }
+
+    #[test]
     fn validation_agrees_with_serde_json(text in "[\\[\\]{}\",:0-2 ntrue.eE+\\\\-]{0,12}") {
         prop_assert_eq!(validate(text.as_bytes()).is_ok(), serde_json::from_str::<serde_json::Value>(&text).is_ok()
             || serde_json::from_str::<serde_json::Value>(&text).is_err_and(|e| e.to_string().contains("out of range")));

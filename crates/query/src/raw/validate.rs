@@ -120,6 +120,7 @@ impl Reader<'_> {
     fn string(&mut self) -> Result<(), JsonError> {
         self.at += 1;
         loop {
+            self.at = super::scan::special(self.text, self.at).unwrap_or(self.text.len());
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;

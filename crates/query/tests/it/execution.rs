@@ -285,3 +285,90 @@ fn a_pattern_that_takes_long_is_stopped_by_whoever_waits_for_it() {
         assert_eq!(program.start().push(document.as_bytes(), 1, &mut rows), Err(EvalError::Interrupted));
     }
 }
+
+#[test]
+fn calls_and_operators_over_large_values_are_stopped_by_whoever_waits_for_them() {
+    let numbers = (0..30_000).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+    let members = (0..10_000).map(|n| format!(r#""m{n}":{n}"#)).collect::<Vec<_>>().join(",");
+    let document = format!(
+        r#"{{"t":"{}","u":"{}x","l":[{numbers}],"m":[{numbers},0],"o":{{{members}}},"p":[{{{members}}}],"few":[1,2,3]}}"#,
+        "a".repeat(200_000),
+        "a".repeat(200_000),
+    );
+    let many_calls = (0..40).map(|n| format!("CONTAINS(c.t, '{n}')")).collect::<Vec<_>>().join(" OR ");
+    for condition in [
+        "ARRAY_CONTAINS(c.l, -1)",
+        "ARRAY_CONTAINS(c.p, c.o, true)",
+        "ARRAY_CONTAINS_ALL(c.l, 1, 2, 3)",
+        "ARRAY_CONTAINS_ANY(c.l, -1, -2, -3)",
+        "ARRAY_LENGTH(ARRAY_CONCAT(c.l, c.m)) = 0",
+        "ARRAY_LENGTH(ARRAY_SLICE(c.l, 5)) = 0",
+        "ARRAY_LENGTH(ObjectToArray(c.o)) = 0",
+        "ARRAY_LENGTH(SetUnion(c.l, c.m)) = 0",
+        "ARRAY_LENGTH(SetIntersect(c.l, c.m)) = 0",
+        "RegexMatch(c.t, 'b')",
+        "RegexMatch(c.t, CONCAT('b', c.t.x ?? ''))",
+        "CONTAINS(c.t, 'b', true)",
+        "INDEX_OF(c.t, 'b') = 0",
+        "LENGTH(REPLACE(c.t, 'a', 'bc')) = 0",
+        "ARRAY_LENGTH(StringSplit(c.t, 'a')) = 0",
+        "TRIM(c.t, c.u) = 'b'",
+        "UPPER(c.t) = 'b'",
+        "c.t || c.t = 'b'",
+        "c.l = c.m",
+        "c.t = c.u",
+        "c.l[ARRAY_LENGTH(c.few) + 29990] = -1",
+        "EXISTS(SELECT VALUE 1 FROM x IN c.few WHERE c.o[CONCAT('m', ToString(x))] = -1)",
+        "c.t IN (c.u, c.l)",
+        "c.t BETWEEN c.u AND c.u",
+        "ARRAY_LENGTH([c.l, c.m, c.o]) = 0",
+        &many_calls,
+    ] {
+        let text = format!("SELECT VALUE 1 FROM c WHERE {condition}");
+        let program = compile_in(&text, &Parameters::new(), &[], Limits::default()).unwrap();
+        let mut rows = Rows::new();
+        let free = program.start().push(document.as_bytes(), 1, &mut rows);
+        assert_eq!(free, Ok(()), "{text}");
+        let program = program.interrupted_by(Interrupt::when(|| true));
+        let stopped = program.start().push(document.as_bytes(), 1, &mut rows);
+        assert_eq!(stopped, Err(EvalError::Interrupted), "{text}");
+    }
+}
+
+#[test]
+fn what_is_computed_while_a_query_is_compiled_does_not_take_long() {
+    let pattern = format!("%_{}b", "a".repeat(5_000));
+    let parameters: Parameters =
+        [("@text", Value::from("a".repeat(300_000).as_str())), ("@pattern", Value::from(pattern.as_str()))]
+            .into_iter()
+            .collect();
+    for condition in ["@text LIKE @pattern", "RegexMatch(@text, '(a|b)*c')", "UPPER(@text) = 'b'"] {
+        let text = format!("SELECT VALUE 1 FROM c WHERE {condition}");
+        let program = compile_in(&text, &parameters, &[], Limits::default()).unwrap();
+        let program = program.interrupted_by(Interrupt::when(|| true));
+        // It is left to the run, which can be stopped.
+        assert_eq!(program.matches(b"{}"), Err(EvalError::Interrupted), "{text}");
+    }
+}
+
+#[test]
+fn calls_that_compare_all_with_all_take_time_in_proportion() {
+    // Every pair of these would be 10¹⁰ steps and more.
+    let members = (0..100_000).map(|n| format!(r#""m{n}":{n}"#)).collect::<Vec<_>>().join(",");
+    let empty = vec!["[]"; 100_000].join(",");
+    let letters: String = (0x4E00..0x9000).filter_map(char::from_u32).collect();
+    let document = format!(
+        r#"{{"o":{{{members}}},"p":[{{{members}}}],"e":[{empty}],"l":[[{empty}]],"letters":"{letters}","t":"{}"}}"#,
+        "\u{8FFF}".repeat(100_000)
+    );
+    for (condition, holds) in [
+        ("ARRAY_CONTAINS(c.p, c.o, true)", true),
+        ("ARRAY_CONTAINS(c.e, c.e)", false),
+        ("ARRAY_CONTAINS(c.l, c.e)", true),
+        ("ARRAY_CONTAINS_ALL(c.e, c.e)", false),
+        ("TRIM(c.t, c.letters) = ''", true),
+    ] {
+        let text = format!("SELECT VALUE {condition} FROM c");
+        assert_eq!(query(&text, &[document.as_str()]), [holds.to_string()], "{condition}");
+    }
+}

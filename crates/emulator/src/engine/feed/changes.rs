@@ -9,10 +9,10 @@ use cosmonaut_wire::{EpkRange, PartitionKey, SessionToken};
 
 use super::incremental::{self, Reached};
 use super::versions::{self, PreviousImages};
-use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES};
+use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, SLICE};
 use crate::engine::container::Container;
 use crate::engine::key::KeyReader;
-use crate::engine::{Document, FeedScope, PartitionRange, Progress, RegionId, ReplicaState, charge};
+use crate::engine::{Document, FeedScope, PartitionRange, Progress, RegionId, Replica, charge};
 use crate::storage::Commit;
 use crate::{Failure, Timestamp};
 
@@ -163,7 +163,7 @@ impl Container {
         let replica = range.replica(region);
         let now = self.now();
         replica.admit(now)?;
-        let mut from = None;
+        let mut after = begin(&request.start, range, replica);
         let reached = loop {
             let reached = replica.read(|state| {
                 self.check_alive(state)?;
@@ -174,12 +174,11 @@ impl Container {
                 page.commits.push(state.commit());
                 let seen = range.session(state);
                 page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
-                let after = from.take().unwrap_or_else(|| begin(&request.start, range, state));
                 if room.is_full() {
-                    return Ok(Reached::End(after));
+                    return Ok(Reached::End(after.clone()));
                 }
                 let key = if let FeedScope::Key(key) = &request.scope { Some(key) } else { None };
-                let part = Part { keys, key, reader: self.keys(), after, now };
+                let part = Part { keys, key, reader: self.keys(), after: after.clone(), now };
                 match request.mode {
                     FeedMode::Incremental => Ok(incremental::read(state, &part, room, &mut page.items)),
                     FeedMode::FullFidelity => {
@@ -189,7 +188,7 @@ impl Container {
                 }
             });
             match reached {
-                Ok(Reached::Slice(point)) => from = Some(point),
+                Ok(Reached::Slice(point)) => after = point,
                 Ok(Reached::End(point)) => break Ok(point),
                 Err(failure) => break Err(failure),
             }
@@ -200,11 +199,16 @@ impl Container {
 }
 
 /// The point after which a reader begins.
-fn begin(start: &FeedStart, range: &PartitionRange, state: &ReplicaState) -> Progress {
+fn begin(start: &FeedStart, range: &PartitionRange, replica: &Replica) -> Progress {
     match start {
         FeedStart::Beginning => Progress::default(),
-        FeedStart::Now => state.progress().clone(),
-        FeedStart::Time(seconds) => state.point_before(*seconds),
+        FeedStart::Now => replica.read(|state| state.progress().clone()),
+        FeedStart::Time(seconds) => {
+            let mut point = Progress::default();
+            // Others have their turn between two slices. What is written meanwhile comes after the point.
+            while !replica.read(|state| state.pass_before(*seconds, &mut point, SLICE)) {}
+            point
+        }
         FeedStart::After(position) => position.of(range).cloned().unwrap_or_default(),
     }
 }

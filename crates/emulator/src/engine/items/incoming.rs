@@ -2,7 +2,7 @@
 //!
 //! Everything here happens before any lock is taken.
 
-use cosmonaut_query::raw::{RawJson, validate};
+use cosmonaut_query::raw::{RawJson, read_string, validate};
 use cosmonaut_query::value::{Kind, write_string};
 use cosmonaut_wire::model::TimeToLive;
 use cosmonaut_wire::{CosmosStatus, EffectivePartitionKey, PartitionKey};
@@ -131,22 +131,20 @@ fn read_ttl(value: Option<RawJson<'_>>) -> Result<Option<TimeToLive>, Failure> {
 /// Appends a value without the blanks between its tokens.
 fn push_compact(value: RawJson<'_>, into: &mut Vec<u8>) {
     let text = value.as_bytes();
-    let mut in_string = false;
     let mut start = 0;
     let mut at = 0;
-    while at < text.len() {
-        match text[at] {
-            b'\\' if in_string => at += 1,
-            b'"' => in_string = !in_string,
-            b' ' | b'\t' | b'\n' | b'\r' if !in_string => {
+    while let Some(byte) = text.get(at) {
+        at = match byte {
+            b'"' => read_string(text, at).0,
+            b' ' | b'\t' | b'\n' | b'\r' => {
                 into.extend_from_slice(&text[start..at]);
                 start = at + 1;
+                start
             }
-            _ => {}
-        }
-        at += 1;
+            _ => at + 1,
+        };
     }
-    into.extend_from_slice(&text[start.min(text.len())..]);
+    into.extend_from_slice(&text[start..]);
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //!
 //! Whether the text is JSON at all was checked before.
 
+use cosmonaut_query::raw::read_string;
+
 use crate::Failure;
 
 /// 400 if the text of an item has any of them.
@@ -20,6 +22,10 @@ pub(super) fn check_text(text: &[u8]) -> Result<(), Failure> {
 
 /// The place after the closing quote of a string that begins here.
 fn string_end(text: &[u8], start: usize) -> Result<usize, Failure> {
+    let (end, has_escape) = read_string(text, start - 1);
+    if !has_escape {
+        return Ok(end);
+    }
     let mut at = start;
     loop {
         match (text.get(at), text.get(at + 1)) {

@@ -1,7 +1,7 @@
 //! A query made ready: parsed, checked, compiled, and what an index could do for it.
 
 use cosmonaut_query::ast::{OrderBy, Query};
-use cosmonaut_query::eval::{ComputedProperty, Environment, Limits, Program};
+use cosmonaut_query::eval::{ComputedProperty, Environment, Limits, Place, Program};
 use cosmonaut_query::plan::service_plan;
 use cosmonaut_query::value::Value;
 use cosmonaut_query::{Parameters, Wording, access, check, parse};
@@ -11,7 +11,7 @@ use cosmonaut_wire::model::{
 
 use super::index_filter;
 use super::token::{Key, Token};
-use crate::index::{Filter, OrderPart};
+use crate::index::{Filter, IndexPath, OrderPart, Term};
 use crate::{Failure, World};
 
 /// A query ready to run.
@@ -23,6 +23,10 @@ pub(super) struct Compiled {
     pub(super) filter: Option<Filter>,
     /// What `ORDER BY` sorts by, where these are paths of stored documents.
     pub(super) order: Option<Vec<OrderPart>>,
+    /// The path of stored documents by whose value rows of `GROUP BY` or `DISTINCT` are placed first.
+    pub(super) lead: Option<IndexPath>,
+    /// Whether rows of two documents are never equal.
+    shows_document: bool,
 }
 
 impl Compiled {
@@ -56,6 +60,8 @@ impl Compiled {
             program,
             filter: access.filter.as_ref().and_then(|found| index_filter::from_access(found, &names)),
             order: access.order.as_deref().and_then(|found| index_filter::order_from_access(found, &names)),
+            lead: access.lead.as_ref().and_then(|path| index_filter::stored(path, &names)),
+            shows_document: access.shows_document,
             query,
             parameters,
         })
@@ -65,8 +71,16 @@ impl Compiled {
     pub(super) fn accepts(&self, token: &Token) -> bool {
         let keys = self.directions().len();
         let positions = token.segments.iter().filter_map(|segment| segment.position.as_ref());
-        if self.computes_whole() {
-            return token.segments.is_empty();
+        if self.has_one_row() {
+            return false;
+        }
+        if self.gives_by_place() {
+            // What an order leads with is not looked for in an index.
+            let can_lead = |place: &Place| self.program.is_ordered() || Term::is_sort_key(&place.lead);
+            return token.segments.is_empty() && token.after.as_ref().is_some_and(can_lead);
+        }
+        if token.after.is_some() {
+            return false;
         }
         positions.map(|position| &position.key).all(|key| match key {
             Key::Values(values) => keys > 0 && values.len() == keys,
@@ -88,9 +102,19 @@ impl Compiled {
         self.directions().first() == Some(&true)
     }
 
-    /// Whether each page has to compute the whole result.
-    pub(super) fn computes_whole(&self) -> bool {
-        self.program.is_grouped() || self.program.is_distinct() || !self.program.reads_documents()
+    /// Whether there is but one row: of aggregates over everything, or of no document.
+    pub(super) fn has_one_row(&self) -> bool {
+        self.program.is_one_group() || !self.program.reads_documents()
+    }
+
+    /// Whether rows of several documents make one, so that rows are given by their places.
+    pub(super) fn gives_by_place(&self) -> bool {
+        self.program.is_grouped() || (self.program.is_distinct() && !self.shows_document)
+    }
+
+    /// Whether any rows do, as long as they are different.
+    pub(super) fn takes_any_rows(&self) -> bool {
+        !self.program.is_grouped() && !self.program.is_ordered()
     }
 
     /// How a client would run this over many partitions, or why none could.

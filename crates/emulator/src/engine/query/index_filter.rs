@@ -51,7 +51,7 @@ fn span(path: &DocPath, span: Span, computed: &[&str]) -> Option<Filter> {
 }
 
 /// The path as the index knows it; `None` if it starts at a computed property.
-fn stored(path: &DocPath, computed: &[&str]) -> Option<IndexPath> {
+pub(super) fn stored(path: &DocPath, computed: &[&str]) -> Option<IndexPath> {
     if let Some(DocSegment::Member(first)) = path.segments().first()
         && computed.contains(&first.as_str())
     {

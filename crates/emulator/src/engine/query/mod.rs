@@ -13,6 +13,7 @@ mod over_list;
 mod page;
 mod page_rows;
 mod parts;
+mod placed_rows;
 mod plan;
 mod request;
 mod resume;

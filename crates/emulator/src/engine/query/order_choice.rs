@@ -69,13 +69,7 @@ fn choose(page: &mut PageRun<'_>, view: View<'_>) -> Result<Way, Failure> {
         },
         _ => index.composite(order).map(|_| Way::Composite(order.clone())).ok_or_else(no_composite)?,
     };
-    // Sorting looks at every candidate. A walk looks at as many documents as it takes to come upon a page of them, if
-    // they are spread evenly: so the two cost the same when candidates² = page × documents.
-    let page_rows = page.output.wanted().min(view.state.len());
-    let most = page_rows.saturating_mul(view.state.len()).isqrt().max(FEW);
-    let found = source::candidates(view, page.compiled, &mut page.tally.used);
-    let candidates = found.as_ref().map_or(usize::MAX, Numbers::estimate);
-    if candidates <= most && candidates < length(&way, view, page.compiled.filter.as_ref(), candidates) {
+    if pays_to_sort_by(page, view, &way) {
         return Ok(Way::Sort);
     }
     match &way {
@@ -86,6 +80,21 @@ fn choose(page: &mut PageRun<'_>, view: View<'_>) -> Result<Way, Failure> {
         Way::Path(_) | Way::Sort => {}
     }
     Ok(way)
+}
+
+/// Whether candidates are so few that looking at all of them is cheaper than going along the index of a path.
+pub(super) fn pays_to_sort(page: &mut PageRun<'_>, view: View<'_>, order: &OrderPart) -> bool {
+    pays_to_sort_by(page, view, &Way::Path(order.clone()))
+}
+
+fn pays_to_sort_by(page: &mut PageRun<'_>, view: View<'_>, way: &Way) -> bool {
+    // Sorting looks at every candidate. A walk looks at as many documents as it takes to come upon a page of them, if
+    // they are spread evenly: so the two cost the same when candidates² = page × documents.
+    let page_rows = page.output.wanted().min(view.state.len());
+    let most = page_rows.saturating_mul(view.state.len()).isqrt().max(FEW);
+    let found = source::candidates(view, page.compiled, &mut page.tally.used);
+    let candidates = found.as_ref().map_or(usize::MAX, Numbers::estimate);
+    candidates <= most && candidates < length(way, view, page.compiled.filter.as_ref(), candidates)
 }
 
 /// How many documents a walk passes at most because of what the filter demands of its paths; not counted further than

@@ -17,7 +17,7 @@ use super::parts::{Part, Parts};
 use super::request::{QueryPage, QueryRequest};
 use super::resume::Directions;
 use super::token::{Key, Position, Token};
-use super::{order_choice, source, stream, walk, whole_result};
+use super::{order_choice, placed_rows, source, stream, walk, whole_result};
 use crate::engine::charge::{self, QueryCost};
 use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState};
 use crate::index::Used;
@@ -103,8 +103,11 @@ impl<'q> PageRun<'q> {
 
     /// Fills the page.
     pub(super) fn run(&mut self, parts: Parts, region: RegionId) -> Result<(), Failure> {
-        if self.compiled.computes_whole() {
+        if self.compiled.has_one_row() {
             return whole_result::run(self, &parts, region);
+        }
+        if self.compiled.gives_by_place() {
+            return placed_rows::run(self, &parts, region);
         }
         if self.compiled.program.is_ordered() {
             return order_choice::run(self, parts, region);
@@ -145,14 +148,14 @@ impl<'q> PageRun<'q> {
     }
 
     /// Takes from a partition's throughput what the page has cost since the last time.
-    fn spend(&mut self, part: &Part, region: RegionId) {
+    pub(super) fn spend(&mut self, part: &Part, region: RegionId) {
         let charge = self.charge();
         part.range.replica(region).spend(charge - self.spent);
         self.spent = charge;
     }
 
     /// Looks for the next candidates of a part. Looking on costs nothing more than having begun.
-    fn next_batch(
+    pub(super) fn next_batch(
         &mut self,
         part: &Part,
         region: RegionId,
@@ -210,6 +213,9 @@ impl<'q> PageRun<'q> {
         rows.clear();
         candidate.document.write_text(&mut self.text);
         self.compiled.program.project(&self.text, &mut rows).map_err(eval_error)?;
+        if self.compiled.program.is_distinct() {
+            rows.make_distinct();
+        }
         let flow = self.take_rows(&rows, candidate);
         self.scratch = rows;
         flow
@@ -314,7 +320,8 @@ impl<'q> PageRun<'q> {
             if full {
                 let position = self.mark.take().or(part.position.clone());
                 let segments = parts.segments(position);
-                self.continuation = Some(Token { segments, progress: self.output.progress, given: 0 });
+                self.continuation =
+                    Some(Token { segments, progress: self.output.progress, ..Token::default() });
                 return Ok(());
             }
             if self.output.is_done() {
@@ -325,7 +332,8 @@ impl<'q> PageRun<'q> {
             // A page is of one partition, as it is at the service: the next partition has a page of its own.
             if let Some(next) = parts.left.front().filter(|next| next.range.id != ended) {
                 let segments = parts.segments(next.position.clone());
-                self.continuation = Some(Token { segments, progress: self.output.progress, given: 0 });
+                self.continuation =
+                    Some(Token { segments, progress: self.output.progress, ..Token::default() });
                 return Ok(());
             }
         }

@@ -44,9 +44,28 @@ impl Output {
 
     /// How many rows it may still take, those that `OFFSET` passes over included, and one more.
     pub(super) fn wanted(&self) -> usize {
-        let skipping =
-            usize::try_from(self.offset - self.progress.skipped.min(self.offset)).unwrap_or(usize::MAX);
-        (self.max_rows - self.rows.len().min(self.max_rows)).saturating_add(skipping).saturating_add(1)
+        self.room().saturating_add(self.skipping()).saturating_add(1)
+    }
+
+    /// How many rows the query still takes, those that `OFFSET` passes over included, if the page has room for them all.
+    pub(super) fn last_wanted(&self) -> Option<usize> {
+        let left = usize::try_from(self.limit?.saturating_sub(self.progress.emitted)).ok()?;
+        (left <= self.room()).then(|| left.saturating_add(self.skipping()))
+    }
+
+    /// How many bytes of rows it may still take; the last row may have more.
+    pub(super) fn wanted_bytes(&self) -> usize {
+        // Rows that are passed over take no room.
+        if self.skipping() == 0 { PageSize::MAX_BYTES } else { usize::MAX }
+    }
+
+    fn room(&self) -> usize {
+        self.max_rows.saturating_sub(self.rows.len())
+    }
+
+    /// How many rows `OFFSET` still passes over.
+    fn skipping(&self) -> usize {
+        usize::try_from(self.offset.saturating_sub(self.progress.skipped)).unwrap_or(usize::MAX)
     }
 
     /// Takes a row; false if it belongs on the next page.

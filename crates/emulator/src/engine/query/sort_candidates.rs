@@ -47,6 +47,9 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
         document.write_text(&mut text);
         let mut rows = Vec::new();
         program.keyed_rows(&text, &mut rows).map_err(eval_error)?;
+        if program.is_distinct() {
+            KeyedRow::make_distinct(&mut rows);
+        }
         tally.matched += u64::from(!rows.is_empty());
         sorter.add(document.number, rows)?;
         Ok(Flow::Next)
@@ -65,7 +68,7 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
     }
     if page.output.is_full() && !page.output.is_done() {
         let segments = parts.segments(reached);
-        page.continuation = Some(Token { segments, progress: page.output.progress, given: 0 });
+        page.continuation = Some(Token { segments, progress: page.output.progress, ..Token::default() });
     }
     Ok(())
 }

@@ -4,7 +4,9 @@
 //! partition is split or documents are written, so a token outlives both. To clients it is a JSON text that they send back
 //! as it is.
 
-use cosmonaut_query::eval::Progress;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cosmonaut_query::eval::{Place, Progress};
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange};
 use serde::{Deserialize, Serialize};
@@ -25,7 +27,9 @@ pub(super) struct Token {
     pub(super) segments: Vec<Segment>,
     /// `OFFSET`, `LIMIT` and `TOP` so far.
     pub(super) progress: Progress,
-    /// For queries that are computed as a whole for each page: how many rows were given.
+    /// For `GROUP BY` and `DISTINCT`: the place of the last row.
+    pub(super) after: Option<Place>,
+    /// For lists that are read as a whole for each page: how many rows were given.
     pub(super) given: u64,
 }
 
@@ -69,6 +73,8 @@ struct TokenText {
     skipped: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
     emitted: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<PlaceText>,
     #[serde(default, skip_serializing_if = "is_zero")]
     given: u64,
 }
@@ -94,6 +100,11 @@ struct PositionText {
     rows: Option<u64>,
 }
 
+/// A place in Base64: the hash, then what leads.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct PlaceText(String);
+
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
@@ -112,6 +123,10 @@ impl Token {
         Ok(Token {
             segments: segments.filter(sorted).ok_or_else(invalid)?,
             progress: Progress { skipped: read.skipped, emitted: read.emitted },
+            after: match read.after {
+                Some(text) => Some(text.read().ok_or_else(invalid)?),
+                None => None,
+            },
             given: read.given,
         })
     }
@@ -123,6 +138,7 @@ impl Token {
             parts: self.segments.iter().map(SegmentText::write).collect(),
             skipped: self.progress.skipped,
             emitted: self.progress.emitted,
+            after: self.after.as_ref().map(PlaceText::write),
             given: self.given,
         };
         let json =
@@ -168,6 +184,18 @@ impl SegmentText {
     fn write(segment: &Segment) -> SegmentText {
         let keys = segment.keys.clone();
         SegmentText { min: keys.min, max: keys.max, at: segment.position.as_ref().map(PositionText::write) }
+    }
+}
+
+impl PlaceText {
+    fn read(self) -> Option<Place> {
+        let bytes = STANDARD.decode(self.0).ok()?;
+        let (hash, lead) = bytes.split_first_chunk()?;
+        Some(Place { lead: lead.into(), hash: *hash })
+    }
+
+    fn write(place: &Place) -> PlaceText {
+        PlaceText(STANDARD.encode([&place.hash, &place.lead[..]].concat()))
     }
 }
 
@@ -251,12 +279,15 @@ mod tests {
         fn tokens_are_ascii_and_survive_the_trip(
             positions in prop::collection::vec(prop::option::of(any_position()), 0..3),
             skipped in 0..=MOST, emitted in 0..=MOST, given in 0..=MOST,
+            after in prop::option::of((any::<[u8; 16]>(), any::<Vec<u8>>())),
         ) {
             let keys = |nth: usize| EffectivePartitionKey::from_bytes(&[nth as u8 * 16]);
             let segments = positions.into_iter().enumerate().map(|(nth, position)| {
                 Segment { keys: EpkRange { min: keys(nth), max: keys(nth + 1) }, position }
             });
-            let token = Token { segments: segments.collect(), progress: Progress { skipped, emitted }, given };
+            let after = after.map(|(hash, lead)| Place { hash, lead: lead.into() });
+            let progress = Progress { skipped, emitted };
+            let token = Token { segments: segments.collect(), progress, after, given };
             let text = token.write();
             prop_assert!(text.is_ascii());
             prop_assert_eq!(Token::read(&text).unwrap(), token);

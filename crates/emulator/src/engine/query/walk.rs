@@ -130,7 +130,7 @@ fn along_terms<'s>(
 }
 
 /// The position before all documents of a key.
-fn begin(key: Key, descending: bool) -> Position {
+pub(super) fn begin(key: Key, descending: bool) -> Position {
     Position { key, number: if descending { u64::MAX } else { 0 }, rows: Some(0) }
 }
 
@@ -215,9 +215,7 @@ pub(super) fn along_composite(
 fn entry_of(composite: &Composite, position: &Position) -> Result<Vec<u8>, Failure> {
     match &position.key {
         Key::Composite(entry) => Ok(entry.to_vec()),
-        Key::Values(values) if values.len() == composite.parts().len() => {
-            Ok(composite.encode(values.iter().cloned()))
-        }
+        Key::Values(values) if values.len() == composite.parts().len() => Ok(composite.encode(values)),
         Key::Values(_) | Key::Number | Key::Term(_) => Err(mismatched()),
     }
 }
@@ -239,7 +237,7 @@ pub(super) fn equal_prefix(filter: Option<&Filter>, composite: &Composite) -> Ve
         })
     };
     let values: Vec<Value> = composite.parts().iter().map_while(|part| demanded(&part.path)).collect();
-    composite.encode(values)
+    composite.encode(&values)
 }
 
 /// The first bytes after all that begin with `prefix`; `None` if there are none.

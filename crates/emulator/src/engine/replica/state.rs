@@ -246,15 +246,30 @@ impl ReplicaState {
         rest.filter_map(|(place, ())| self.document(place.number()))
     }
 
-    /// The point before the first changes that are still to be seen from a time on, in seconds since 1970.
-    pub(crate) fn point_before(&self, seconds: u64) -> Progress {
-        let mut before = self.progress.clone();
-        for (origin, _) in self.progress.sequences() {
-            if let Some(first) = self.changed_in(origin, 0).find(|document| document.ts() >= seconds) {
-                before.set(origin, first.lsn - 1);
+    /// Moves a point past changes, up to the first of each sequence that was written at or after a time, in seconds since
+    /// 1970; false if `most` changes were passed before.
+    ///
+    /// Every change is looked at, as the clock may have been set back between two runs.
+    pub(crate) fn pass_before(&self, seconds: u64, point: &mut Progress, most: usize) -> bool {
+        let mut passed = 0;
+        for (origin, last) in self.progress.sequences() {
+            let rest = self.changed_in(origin, point.get(origin));
+            let mut reached = last;
+            for document in rest {
+                if document.ts() >= seconds {
+                    reached = document.lsn - 1;
+                    break;
+                }
+                if passed == most {
+                    return false;
+                }
+                passed += 1;
+                // All changes of a commit have its time.
+                point.set(origin, document.lsn);
             }
+            point.set(origin, reached.max(point.get(origin)));
         }
-        before
+        true
     }
 
     /// Whether a document has not expired.

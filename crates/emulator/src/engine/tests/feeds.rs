@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 
 use super::*;
-use crate::engine::{ChangePage, ChangeRequest, FeedMode, FeedScope, FeedStart};
+use crate::engine::{ChangePage, ChangeRequest, FeedMode, FeedScope, FeedStart, Progress};
 
 fn changes(
     container: &Container,
@@ -93,6 +93,29 @@ fn a_feed_starts_at_a_time() {
     for (time, expected) in [(start, 2), (start + 1, 1), (start + 10, 1), (start + 11, 0)] {
         let (items, _) = drain(&container, &FeedScope::Container, FeedStart::Time(time), 10);
         assert_eq!(items.len(), expected, "{}", time - start);
+    }
+}
+
+#[test]
+fn the_changes_before_a_time_are_passed_in_slices() {
+    let (world, container) = container();
+    let start = world.now().seconds();
+    for id in 0..20 {
+        put(&container, "a", &id.to_string(), 1);
+        world.pass_seconds(1);
+    }
+    let layout = container.layout();
+    let replica = layout.ranges()[0].replica(HERE);
+    for (time, expected, turns) in [(0, 0, 1), (7, 7, 3), (19, 19, 7), (30, 20, 7)] {
+        let (mut point, mut slices) = (Progress::default(), 1);
+        while !replica.read(|state| state.pass_before(start + time, &mut point, 3)) {
+            slices += 1;
+        }
+        assert_eq!((point.total(), slices), (expected, turns), "{time}");
+    }
+    for time in 0..22 {
+        let (items, _) = drain(&container, &FeedScope::Container, FeedStart::Time(start + time), 10);
+        assert_eq!(items.len(), 20usize.saturating_sub(time as usize), "{time}");
     }
 }
 

@@ -249,7 +249,9 @@ impl Compiler<'_> {
             limits: self.environment.limits,
             random: &self.seed,
             steps: Cell::new(0),
-            interrupt: &Interrupt::never(),
+            unseen: Cell::new(0),
+            // What takes long is left to the run, which can be stopped.
+            interrupt: &Interrupt::when(|| true),
         };
         let scope = Scope { run: &run, document: &document, vars: None, group: None };
         let folded = node.eval(&scope).map(Const::new);

@@ -8,3 +8,4 @@ mod paging;
 mod properties;
 mod resume;
 mod store;
+mod summaries;

@@ -1,7 +1,7 @@
 //! Bulk: many operations on items of any partition key, as fast as the container takes them.
 //!
 //! `operation` is what is given and `result` what comes back. `backlog` and `pace` decide, without doing anything, what
-//! is sent when; `request` sends; `run` is the loop around them.
+//! is sent when; `request` sends; `run` is the loop around them, and `under_way` what goes on beside it.
 
 mod backlog;
 mod operation;
@@ -10,6 +10,7 @@ mod request;
 mod result;
 mod results;
 mod run;
+mod under_way;
 
 use std::pin::Pin;
 use std::sync::Arc;

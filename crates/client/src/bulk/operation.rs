@@ -1,11 +1,15 @@
 //! What a bulk run is given: operations on items of any partition key.
 
-use cosmonaut_wire::PartitionKey;
-use cosmonaut_wire::model::{BatchOperation, BatchOperationType};
+use cosmonaut_wire::model::{BatchOperation, BatchOperationType, PartitionKeyDefinition};
+use cosmonaut_wire::{PartitionKey, PartitionKeyValue};
 use serde::Deserialize;
 
+use super::backlog::Held;
 use crate::batch::raw;
-use crate::{Etag, IntoItem, Patch, Result};
+use crate::{Error, ErrorKind, Etag, IntoItem, Patch, Result};
+
+/// What an operation takes beside its item, about.
+const OVERHEAD: usize = 300;
 
 /// One operation of a bulk run.
 ///
@@ -113,5 +117,31 @@ impl BulkOperation {
         operation: Result<BatchOperation>,
     ) -> Self {
         Self { key, kind, id, operation }
+    }
+
+    /// The operation as it is kept by a run on a container with such keys.
+    pub(super) fn held(
+        &self,
+        index: u64,
+        definition: &PartitionKeyDefinition,
+        returns_items: bool,
+    ) -> Result<Held> {
+        let Self { key, id, operation, .. } = self;
+        let mut operation = operation.clone()?;
+        let is_number =
+            |value: &PartitionKeyValue| !matches!(value, PartitionKeyValue::Number(n) if !n.is_finite());
+        if !key.components().iter().all(is_number) {
+            return Err(Error::new(ErrorKind::BadRequest, "a partition key cannot be infinite or no number"));
+        }
+        let place = key
+            .effective(definition)
+            .map_err(|error| Error::caused_by(ErrorKind::BadRequest, error.to_string(), error))?;
+        let written = key.to_string();
+        let body = operation.resource_body.as_ref().map_or(0, |body| body.get().len());
+        let bytes = body + written.len() * 2 + id.as_ref().map_or(0, String::len) + OVERHEAD;
+        operation.partition_key = Some(written);
+        operation.minimal_return_preference = !returns_items;
+        let (key, id) = (key.clone(), id.clone());
+        Ok(Held { index, key, id, place, operation, bytes, tries: 0, strays: 0, collisions: 0 })
     }
 }

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut_driver::{CosmosOperation, CosmosResponse, OperationOptions, OperationType, PartitionTarget};
+use cosmonaut_driver::{
+    CosmosOperation, CosmosResponse, Moment, OperationOptions, OperationType, PartitionTarget,
+};
 use cosmonaut_wire::CosmosStatus;
 use cosmonaut_wire::model::{self, from_json};
 use http::StatusCode;
 
 use super::backlog::{Held, Request};
+use super::pace::Answered;
 use super::result::outcome;
 use crate::metadata::json_body;
 use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
@@ -39,6 +42,25 @@ pub(super) struct Answer {
     /// One for each operation, in their order.
     pub(super) came: Vec<Came>,
     pub(super) charge: f64,
+}
+
+impl Answer {
+    /// What it means for the pace of its partition.
+    pub(super) fn summed(&self, sent: Moment, answered: Moment) -> Answered {
+        let (mut accepted, mut throttled, mut longest) = (0, 0, None);
+        for came in &self.came {
+            match came {
+                Came::Answered(_) => accepted += 1,
+                Came::Throttled { retry_after, .. } => {
+                    throttled += 1;
+                    longest = longest.max(*retry_after);
+                }
+                Came::Failed(_) | Came::Strayed(_) | Came::Collided(_) | Came::NoRoom(_) => {}
+            }
+        }
+        let operations = self.came.len();
+        Answered { sent, answered, operations, accepted, throttled, retry_after: longest }
+    }
 }
 
 /// Sends a request. Gives what came of each operation, and what it cost.

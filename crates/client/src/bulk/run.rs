@@ -11,16 +11,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use cosmonaut_driver::platform::{Platform, Task};
-use cosmonaut_driver::{Moment, OperationOptions, PartitionInfo};
-use cosmonaut_wire::model::{BatchOperation, PartitionKeyDefinition};
-use cosmonaut_wire::{PartitionKey, PartitionKeyValue};
+use cosmonaut_driver::{Moment, OperationOptions};
+use cosmonaut_wire::model::PartitionKeyDefinition;
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
 use super::backlog::{Backlog, Bounds, Held, Request};
-use super::pace::{Answered, Throttled};
-use super::request::{Answer, Came, send};
+use super::pace::Throttled;
+use super::request::{Answer, Came};
 use super::results::{Given, Giver, State};
+use super::under_way::{Pending, Told, follow, read_map};
 use super::{BulkOperation, BulkProgress, BulkResult};
 use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
 
@@ -36,13 +36,10 @@ const COLLISION_PAUSE: Duration = Duration::from_millis(10);
 const LEARNING_PAUSE: Duration = Duration::from_secs(1);
 /// How many operations are taken before other tasks get their turn.
 const TAKEN_AT_ONCE: u32 = 128;
-/// What an operation takes beside its item, about.
-const OVERHEAD: usize = 300;
 
 type Operations = Pin<Box<dyn Stream<Item = BulkOperation> + Send>>;
 pub(super) type ProgressHandler = Box<dyn FnMut(&BulkProgress) + Send>;
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
-type Map = (PartitionKeyDefinition, Vec<PartitionInfo>);
 
 /// What a run is made with.
 pub(super) struct Settings {
@@ -80,12 +77,6 @@ pub(super) struct Run {
     results: Giver,
 }
 
-/// What a task tells the run.
-enum Told {
-    Answer { task: u64, sent: Moment, answered: Moment, answer: Answer },
-    Map { task: u64, map: Option<Map> },
-}
-
 /// What the run waits for.
 enum Event {
     Operation(Box<BulkOperation>),
@@ -93,50 +84,6 @@ enum Event {
     Quiet,
     Told(Box<Told>),
     Rested,
-}
-
-/// A request under way. Whatever becomes of its task, the run hears of it.
-struct Pending {
-    task: u64,
-    sent: Moment,
-    request: Option<Request>,
-    told: mpsc::UnboundedSender<Told>,
-    platform: Arc<dyn Platform>,
-}
-
-impl Pending {
-    fn end(&mut self, came: impl FnOnce(&Request) -> (Vec<Came>, f64)) {
-        let Some(request) = self.request.take() else { return };
-        let (came, charge) = came(&request);
-        let answer = Answer { request, came, charge };
-        let (task, sent, answered) = (self.task, self.sent, self.platform.now());
-        // If nobody listens any more, the run is over.
-        let _ = self.told.send(Told::Answer { task, sent, answered, answer });
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.end(|request| {
-            let message = "a bulk request ended without an answer, by a panic";
-            let failed = |_: &Held| Came::Failed(Error::new(ErrorKind::OutcomeUnknown, message));
-            (request.operations.iter().map(failed).collect(), 0.0)
-        });
-    }
-}
-
-/// A read of the partitions. Whatever becomes of its task, the run hears of it.
-struct Following {
-    task: u64,
-    map: Option<Map>,
-    told: mpsc::UnboundedSender<Told>,
-}
-
-impl Drop for Following {
-    fn drop(&mut self) {
-        // If nobody listens any more, the run is over.
-        let _ = self.told.send(Told::Map { task: self.task, map: self.map.take() });
-    }
 }
 
 impl Run {
@@ -227,17 +174,16 @@ impl Run {
         let index = self.next_index;
         self.next_index += 1;
         self.state().progress.taken += 1;
-        let BulkOperation { key, kind, id, operation } = given;
         let returns_items = self.settings.returns_items;
         let held = match self.learned().await {
-            Ok(definition) => hold(definition, index, &key, &id, operation, returns_items),
+            Ok(definition) => given.held(index, definition, returns_items),
             Err(error) => Err(error),
         };
         let held = match held {
             Ok(held) => held,
             Err(error) => {
-                let result =
-                    BulkResult { index, kind, partition_key: key, id, tries: 0, outcome: Err(error) };
+                let BulkOperation { key: partition_key, kind, id, .. } = given;
+                let result = BulkResult { index, kind, partition_key, id, tries: 0, outcome: Err(error) };
                 return self.results.give(result).await;
             }
         };
@@ -289,12 +235,9 @@ impl Run {
         }
         let (container, options) = (self.container.clone(), Arc::clone(&self.options));
         let (told, platform) = (self.told.clone(), Arc::clone(&self.platform));
-        self.spawn(|task| async move {
-            let mut pending = Pending { task, sent, request: Some(request), told, platform };
-            if let Some(request) = &pending.request {
-                let came = send(&container, request, &options).await;
-                pending.end(|_| came);
-            }
+        self.spawn(|task| {
+            let pending = Pending { task, sent, request: Some(request), told, platform };
+            pending.run(container, options)
         });
     }
 
@@ -304,10 +247,7 @@ impl Run {
             return;
         }
         let (container, told) = (self.container.clone(), self.told.clone());
-        let task = self.spawn(|task| async move {
-            let mut following = Following { task, map: None, told };
-            following.map = read_map(&container, true).await.ok();
-        });
+        let task = self.spawn(|task| follow(container, task, told));
         self.following = Some(task);
     }
 
@@ -345,15 +285,15 @@ impl Run {
 
     /// Sorts out what came of a request: results are given, the rest is sent again.
     async fn settle(&mut self, sent: Moment, answered: Moment, answer: Answer) -> Given {
+        let sum = answer.summed(sent, answered);
         let Answer { request, came, charge } = answer;
-        let answer = summed(sent, answered, &came);
         {
             let progress = &mut self.state().progress;
             progress.requests += 1;
             progress.request_charge += charge;
-            progress.throttled += answer.throttled as u64;
+            progress.throttled += sum.throttled as u64;
         }
-        let throttled = self.backlog.answered(&request.partition, answer);
+        let throttled = self.backlog.answered(&request.partition, sum);
         let is_known = self.backlog.knows(&request.partition);
         let (mut again, mut over) = (Vec::new(), Vec::new());
         for (mut held, came) in request.operations.into_iter().zip(came) {
@@ -378,7 +318,7 @@ impl Run {
                     again.push(held);
                 }
                 // Without anything that fits, there is no use in asking again.
-                Came::NoRoom(error) if answer.accepted == 0 => over.push((held, Err(error))),
+                Came::NoRoom(error) if sum.accepted == 0 => over.push((held, Err(error))),
                 Came::NoRoom(_) => again.push(held),
             }
         }
@@ -403,57 +343,6 @@ impl Run {
     fn state(&self) -> MutexGuard<'_, State> {
         self.results.state()
     }
-}
-
-/// What an answer means for the pace of its partition.
-fn summed(sent: Moment, answered: Moment, came: &[Came]) -> Answered {
-    let (mut accepted, mut throttled, mut longest) = (0, 0, None);
-    for came in came {
-        match came {
-            Came::Answered(_) => accepted += 1,
-            Came::Throttled { retry_after, .. } => {
-                throttled += 1;
-                longest = longest.max(*retry_after);
-            }
-            Came::Failed(_) | Came::Strayed(_) | Came::Collided(_) | Came::NoRoom(_) => {}
-        }
-    }
-    Answered { sent, answered, operations: came.len(), accepted, throttled, retry_after: longest }
-}
-
-/// An operation that the container can take.
-fn hold(
-    definition: &PartitionKeyDefinition,
-    index: u64,
-    key: &PartitionKey,
-    id: &Option<String>,
-    operation: Result<BatchOperation>,
-    returns_items: bool,
-) -> Result<Held> {
-    let mut operation = operation?;
-    let is_number =
-        |value: &PartitionKeyValue| !matches!(value, PartitionKeyValue::Number(n) if !n.is_finite());
-    if !key.components().iter().all(is_number) {
-        return Err(Error::new(ErrorKind::BadRequest, "a partition key cannot be infinite or no number"));
-    }
-    let place = key
-        .effective(definition)
-        .map_err(|error| Error::caused_by(ErrorKind::BadRequest, error.to_string(), error))?;
-    let written = key.to_string();
-    let body = operation.resource_body.as_ref().map_or(0, |body| body.get().len());
-    let bytes = body + written.len() * 2 + id.as_ref().map_or(0, String::len) + OVERHEAD;
-    operation.partition_key = Some(written);
-    operation.minimal_return_preference = !returns_items;
-    let (key, id) = (key.clone(), id.clone());
-    Ok(Held { index, key, id, place, operation, bytes, tries: 0, strays: 0, collisions: 0 })
-}
-
-/// How a container is partitioned, and into what.
-async fn read_map(container: &ContainerClient, refresh: bool) -> Result<Map> {
-    let handle = container.handle()?;
-    let definition = handle.driver.container(&handle.path).await?.partition_key;
-    let partitions = handle.driver.partitions(&handle.path, refresh).await?;
-    Ok((definition, partitions))
 }
 
 fn result_of(held: Held, outcome: Result<BatchResult>) -> BulkResult {

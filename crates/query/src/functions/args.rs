@@ -83,6 +83,7 @@ impl<'a, 'v> Args<'a, 'v> {
     }
 
     /// Does something that asks now and then whether to go on; `None` if it was stopped.
+    #[cfg(feature = "regex")]
     pub(super) fn try_for<T>(
         &mut self,
         what: impl FnOnce(&Self, Work<'_>) -> Result<T, EvalError>,

@@ -76,15 +76,21 @@ pub(super) fn acquire<'a>(engine: &'a Arc<Engine>, lease: &'a Lease, is_expired:
 }
 
 async fn take(engine: &Engine, lease: &Lease, is_expired: bool) -> Result<(Lease, Hold), NotUpdated> {
-    let partitions = engine.partitions(false).await.map_err(NotUpdated::Failed)?;
-    let range = range_of(lease, &partitions).ok_or_else(|| {
+    let known = engine.partitions(false).await.map_err(NotUpdated::Failed)?;
+    let range = match range_of(lease, &known) {
+        Some(range) => Some(range),
+        // Another instance may know of a split that nothing here has met.
+        None => range_of(lease, &engine.partitions(true).await.map_err(NotUpdated::Failed)?),
+    };
+    let range = range.ok_or_else(|| {
         let message = format!(
             "the lease {:?} is for a partition that the container does not have (was the container made anew?)",
             lease.id
         );
         NotUpdated::Failed(Error::new(ErrorKind::InvalidResponse, message))
     })?;
-    let update = LeaseUpdate::Acquire { by: &engine.owner, seen: lease, is_expired, range: &range };
+    let start = engine.start();
+    let update = LeaseUpdate::Acquire { by: &engine.owner, seen: lease, is_expired, range: &range, start };
     let taken = engine.store.update(lease, &update).await?;
     let (owner, store) = (Arc::clone(&engine.owner), Arc::clone(&engine.store));
     let hold = Hold::new(taken.clone(), range, owner, store, Arc::clone(&engine.platform));

@@ -245,6 +245,11 @@ impl ProcessorBuilder {
         let store = Arc::new(LeaseStore::open(&self.leases, names, timeout).await?);
         let account = monitored.driver.account().await?;
         let has_several_writers = account.enable_multiple_write_locations.unwrap_or(false);
+        if has_several_writers && matches!(self.settings.start, ProcessorStart::Time(_)) {
+            let message = "an account with several write regions has no changes from a time on (use \
+                           `ProcessorStart::Now` or `Beginning`)";
+            return Err(Error::new(ErrorKind::Configuration, message));
+        }
         let opening = self.settings.opening(platform.time_of_day(), has_several_writers);
         bootstrap::check_mode(&store, self.settings.mode).await?;
         bootstrap::initialize(&store, &monitored, self.settings.mode, &*platform).await?;

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::delivery::Deliver;
 use super::events::Listener;
 use super::expiry::Now;
-use super::settings::Settings;
+use super::settings::{ProcessorStart, Settings};
 use super::split_plan::Partition;
 use super::store::LeaseStore;
 use super::workers::Workers;
@@ -60,18 +60,29 @@ impl Engine {
         partitions(&self.monitored, refresh).await
     }
 
-    /// One page of changes behind an etag, or from where the processor starts.
+    /// The second behind which leases are read that say nothing, where that depends on when this instance was started.
+    pub(super) fn start(&self) -> Option<u64> {
+        match (self.settings.start, self.opening) {
+            (ProcessorStart::Now, Opening::Time(second)) => Some(second),
+            (_, Opening::Time(_) | Opening::Beginning | Opening::Now) => None,
+        }
+    }
+
+    /// One page of changes behind an etag, or from where the lease or the processor starts.
     pub(super) async fn read(
         &self,
         target: PartitionTarget,
         at: Option<&str>,
+        start: Option<u64>,
         in_session: bool,
     ) -> Result<CosmosResponse> {
         let mut options = self.settings.request_options();
         if !in_session {
             options.session_token = Some(SessionToken::default());
         }
-        let from = at.map_or(ReadFrom::Opening(self.opening), |at| ReadFrom::Etag(at.to_owned()));
+        // What another instance has begun goes on where that one began.
+        let opening = start.filter(|_| self.start().is_some()).map_or(self.opening, Opening::Time);
+        let from = at.map_or(ReadFrom::Opening(opening), |at| ReadFrom::Etag(at.to_owned()));
         let request =
             ChangesRequest { mode: self.settings.mode, target, from, max_item_count: options.max_item_count };
         let operation = request.operation(&self.monitored)?;

@@ -10,12 +10,15 @@ use tokio::sync::{Mutex, watch};
 
 use super::lease::{Lease, LeaseUpdate};
 use super::store::{LeaseStore, NotUpdated};
+use crate::{Error, ErrorKind};
 
 /// A lease that this instance has, or has had.
 pub(super) struct Hold {
     pub(super) token: String,
     pub(super) range: EpkRange,
     pub(super) version: u32,
+    /// The second behind which it is read first, if it says so.
+    pub(super) start: Option<u64>,
     owner: Arc<str>,
     store: Arc<LeaseStore>,
     platform: Arc<dyn Platform>,
@@ -30,6 +33,8 @@ struct Written {
     lease: Lease,
     /// The number of the page that it was last checkpointed behind.
     page: Option<u64>,
+    /// The number of the last page that it was to be checkpointed behind, whatever came of that.
+    attempted: Option<u64>,
 }
 
 /// Whether the instance still has the lease.
@@ -56,9 +61,10 @@ impl Hold {
             token: lease.token().to_owned(),
             range,
             version: lease.version,
+            start: lease.start(),
             owner,
             store,
-            written: Mutex::new(Written { lease, page: None }),
+            written: Mutex::new(Written { lease, page: None, attempted: None }),
             state: watch::Sender::new(HoldState::Held),
             confirmed_at: AtomicU64::new(0),
             platform,
@@ -107,6 +113,13 @@ impl Hold {
         if written.page.is_some_and(|last| page <= last) {
             return self.check_state();
         }
+        if written.attempted.is_some_and(|last| page < last) {
+            // That one may have been written, and this must not set it back.
+            self.check_state()?;
+            let message = "what came of a later checkpoint is not known (repeat that one instead)";
+            return Err(NotUpdated::Failed(Error::new(ErrorKind::OutcomeUnknown, message)));
+        }
+        written.attempted = Some(page);
         self.update(&mut written, &LeaseUpdate::Checkpoint { by: &self.owner, continuation }).await?;
         written.page = Some(page);
         Ok(())

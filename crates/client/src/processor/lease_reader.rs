@@ -97,7 +97,7 @@ impl<'a> LeaseReader<'a> {
                 }
             }
         };
-        self.engine.read(target, self.at.as_deref(), self.in_session).await.map(Some)
+        self.engine.read(target, self.at.as_deref(), self.hold.start, self.in_session).await.map(Some)
     }
 
     async fn receive(&mut self, response: CosmosResponse) -> Result<(), ReadEnd> {

@@ -53,6 +53,9 @@ pub(super) struct Lease {
     others: Map<String, Value>,
 }
 
+/// Where a lease's properties have the second behind which it is read first.
+const START: &str = "cosmonaut.start";
+
 /// What a new lease is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeaseRange {
@@ -65,7 +68,10 @@ pub(super) struct LeaseRange {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LeaseUpdate<'a> {
     /// Takes the lease, unless somebody else has done so since it was seen.
-    Acquire { by: &'a str, seen: &'a Lease, is_expired: bool, range: &'a EpkRange },
+    ///
+    /// `start` is the second behind which it is read as long as it says nothing of how far it was: written once, so that
+    /// whoever has it later starts there too.
+    Acquire { by: &'a str, seen: &'a Lease, is_expired: bool, range: &'a EpkRange, start: Option<u64> },
     /// Says that its owner is alive.
     Renew { by: &'a str },
     /// Says how far the owner has come.
@@ -126,6 +132,11 @@ impl Lease {
         (is_half_open && !range.is_empty()).then_some(range)
     }
 
+    /// The second behind which it is read as long as it says nothing of how far it was.
+    pub(super) fn start(&self) -> Option<u64> {
+        self.properties.as_ref()?.get(START)?.as_str()?.parse().ok()
+    }
+
     /// Which changes are read. A lease that does not say so is one of the latest versions.
     pub(super) fn mode(&self) -> Mode {
         match self.mode.as_deref() {
@@ -171,13 +182,17 @@ impl LeaseUpdate<'_> {
         let mut next = lease.clone();
         next.timestamp = Some(timestamp::write(now));
         match *self {
-            Self::Acquire { by, seen, is_expired, range } => {
+            Self::Acquire { by, seen, is_expired, range, start } => {
                 let was_renewed = lease.timestamp != seen.timestamp || lease.changed_at != seen.changed_at;
                 if lease.owner != seen.owner || is_expired && was_renewed {
                     return None;
                 }
                 next.owner = Some(by.to_owned());
                 next.feed_range.get_or_insert_with(|| range_value(range));
+                if let (None, Some(start)) = (&lease.continuation, start) {
+                    let properties = next.properties.get_or_insert_default();
+                    properties.entry(START.to_owned()).or_insert_with(|| start.to_string().into());
+                }
             }
             Self::Renew { by } => is_ours(by).then_some(())?,
             Self::Checkpoint { by, continuation } => {

@@ -75,7 +75,7 @@ impl World {
     fn take(&mut self, instance: usize, seen: &Lease) {
         let is_expired = seen.owner.is_some();
         let by = INSTANCES[instance];
-        let update = LeaseUpdate::Acquire { by, seen, is_expired, range: &EpkRange::FULL };
+        let update = LeaseUpdate::Acquire { by, seen, is_expired, range: &EpkRange::FULL, start: None };
         if self.holdings[instance].is_none()
             && let Some(known) = self.update(seen, &update)
         {

@@ -54,8 +54,13 @@ fn a_change_is_made_only_by_whom_it_is_allowed() {
         lease(json!({"id": "P..0", "LeaseToken": "0", "Owner": owner, "timestamp": timestamp}))
     };
     let (mine, theirs, free) = (held("me".into(), "1"), held("them".into(), "1"), held(Value::Null, "1"));
-    let acquire =
-        |seen, is_expired| LeaseUpdate::Acquire { by: "me", seen, is_expired, range: &EpkRange::FULL };
+    let acquire = |seen, is_expired| LeaseUpdate::Acquire {
+        by: "me",
+        seen,
+        is_expired,
+        range: &EpkRange::FULL,
+        start: None,
+    };
     let checkpoint = LeaseUpdate::Checkpoint { by: "me", continuation: "\"9\"" };
     for (case, update, lease, allowed) in [
         ("renew", LeaseUpdate::Renew { by: "me" }, &mine, true),
@@ -88,9 +93,33 @@ fn a_change_is_made_only_by_whom_it_is_allowed() {
 #[test]
 fn an_old_lease_gets_its_range_when_it_is_acquired_and_children_inherit() {
     let old = lease(json!({"id": "P..3", "PartitionId": "3", "properties": {"a": "b"}}));
-    let acquire = LeaseUpdate::Acquire { by: "me", seen: &old, is_expired: false, range: &EpkRange::FULL };
+    let acquire = LeaseUpdate::Acquire {
+        by: "me",
+        seen: &old,
+        is_expired: false,
+        range: &EpkRange::FULL,
+        start: Some(7),
+    };
     let taken = acquire.apply(&old, NOW).unwrap();
     assert_eq!(taken.range(), Some(EpkRange::FULL));
+    // Whoever takes it next starts where this one did, until it says how far it was read.
+    let later = LeaseUpdate::Acquire {
+        by: "you",
+        seen: &taken,
+        is_expired: false,
+        range: &EpkRange::FULL,
+        start: Some(99),
+    };
+    assert_eq!(later.apply(&taken, NOW).unwrap().start(), Some(7));
+    let read = lease(json!({"id": "P..3", "ContinuationToken": "\"4\""}));
+    let acquire = LeaseUpdate::Acquire {
+        by: "me",
+        seen: &read,
+        is_expired: false,
+        range: &EpkRange::FULL,
+        start: Some(7),
+    };
+    assert_eq!(acquire.apply(&read, NOW).unwrap().start(), None);
     let of = LeaseRange { version: 1, token: "-FF".into(), range: EpkRange::FULL };
     let child = taken.child("P..-FF".into(), &of, Some("\"4\""), NOW);
     assert_eq!((child.continuation.as_deref(), child.owner.as_deref()), (Some("\"4\""), None));

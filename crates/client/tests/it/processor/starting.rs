@@ -138,3 +138,33 @@ async fn the_first_leases_are_made_once_by_one_of_many() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_instance_has_begun_and_not_ended_is_begun_there_by_the_next() {
+    let shop = Shop::with(ONE, "/id").await;
+    let (seen, ledger) = (shared(0), Ledger::default());
+    let failing = {
+        let seen = seen.clone();
+        move |changes: Changes<Note>| {
+            *seen.lock().unwrap() += changes.items.len();
+            async { Err("this instance handles nothing".into()) }
+        }
+    };
+    // Written in the second in which the processor starts, so that its first answer has changes already.
+    shop.write(1).await;
+    let one = shop.processor().start_from(ProcessorStart::Now).start(failing).await.unwrap();
+    patiently(async {
+        while *seen.lock().unwrap() == 0 {
+            pause().await;
+        }
+    })
+    .await;
+    drop(one);
+    assert!(shop.lease_documents().await["0"]["ContinuationToken"].is_null());
+    // The next one starts some seconds later, and not with what changes from then on.
+    crate::harness::pass(Duration::from_secs(3)).await;
+    let two = ledger.start("two", shop.processor().start_from(ProcessorStart::Now)).await;
+    ledger.until(30).await;
+    two.stop().await;
+    ledger.check_once_and_in_order();
+}

@@ -7,6 +7,7 @@
 //! one that its writer has left goes on with it.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
@@ -23,6 +24,9 @@ use crate::store::{Batch, Cause, Guard};
 
 /// How often a head that changes under the deletion is tried again.
 const RACES: usize = 32;
+/// How often it is looked whether another deletion of the same instance is over, and the pause between.
+const LOOKS: usize = 100;
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 const OPERATION: &str = "delete_instances_atomic";
 /// How many instances are worked on at once.
@@ -153,11 +157,19 @@ impl Admin<'_> {
     async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<bool, ProviderError> {
         let call = &self.call(OPERATION);
         let lock = Some(Lock { token: token.to_owned(), until: FOR_EVER, messages: Vec::new() });
-        for _ in 0..RACES {
+        let (mut races, mut looks) = (0, 0);
+        while races < RACES && looks < LOOKS {
+            races += 1;
             let written = match self.core.store.read::<Head>(call, instance, HEAD).await? {
                 Some(mut head) => {
                     if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
                         return Ok(true);
+                    }
+                    if self.is_deleted_by_another(head.content.lock.as_ref()).await? {
+                        // What that one has begun to remove must not be given back by this one.
+                        (races, looks) = (0, looks + 1);
+                        clock::sleep(LOOK_PAUSE).await;
+                        continue;
                     }
                     let state = &head.content.state;
                     if !force && state.exists && state.status == RUNNING {
@@ -183,6 +195,14 @@ impl Admin<'_> {
         }
         let message = format!("instance {instance} is too busy to be deleted now");
         Err(ProviderError::retryable(call.operation(), message))
+    }
+
+    /// Whether a lock is that of a deletion that is under way. One without a record has nobody who would take it away.
+    async fn is_deleted_by_another(&self, lock: Option<&Lock>) -> Result<bool, ProviderError> {
+        match lock.filter(|lock| lock.until == FOR_EVER) {
+            Some(lock) => self.is_under_way(&lock.token).await,
+            None => Ok(false),
+        }
     }
 
     /// Undoes a deletion that was not committed.

@@ -76,6 +76,13 @@ impl Admin<'_> {
         Ok(Record { id, chunks, token, instances, kept })
     }
 
+    /// Whether there is a record of the deletion with this token.
+    pub(super) async fn is_under_way(&self, token: &str) -> Result<bool, ProviderError> {
+        let call = self.call(OPERATION);
+        let record = self.core.store.read::<Deletion>(&call, RECORDS, &format!("d:{token}")).await?;
+        Ok(record.is_some())
+    }
+
     /// Takes over a record that its writer has left; `None` if it is gone.
     pub(super) async fn found(&self, record: Document<Deletion>) -> Result<Option<Record>, ProviderError> {
         let call = self.call(OPERATION);

@@ -14,11 +14,15 @@ use crate::store::{Batch, Cause, Guard};
 /// A lock that does not end by itself: the record of the deletion says when it may be taken away.
 pub(super) const FOR_EVER: u64 = 1 << 52;
 
+/// How often documents are looked for that came while others went.
+const MOST_ROUNDS: u32 = 16;
+
 /// A document of an instance.
 #[derive(Deserialize)]
 struct Listed {
     id: String,
-    #[serde(rename = "type")]
+    /// Empty for a document that is none of this crate's.
+    #[serde(rename = "type", default)]
     kind: String,
     events: Option<u64>,
     /// Whether a head is one of an instance that has come to be.
@@ -54,15 +58,22 @@ impl Admin<'_> {
             "SELECT c.id, c.type, c.delivered, (IS_DEFINED(c.state.events) ? c.state.events : c.events) AS events, \
              (c.state.exists = true OR c.state.lastEvent > 0) AS exists FROM c",
         );
-        let listed: Vec<Listed> = self.within(call, instance, Ok(listing)).await?;
-        let result = count(&listed);
-        for work in listed.iter().filter(|document| document.kind == Work::KIND) {
-            self.core.dispatch.work_gone(instance, &work.id);
+        let mut result = DeleteInstanceResult::default();
+        // A worker that was in the middle of an activity may answer it meanwhile: what came after the list is in the next.
+        for round in 0..MOST_ROUNDS {
+            let listed: Vec<Listed> = self.within(call, instance, Ok(listing.clone())).await?;
+            add(&mut result, &listed, round == 0);
+            for work in listed.iter().filter(|document| document.kind == Work::KIND) {
+                self.core.dispatch.work_gone(instance, &work.id);
+            }
+            let writes = listed.iter().filter(|document| document.id != HEAD);
+            let writes: Vec<_> = writes.filter_map(|document| document.end(instance)).collect();
+            if writes.is_empty() {
+                break;
+            }
+            let ended = self.core.store.apply_to_rest(call, instance, writes).await;
+            ended.map_err(|failure| failure.into_error(call))?;
         }
-        let writes = listed.iter().filter(|document| document.id != HEAD);
-        let writes = writes.filter_map(|document| document.end(instance)).collect();
-        let ended = self.core.store.apply_to_rest(call, instance, writes).await;
-        ended.map_err(|failure| failure.into_error(call))?;
         let condition = format!("FROM c WHERE c.lock.token = '{token}'");
         let guard = Guard {
             id: HEAD.to_owned(),
@@ -84,10 +95,11 @@ impl Admin<'_> {
     }
 }
 
-fn count(listed: &[Listed]) -> DeleteInstanceResult {
-    let mut result = DeleteInstanceResult::default();
+/// Adds what goes. The head is in every list, and is counted with the first.
+fn add(result: &mut DeleteInstanceResult, listed: &[Listed], is_first: bool) {
     for Listed { kind, events, exists, .. } in listed {
         match &**kind {
+            "instance" if !is_first => {}
             // A place for a lock is no instance.
             "instance" if *exists != Some(true) => {}
             "instance" | "execution" => {
@@ -99,5 +111,4 @@ fn count(listed: &[Listed]) -> DeleteInstanceResult {
             _ => {}
         }
     }
-    result
 }

@@ -54,8 +54,15 @@ impl Admin<'_> {
         let mut swept = Swept::default();
         if let Some(time) = retention.ended_instances {
             // An instance that cannot be removed now must not keep the others from it, whoever sweeps.
-            let cursor = self.core.store.read::<Cursor>(&call, RECORDS, Cursor::ID).await?;
-            let from = cursor.map_or(0, |cursor| cursor.content.from);
+            let from = match self.core.store.read::<Cursor>(&call, RECORDS, Cursor::ID).await {
+                Ok(cursor) => cursor.map_or(0, |cursor| cursor.content.from),
+                // One that another version has written must not end all sweeps.
+                Err(error) if !error.is_retryable() => {
+                    tracing::warn!(%error, "where the last sweep has ended cannot be read; this one begins anew");
+                    0
+                }
+                Err(error) => return Err(error),
+            };
             let before = self.core.store.now_ms().saturating_sub(clock::millis(time));
             let roots = self.ended_roots(&call, from, before).await?;
             let next = goes_on(&roots);

@@ -74,19 +74,17 @@ impl InstanceClaim {
         let shared = &self.dispatch.0;
         shared.answered(&self.handed.key);
         let now = shared.clock.now_ms();
-        let is_own = {
+        let noted = {
             let mut state = shared.state();
             let is_own = state.minds(&self.handed.key);
-            if is_own {
-                state.misfits.note(Arc::clone(&self.handed.key), pinned, now);
-            }
-            is_own
+            is_own.then(|| state.misfits.note(Arc::clone(&self.handed.key), pinned, now))
         };
-        if is_own {
-            shared.misfit_found.notify_one();
-        } else {
+        match noted {
+            Some(true) => shared.misfit_found.notify_one(),
+            // There are too many: it waits as what fails does, so that it takes nobody's turn.
+            Some(false) => self.settle(Found::Failed),
             // It was offered by mistake.
-            self.settle(Found::Idle { messages: &[], later: None });
+            None => self.settle(Found::Idle { messages: &[], later: None }),
         }
     }
 

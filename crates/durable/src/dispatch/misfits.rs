@@ -14,7 +14,9 @@ use crate::lease::{Slots, slot_of};
 
 /// After what time an instance that nobody has taken is offered again.
 const OFFER_AGAIN_MS: u64 = 30_000;
-/// How many are remembered. A forgotten one is looked at once more.
+/// How often that time doubles: to a quarter of an hour.
+const LONGEST_OFFER_PAUSE: u32 = 5;
+/// How many are remembered. Any other waits as what fails does.
 const MOST: usize = 10_000;
 
 /// The instances that were found to be such.
@@ -31,16 +33,16 @@ struct Misfit {
     looks: u32,
     not_before: u64,
     offered_at: Option<u64>,
+    /// How often in a row it was offered in vain.
+    offers: u32,
 }
 
 impl Misfits {
-    /// A dispatcher could not run an instance because of the version that it is pinned to.
-    pub(super) fn note(&mut self, instance: Arc<str>, pinned: &str, now: u64) {
+    /// A dispatcher could not run an instance because of the version that it is pinned to. False if there is no room to
+    /// remember that.
+    pub(super) fn note(&mut self, instance: Arc<str>, pinned: &str, now: u64) -> bool {
         if self.known.len() >= MOST && !self.known.contains_key(&instance) {
-            self.known.retain(|_, misfit| misfit.not_before > now);
-            if self.known.len() >= MOST {
-                return;
-            }
+            return false;
         }
         let misfit = self.known.entry(instance).or_insert_with(|| Misfit {
             pinned: String::new(),
@@ -48,12 +50,14 @@ impl Misfits {
             looks: 0,
             not_before: 0,
             offered_at: None,
+            offers: 0,
         });
         if misfit.pinned != pinned {
             (misfit.pinned, misfit.version) = (pinned.to_owned(), Version::parse(pinned).ok());
         }
         misfit.looks = misfit.looks.saturating_add(1);
         misfit.not_before = now.saturating_add(pause_ms(misfit.looks));
+        true
     }
 
     /// Something else was found out about an instance.
@@ -74,19 +78,21 @@ impl Misfits {
     /// Something has happened to an instance: whoever has taken it may be ready for more.
     pub(super) fn stir(&mut self, instance: &str) {
         if let Some(misfit) = self.known.get_mut(instance) {
-            misfit.offered_at = None;
+            (misfit.offered_at, misfit.offers) = (None, 0);
         }
     }
 
     /// Which instances are to be offered to other processes now, and the versions that they need.
     pub(super) fn choose_offers(&mut self, most: usize, now: u64) -> Vec<(Arc<str>, String)> {
-        let is_due = |misfit: &Misfit| misfit.offered_at.is_none_or(|at| at + OFFER_AGAIN_MS <= now);
-        let due = self.known.iter_mut().filter(|(_, misfit)| is_due(misfit)).take(most);
-        due.map(|(instance, misfit)| {
+        let mut due: Vec<_> = self.known.iter_mut().filter(|(_, misfit)| misfit.is_due(now)).collect();
+        // Those that were not offered for longest: nobody keeps the others from their turn.
+        due.sort_by_key(|(_, misfit)| misfit.offered_at);
+        let offer = |(instance, misfit): (&Arc<str>, &mut Misfit)| {
             misfit.offered_at = Some(now);
+            misfit.offers = misfit.offers.saturating_add(1);
             (Arc::clone(instance), misfit.pinned.clone())
-        })
-        .collect()
+        };
+        due.into_iter().take(most).map(offer).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -100,6 +106,12 @@ impl Misfits {
 }
 
 impl Misfit {
+    /// Whether it is to be offered. What nobody takes is offered ever more seldom.
+    fn is_due(&self, now: u64) -> bool {
+        let pause = OFFER_AGAIN_MS << self.offers.saturating_sub(1).min(LONGEST_OFFER_PAUSE);
+        self.offered_at.is_none_or(|at| at.saturating_add(pause) <= now)
+    }
+
     fn fits(&self, filter: Option<&DispatcherCapabilityFilter>) -> bool {
         filter.is_none_or(|filter| self.version.as_ref().is_some_and(|version| filter.is_compatible(version)))
     }
@@ -198,10 +210,29 @@ mod tests {
         misfits.stir("a");
         assert_eq!(misfits.choose_offers(5, 2).len(), 1);
         assert_eq!(misfits.choose_offers(5, 2 + OFFER_AGAIN_MS).len(), 1);
+        assert_eq!(misfits.choose_offers(5, 2 + 2 * OFFER_AGAIN_MS).len(), 0, "the next pause is longer");
+        assert_eq!(misfits.choose_offers(5, 2 + 3 * OFFER_AGAIN_MS).len(), 1);
         misfits.stir("a");
         assert!(misfits.choose_offers(0, 3).is_empty());
         misfits.keep_only(&Slots::none());
         assert!(misfits.is_empty());
+    }
+
+    #[test]
+    fn every_instance_is_offered_before_one_is_again_and_what_has_no_room_is_said() {
+        let mut misfits = Misfits::default();
+        for n in 0..MOST {
+            assert!(misfits.note(n.to_string().into(), "9.0.0", 0));
+        }
+        assert!(!misfits.note("one more".into(), "9.0.0", 0));
+        assert!(misfits.note("7".into(), "9.0.0", 0), "what is known stays so");
+        let mut offered = std::collections::HashSet::new();
+        for round in 0..MOST / 100 {
+            // However long each round takes.
+            let some = misfits.choose_offers(100, round as u64 * OFFER_AGAIN_MS);
+            assert!(some.into_iter().all(|(instance, _)| offered.insert(instance)), "round {round}");
+        }
+        assert_eq!(offered.len(), MOST);
     }
 
     #[test]

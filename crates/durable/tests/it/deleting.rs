@@ -145,6 +145,31 @@ async fn a_deletion_that_was_left_is_finished_if_it_was_decided_and_else_taken_b
     }
 }
 
+#[tokio::test]
+async fn an_instance_that_another_deletion_has_locked_is_left_to_it_while_it_is_under_way() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    let documents = home.documents();
+    let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
+    documents.patch_item("a", "instance", cosmonaut::Patch::new().set("/lock", lock), None).await.unwrap();
+    // The other deletion is decided, and its process is at work.
+    let record = json!({
+        "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
+        "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
+        "committed": true, "visibleAt": 1_u64 << 51,
+    });
+    documents.create_item("$cleanup", &record, None).await.unwrap();
+    let refused = provider.delete_instances_atomic(&["a".into()], false).await.unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
+    let head = documents.read_item::<serde_json::Value>("a", "instance", None).await.unwrap().into_value();
+    assert_eq!(head["lock"]["token"], "0abc", "it is still the other one's");
+    // A lock whose record a failover has lost is nobody's.
+    documents.delete_item("$cleanup", "d:0abc", None).await.unwrap();
+    let deleted = provider.delete_instances_atomic(&["a".into()], false).await.unwrap();
+    assert_eq!(deleted.instances_deleted, 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_instance_is_free_again_although_taking_a_deletion_back_fails_at_first() {
     let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());

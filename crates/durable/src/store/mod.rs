@@ -30,6 +30,7 @@ pub(crate) use call::Call;
 pub(crate) use failure::{Cause, Failure};
 pub(crate) use losses::Losses;
 pub use meter::Usage;
+pub(crate) use presence::Presence;
 
 use meter::Meter;
 

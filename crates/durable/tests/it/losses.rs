@@ -30,7 +30,7 @@ pub(crate) async fn replicated(server: &Server, home: &Home) {
 }
 
 /// The partition that an instance is in.
-async fn partition_of(server: &Server, home: &Home, instance: &str) -> String {
+pub(crate) async fn partition_of(server: &Server, home: &Home, instance: &str) -> String {
     let lsns = || {
         let partitions = server.control().partitions(&home.link()).unwrap();
         partitions

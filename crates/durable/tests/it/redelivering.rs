@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use cosmonaut::FeedScope;
-use cosmonaut_emulator::Failover;
+use cosmonaut_emulator::{Effect, Failover, Fault, Operations};
 use duroxide::providers::{Provider, ProviderAdmin};
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Leases};
 use serde_json::{Value, json};
 
 use crate::harness::{Account, Home, Server};
-use crate::losses::{WEST, apart, has_lost, replicated};
+use crate::losses::{WEST, apart, has_lost, partition_of, replicated};
 use crate::steps::*;
 use crate::world::{LONG, until};
 
@@ -120,6 +120,36 @@ async fn an_unreadable_delivery_does_not_keep_others_from_being_made_again() {
     lose(&home, "child").await;
     let later = home.provider().await;
     assert_eq!(fetch(&later).await.0.instance, "child");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_target_that_does_not_answer_keeps_no_other_from_what_it_has_lost() {
+    let server = Server::start(Account::MovingPartitions);
+    let home = server.home();
+    let [(parent, near), (far, silent)] = apart(&server, &home).await;
+    let mut n = 0;
+    let beside = loop {
+        let name = format!("beside-{n}");
+        if partition_of(&server, &home, &name).await == near {
+            break name;
+        }
+        n += 1;
+    };
+    let provider = home.provider().await;
+    sent(&provider, &parent, vec![start(&far), start(&beside)]).await;
+    drop(provider);
+    for child in [&far, &beside] {
+        lose(&home, child).await;
+    }
+    let effect = Effect::Throttle { retry_after: Duration::from_millis(1) };
+    let fault = Fault::new(effect).in_container(home.link()).in_partition(&*silent).on(Operations::Read);
+    server.control().add_fault(fault).await.unwrap();
+    let later = elsewhere(&server, &home).provider().await;
+    let (item, token) = fetch(&later).await;
+    assert_eq!(item.instance, beside, "its partition answers");
+    Turn::first(&beside).ack(&later, &token).await.unwrap();
+    server.control().clear().await.unwrap();
+    assert_eq!(fetch(&later).await.0.instance, far);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,12 +1,16 @@
 //! What is still to be looked at, part by part and page by page. Pure.
 //!
-//! A part that fails comes again after the others, from the page that failed on.
+//! A part that fails comes again after the others, from the page that failed on. A large one comes as two halves, from
+//! their beginnings: a partition that does not answer is soon alone with what it holds up.
 
 use std::collections::VecDeque;
 
 use cosmonaut::{FeedRange, FeedScope};
 
 use crate::lease::Slots;
+
+/// So many slots are looked at together, whatever fails.
+const SMALL: usize = 16;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +32,22 @@ pub(super) struct Part {
 }
 
 impl Part {
+    /// The part as two, or as it is if it is small.
+    fn halves(self) -> Result<Vec<Self>, Self> {
+        let slots: Vec<u8> = self.slots.iter().collect();
+        if slots.len() < 2 * SMALL {
+            return Err(self);
+        }
+        let halves =
+            slots.chunks(slots.len().div_ceil(2)).map(|half| half.iter().copied().collect::<Slots>());
+        Ok(halves.flat_map(|half| Self::of(self.subject, half)).collect())
+    }
+
+    /// The parts that slots are in.
+    fn of(subject: Subject, slots: Slots) -> impl Iterator<Item = Self> {
+        slots.ranges().into_iter().map(move |range| Self { subject, range, slots, continuation: None })
+    }
+
     pub(super) fn scope(&self) -> FeedScope {
         FeedScope::from(&self.range)
     }
@@ -93,8 +113,10 @@ impl Checklist {
     /// The first part could not be looked at: others come before it.
     pub(super) fn put_off(&mut self) {
         self.failures += 1;
-        if let Some(part) = self.parts.pop_front() {
-            self.parts.push_back(part);
+        match self.parts.pop_front().map(Part::halves) {
+            Some(Ok(halves)) => self.parts.extend(halves),
+            Some(Err(small)) => self.parts.push_back(small),
+            None => {}
         }
     }
 
@@ -106,8 +128,7 @@ impl Checklist {
     fn add(&mut self, subject: Subject, slots: Slots) {
         for run in slots.runs() {
             let slots: Slots = run.clone().map(|slot| slot as u8).collect();
-            let ranges = slots.ranges().into_iter();
-            self.parts.extend(ranges.map(|range| Part { subject, range, slots, continuation: None }));
+            self.parts.extend(Part::of(subject, slots));
         }
     }
 }
@@ -154,6 +175,22 @@ mod tests {
         assert_eq!(left(&checklist), [(Subject::Deliveries, 2, Some("page 2"))]);
         checklist.looked(None);
         assert!(checklist.first().is_none() && !checklist.is_failing());
+    }
+
+    #[test]
+    fn a_large_part_that_fails_comes_again_in_halves_until_they_are_small() {
+        let mut checklist = Checklist::default();
+        checklist.own(Slots::all());
+        checklist.looked(Some("page 2".into()));
+        checklist.put_off();
+        assert_eq!(left(&checklist), [(Subject::Deliveries, 128, None); 2]);
+        // Whatever is left of the ring is looked at, whichever piece of it fails.
+        for _ in 0..100 {
+            checklist.put_off();
+        }
+        let sizes: Vec<usize> = left(&checklist).iter().map(|(_, size, _)| *size).collect();
+        assert_eq!(sizes, [SMALL; 256 / SMALL]);
+        assert!(checklist.is_failing());
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! What was delivered in the last minutes and is not at its target any more: it is delivered again.
 
+use std::collections::HashSet;
+
 use cosmonaut::Query;
 use duroxide::providers::ProviderError;
 use serde::Deserialize;
 
 use super::checklist::Part;
-use super::{PAGE, readable};
+use super::{PAGE, PATIENCE, readable};
 use crate::core::Core;
 use crate::model::{Document, Intent, Row};
 use crate::orchestration::outbox::{Owed, hand_over};
-use crate::store::Call;
+use crate::store::{Call, Presence};
 
 /// How many deliveries are under way at once.
 const AT_ONCE: usize = 16;
@@ -17,15 +19,21 @@ const AT_ONCE: usize = 16;
 /// A delivery that was made, without what it was.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Delivered {
+pub(super) struct Delivered {
     id: String,
     instance_id: String,
     target: String,
     target_id: String,
 }
 
-/// Looks at one page of deliveries; gives where the next one begins. What has arrived is there, waiting or as a trace.
-pub(super) async fn look(core: &Core, call: &Call, part: &Part) -> Result<Option<String>, ProviderError> {
+/// Looks at one page of deliveries; gives where the next one begins. What has arrived is there, waiting or as a trace. What
+/// cannot be known or delivered now is added to `late`.
+pub(super) async fn look(
+    core: &Core,
+    call: &Call,
+    part: &Part,
+    late: &mut Vec<Delivered>,
+) -> Result<Option<String>, ProviderError> {
     let query = Query::new(format!(
         "SELECT c.id, c.instanceId, c.v, c.target, c.targetId FROM c WHERE c.type = '{}'",
         Intent::DELIVERED
@@ -33,14 +41,29 @@ pub(super) async fn look(core: &Core, call: &Call, part: &Part) -> Result<Option
     let (scope, continuation) = (part.scope(), part.continuation.clone());
     let (rows, next) = core.store.query_page::<Row>(call, (&query, &scope), PAGE, continuation).await?;
     let rows = rows.into_iter().map(|row| row.parse::<Delivered>(call.operation(), Intent::DELIVERED));
-    let delivered: Vec<Delivered> = rows.filter_map(readable).collect();
+    late.extend(check(core, rows.filter_map(readable).collect()).await);
+    Ok(next)
+}
+
+/// Delivers again what is not at its target any more. Gives those of which that cannot be known or done yet: one target that
+/// does not answer keeps no other from what it has lost.
+pub(super) async fn check(core: &Core, delivered: Vec<Delivered>) -> Vec<Delivered> {
+    let call = &core.store.mending_call(core.settings.call_timeout);
     let targets: Vec<_> = delivered.iter().map(|it| (&*it.target, &*it.target_id)).collect();
-    let missing = core.store.missing(call, &targets).await?;
+    let asking = core.store.mending_call(core.settings.call_timeout.min(PATIENCE));
+    let Presence { missing, unknown } = match core.store.presence(&asking, &targets).await {
+        Ok(presence) => presence,
+        Err(error) => {
+            tracing::warn!(%error, "where messages were delivered to cannot be read yet");
+            return delivered;
+        }
+    };
+    let mut late: HashSet<usize> = unknown.into_iter().collect();
     for some in missing.chunks(AT_ONCE) {
         let again = some.iter().map(|place| deliver_again(core, call, &delivered[*place]));
         for (place, result) in some.iter().zip(crate::join::all(again.collect()).await) {
             match result {
-                Err(error) if error.is_retryable() => return Err(error),
+                Err(error) if error.is_retryable() => drop(late.insert(*place)),
                 Err(error) => {
                     let Delivered { instance_id, target, target_id, .. } = &delivered[*place];
                     tracing::error!(
@@ -52,7 +75,8 @@ pub(super) async fn look(core: &Core, call: &Call, part: &Part) -> Result<Option
             }
         }
     }
-    Ok(next)
+    let places = delivered.into_iter().enumerate();
+    places.filter(|(place, _)| late.contains(place)).map(|(_, one)| one).collect()
 }
 
 async fn deliver_again(core: &Core, call: &Call, lost: &Delivered) -> Result<(), ProviderError> {

@@ -41,6 +41,10 @@ const ASK: Duration = Duration::from_secs(10);
 const SELDOM: Duration = Duration::from_secs(3600);
 /// How many documents are looked at with one request.
 const PAGE: u32 = 100;
+/// How long a partition may take to say what is there. Others wait for it meanwhile.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How many deliveries are remembered whose targets do not answer.
+const MOST_LATE: usize = 10_000;
 
 /// What a mender hears of.
 pub(crate) struct News {
@@ -52,6 +56,8 @@ pub(crate) struct News {
 /// Mends whatever is lost, for ever. It says in `rests` whether there is nothing left to look at.
 pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<Slots>) {
     let (mut checklist, mut ask_at) = (Checklist::default(), clock::instant());
+    // Deliveries whose targets did not answer.
+    let mut late = Vec::new();
     loop {
         let Some(strong) = core.upgrade() else { return };
         if news.own.has_changed().unwrap_or(false) {
@@ -72,11 +78,13 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
                 tracing::debug!(%error, "what others have seen of failovers cannot be read now");
             }
         }
+        let call = strong.store.mending_call(strong.settings.call_timeout.min(PATIENCE));
         let is_failing = match checklist.first() {
+            // So many can be remembered: the rest waits until they are dealt with.
+            Some(_) if late.len() >= MOST_LATE => true,
             Some(part) => {
-                let call = strong.store.mending_call(strong.settings.call_timeout);
                 let looked = match part.subject {
-                    Subject::Deliveries => deliveries::look(&strong, &call, part).await,
+                    Subject::Deliveries => deliveries::look(&strong, &call, part, &mut late).await,
                     Subject::Waiting => waiting::look(&strong, &call, part).await,
                 };
                 match looked {
@@ -88,6 +96,7 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
                 }
                 checklist.is_failing()
             }
+            None if !late.is_empty() => true,
             None => {
                 rests.send_replace(checklist.owned());
                 drop(strong);
@@ -96,6 +105,11 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
                 continue;
             }
         };
+        if is_failing && !late.is_empty() {
+            let some = late.drain(..late.len().min(PAGE as usize)).collect();
+            // Behind the others, so that each has its turn.
+            late.extend(deliveries::check(&strong, some).await);
+        }
         drop(strong);
         if is_failing {
             clock::sleep(AGAIN).await;

@@ -12,6 +12,7 @@ mod rank;
 mod rivals;
 mod slices;
 mod state;
+mod unique_holders;
 mod write_place;
 
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -101,6 +101,8 @@ mod page;
 mod response;
 
 mod concurrent;
+#[cfg(test)]
+mod even_partitions;
 mod metadata;
 pub mod options;
 

@@ -22,7 +22,7 @@ use super::request::{Answer, Came};
 use super::results::{Given, Giver, State};
 use super::under_way::{Pending, Told, follow, read_map};
 use super::{BulkOperation, BulkProgress, BulkResult};
-use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
+use crate::{BatchResult, ContainerClient, Error, Result};
 
 /// How often an operation may find its partition gone.
 const MOST_STRAYS: u32 = 10;
@@ -196,25 +196,30 @@ impl Run {
 
     /// How the container is partitioned, which is asked for with the first operation.
     async fn learned(&mut self) -> Result<&PartitionKeyDefinition> {
-        if self.definition.is_none() {
-            let now = self.platform.now();
-            if let Some((error, since)) = &self.unknown
-                && now.since(*since) < LEARNING_PAUSE
-            {
-                return Err(error.clone());
+        let definition = match self.definition.take() {
+            Some(definition) => definition,
+            None => self.learn().await?,
+        };
+        Ok(self.definition.insert(definition))
+    }
+
+    async fn learn(&mut self) -> Result<PartitionKeyDefinition> {
+        let now = self.platform.now();
+        if let Some((error, since)) = &self.unknown
+            && now.since(*since) < LEARNING_PAUSE
+        {
+            return Err(error.clone());
+        }
+        match read_map(&self.container, false).await {
+            Ok((definition, partitions)) => {
+                self.backlog.divide(partitions);
+                Ok(definition)
             }
-            match read_map(&self.container, false).await {
-                Ok((definition, partitions)) => {
-                    self.definition = Some(definition);
-                    self.backlog.divide(partitions);
-                }
-                Err(error) => {
-                    self.unknown = Some((error.clone(), self.platform.now()));
-                    return Err(error);
-                }
+            Err(error) => {
+                self.unknown = Some((error.clone(), self.platform.now()));
+                Err(error)
             }
         }
-        self.definition.as_ref().ok_or_else(|| Error::new(ErrorKind::InvalidResponse, "no key definition"))
     }
 
     /// Sends whatever may be sent. As long as more may be given, requests that are not full wait for the answer to

@@ -57,27 +57,11 @@ pub(super) fn plan(
 
 #[cfg(test)]
 mod tests {
-    use cosmonaut_driver::PartitionId;
-    use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKey};
+    use cosmonaut_wire::PartitionKey;
     use proptest::prelude::*;
 
     use super::*;
-
-    /// Partitions that share the ring evenly.
-    fn partitions(count: u8) -> Vec<PartitionInfo> {
-        let container = "1FAbAPmd4Rw=".parse().unwrap();
-        let bound = |number: u8| match number {
-            0 => EffectivePartitionKey::MIN,
-            number if number == count => EffectivePartitionKey::MAX,
-            number => EffectivePartitionKey::from_bytes(&[number * (0x40 / count)]),
-        };
-        let partition = |number: u8| PartitionInfo {
-            id: PartitionId::new(container, number.to_string().as_str()),
-            range: EpkRange { min: bound(number), max: bound(number + 1) },
-            parents: Vec::new(),
-        };
-        (0..count).map(partition).collect()
-    }
+    use crate::even_partitions::partitions;
 
     fn wanted(key: impl Into<PartitionKey>, id: &str) -> Wanted {
         Wanted { key: key.into(), id: id.to_owned() }
@@ -87,16 +71,17 @@ mod tests {
     fn single_items_and_keys_that_no_query_can_compare_are_read_by_themselves() {
         let definition = PartitionKeyDefinition::from("/pk");
         let items = [wanted("a", "1"), wanted(PartitionKey::UNDEFINED, "1"), wanted(PartitionKey::NONE, "1")];
-        let planned = plan(&items, &[0, 1, 2], &definition, &partitions(1)).unwrap();
+        let planned = plan(&items, &[0, 1, 2], &definition, &partitions(1, "")).unwrap();
         assert_eq!(planned, [Lookup::Read(1), Lookup::Read(2), Lookup::Read(0)]);
-        let two = plan(&[wanted("a", "1"), wanted(7, "1")], &[0, 1], &definition, &partitions(1)).unwrap();
+        let two =
+            plan(&[wanted("a", "1"), wanted(7, "1")], &[0, 1], &definition, &partitions(1, "")).unwrap();
         assert_eq!(two, [Lookup::Query("0".into(), vec![0, 1])]);
     }
 
     #[test]
     fn a_key_of_the_wrong_shape_is_refused() {
         let definition = PartitionKeyDefinition::from("/pk");
-        let error = plan(&[wanted(("a", "b"), "1")], &[0], &definition, &partitions(1)).unwrap_err();
+        let error = plan(&[wanted(("a", "b"), "1")], &[0], &definition, &partitions(1, "")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::BadRequest, "{error}");
     }
 
@@ -106,7 +91,7 @@ mod tests {
             let definition = PartitionKeyDefinition::from("/pk");
             let items: Vec<Wanted> = keys.iter().map(|key| wanted(key.as_str(), key)).collect();
             let open: Vec<usize> = (0..items.len()).collect();
-            let partitions = partitions(count);
+            let partitions = partitions(count, "");
             let mut asked = Vec::new();
             for lookup in plan(&items, &open, &definition, &partitions).unwrap() {
                 match lookup {

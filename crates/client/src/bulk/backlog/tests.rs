@@ -3,31 +3,14 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use cosmonaut_driver::PartitionId;
-use cosmonaut_wire::EpkRange;
 use cosmonaut_wire::model::PartitionKeyDefinition;
 use proptest::prelude::*;
 
 use super::*;
+use crate::even_partitions::partitions;
 
 const BOUNDS: Bounds =
     Bounds { bytes: 400_000, per_partition: 5000, requests: 8, patience: Duration::from_secs(60) };
-
-/// Partitions that share the ring evenly, with names of their own.
-fn partitions(count: u8, names: &str) -> Vec<PartitionInfo> {
-    let container = "1FAbAPmd4Rw=".parse().unwrap();
-    let bound = |number: u8| match number {
-        0 => EffectivePartitionKey::MIN,
-        number if number == count => EffectivePartitionKey::MAX,
-        number => EffectivePartitionKey::from_bytes(&[number * (0x40 / count)]),
-    };
-    let partition = |number: u8| PartitionInfo {
-        id: PartitionId::new(container, format!("{names}{number}").as_str()),
-        range: EpkRange { min: bound(number), max: bound(number + 1) },
-        parents: Vec::new(),
-    };
-    (0..count).map(partition).collect()
-}
 
 fn held(index: u64, key: &str, id: &str, bytes: usize) -> Held {
     let key = PartitionKey::from(key);

@@ -66,7 +66,8 @@ async fn a_turn_is_committed_however_long_it_takes_while_its_lock_is_renewed() {
     let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
     let provider = Home { client: server.faulty_client(&faults), ..server.home() }.provider().await;
     send(&provider, start("a")).await;
-    let lock = Duration::from_secs(4);
+    // Three waits are longer than the lock, and a machine that stalls for seconds between two of them does not lose it.
+    let (lock, wait) = (Duration::from_secs(14), Duration::from_secs(5));
     let (_, token, _) = provider.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
     // Commits are throttled, and renewals pass.
     let batches = FaultInjectionCondition {
@@ -78,7 +79,7 @@ async fn a_turn_is_committed_however_long_it_takes_while_its_lock_is_renewed() {
     faults.set(FaultInjectionRule::new("throttled", throttled).when(batches));
     let mut commit = std::pin::pin!(Turn::first("a").ack(&provider, &token));
     for _ in 0..3 {
-        let ended = timeout(lock / 2, &mut commit).await;
+        let ended = timeout(wait, &mut commit).await;
         assert!(ended.is_err(), "the lock holds, so the commit is tried on: {ended:?}");
         provider.renew_orchestration_item_lock(&token, lock).await.unwrap();
     }

@@ -1,5 +1,6 @@
 //! This emulator beside its peers: start-up, point reads, writes, a query of fixed result size, and what it stores.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::Method;
@@ -12,12 +13,18 @@ pub struct Settings {
     time: Duration,
     sizes: Vec<u64>,
     peer: bool,
+    /// Another build of the command, for what has changed since.
+    beside: Option<PathBuf>,
 }
 
 impl Settings {
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut settings =
-            Self { time: Duration::from_secs(3), sizes: vec![1_000, 100_000, 1_000_000], peer: true };
+        let mut settings = Self {
+            time: Duration::from_secs(3),
+            sizes: vec![1_000, 100_000, 1_000_000],
+            peer: true,
+            beside: None,
+        };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
@@ -27,6 +34,7 @@ impl Settings {
                         value()?.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?
                 }
                 "--no-peer" => settings.peer = false,
+                "--beside" => settings.beside = Some(value()?.into()),
                 _ => return Err(crate::USAGE.into()),
             }
         }
@@ -42,6 +50,9 @@ const GROUP: u64 = 20;
 const MOST_FOR_SCANNING_PEER: u64 = 100_000;
 
 pub async fn run(settings: Settings) -> Result<()> {
+    if let Some(other) = &settings.beside {
+        return beside(&settings, other).await;
+    }
     start_up(&settings).await?;
     let constant = Server::constant().await?;
     let ours = Server::cosmonaut().await?;
@@ -56,6 +67,52 @@ pub async fn run(settings: Settings) -> Result<()> {
     beside_scans(&settings).await?;
     queries(&settings).await?;
     store(&settings).await
+}
+
+/// This build and another one of the same command, in turns: point reads, creates, and opening what was written.
+async fn beside(settings: &Settings, other: &Path) -> Result<()> {
+    const ROUNDS: usize = 3;
+    let ours = Server::binary().await?;
+    let builds = [("this build", ours.as_path()), ("the other build", other)];
+    let (mut reads, mut creates) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for _ in 0..ROUNDS {
+        for (index, (name, binary)) in builds.into_iter().enumerate() {
+            let server = Server::cosmonaut_of(name, binary, &[]).await?;
+            prepare(&server).await?;
+            let (address, time) = (&server.address, settings.time);
+            reads[index].push(load(address, Protocol::Http2, IN_FLIGHT, time, read).await?);
+            let write = |number: u64| create(1_000_000_000 + number);
+            creates[index].push(load(address, Protocol::Http1, IN_FLIGHT, time, write).await?);
+        }
+    }
+    for (title, measured) in [("Point reads over HTTP/2", reads), ("Creates over HTTP/1.1", creates)] {
+        let [ours, other] = measured.map(middle);
+        let mut rows = vec![heading("of the other build"), row(builds[1].0, &other, None)];
+        rows.push(row(builds[0].0, &ours, Some(other.per_second)));
+        table::print(&format!("{title}, 1 KB, 64 in flight, middle of {ROUNDS} rounds"), &rows);
+    }
+    const DOCUMENTS: u64 = 500_000;
+    let mut rows = vec![["server", "ready after"].map(String::from).to_vec()];
+    for (name, binary) in builds {
+        let folder = std::env::temp_dir().join(format!("cosmonaut-bench-beside-{}", std::process::id()));
+        let arguments = ["--data", folder.to_str().ok_or("the temporary folder is no text")?];
+        let server = Server::cosmonaut_of(name, binary, &arguments).await?;
+        prepare(&server).await?;
+        fill(&server, IN_FLIGHT as u64, DOCUMENTS).await?;
+        server.stop().await?;
+        let again = Server::cosmonaut_of(name, binary, &arguments).await?;
+        rows.push(vec![name.into(), format!("{:.1} s", again.ready_after.as_secs_f64())]);
+        drop(again);
+        std::fs::remove_dir_all(&folder)?;
+    }
+    table::print(&format!("Opening {DOCUMENTS} documents of 1 KB, as a process"), &rows);
+    Ok(())
+}
+
+/// The run of middling rate.
+fn middle(mut measured: Vec<Measured>) -> Measured {
+    measured.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
+    measured.swap_remove(measured.len() / 2)
 }
 
 /// What is measured of the engine alone.

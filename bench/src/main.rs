@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents N,N,…] [--no-peer]
+const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents N,N,…] [--no-peer] [--beside PATH]
        cosmonaut-bench store [--seconds N] [--documents N,N,…]
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
        cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
@@ -31,7 +31,8 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench weight [--peer]
        cosmonaut-bench all [--no-peer]
   emulator     start-up, point reads (also beside scans), writes and indexed queries of this emulator, of @vercel/cosmosdb-server
-               (needs node and npm) and, for point reads, of a hyper server that answers from constants
+               (needs node and npm) and, for point reads, of a hyper server that answers from constants; --beside sets
+               another build of the command beside this one
   store        the last part of emulator alone: memory by document, writes on disk beside SQLite's (needs python3), and
                the time to open what was written
   point-read   rate, client CPU and allocations of a point read through bare hyper, this driver, the client on it and

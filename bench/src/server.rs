@@ -15,7 +15,7 @@ pub struct Server {
     pub address: String,
     /// From the start of the process to the line that says it is ready.
     pub ready_after: Duration,
-    _process: Child,
+    process: Child,
 }
 
 impl Server {
@@ -25,11 +25,21 @@ impl Server {
 
     /// With more arguments.
     pub async fn cosmonaut_with(arguments: &[&str]) -> Result<Self> {
+        Self::cosmonaut_of("cosmonaut", &Self::binary().await?, arguments).await
+    }
+
+    /// The command, built from what is here.
+    pub async fn binary() -> Result<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         build(&root).await?;
-        let mut command = Command::new(root.join("target/release/cosmonaut"));
+        Ok(root.join("target/release/cosmonaut"))
+    }
+
+    /// Some build of the command.
+    pub async fn cosmonaut_of(name: &'static str, binary: &Path, arguments: &[&str]) -> Result<Self> {
+        let mut command = Command::new(binary);
         command.args(["up", "--port", "0", "--json"]).args(arguments);
-        Self::start("cosmonaut", command, |line| {
+        Self::start(name, command, |line| {
             let ready: serde_json::Value = serde_json::from_str(line).ok()?;
             Some(ready["endpoints"][0]["url"].as_str()?.to_owned())
         })
@@ -75,15 +85,21 @@ impl Server {
             if let Some(url) = address_of(&line) {
                 let ready_after = started.elapsed();
                 let address = url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-                return Ok(Self { name, address, ready_after, _process: process });
+                return Ok(Self { name, address, ready_after, process: process });
             }
         }
         Err(format!("{name} stopped before it was ready").into())
     }
 
+    /// Ends it, and waits until it has.
+    pub async fn stop(mut self) -> Result<()> {
+        self.process.kill().await?;
+        Ok(())
+    }
+
     /// The memory that the process holds, in MB.
     pub fn resident_mb(&self) -> Option<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self._process.id()?)).ok()?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()?)).ok()?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
         Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
     }

@@ -66,8 +66,8 @@ struct Measured {
 pub async fn run(settings: Settings) -> Result<()> {
     let server = Server::cosmonaut_with(&["--throttle"]).await?;
     let endpoint = format!("http://{}", server.address);
-    let client = CosmosClient::new(&endpoint, Credential::master_key(cosmonaut_wire::EMULATOR_KEY)?, None)?;
-    client.create_database(DATABASE, None).await?;
+    let client = CosmosClient::new(&endpoint, Credential::master_key(cosmonaut_wire::EMULATOR_KEY)?)?;
+    client.create_database(DATABASE).await?;
     let database = client.database(DATABASE);
     let Settings { items, throughput, peer } = settings;
     let few = items / 10;
@@ -112,7 +112,7 @@ fn row(name: &str, measured: &Measured, throughput: u32) -> Vec<String> {
 async fn container(database: &DatabaseClient, id: &str, throughput: u32) -> Result<ContainerClient> {
     let throughput = Some(ThroughputProperties::manual(throughput));
     let options = CreateContainerOptions { throughput, ..Default::default() };
-    database.create_container(ContainerProperties::new(id, "/pk"), Some(options)).await?;
+    database.create_container(ContainerProperties::new(id, "/pk")).options(options).await?;
     Ok(database.container(id))
 }
 
@@ -160,7 +160,7 @@ async fn one_by_one(container: &ContainerClient, items: u64) -> Result<Measured>
             for n in (writer..items).step_by(WRITERS as usize) {
                 let (key, item) = item(n);
                 let options = ItemOptions { retry_limits: retry_limits.clone(), ..Default::default() };
-                charge += container.create_item(key, item, Some(options)).await?.request_charge();
+                charge += container.create_item(key, item).options(options).await?.request_charge();
             }
             Ok::<_, cosmonaut::Error>(charge)
         });
@@ -199,7 +199,7 @@ async fn javascript(endpoint: &str, container: &ContainerClient, items: u64) -> 
 /// How many items there are. Asked for with patience, as the throughput was just used up.
 async fn count(container: &ContainerClient) -> Result<u64> {
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let rows = container.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container, None);
+    let rows = container.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container);
     Ok(rows.collect().await?.into_iter().sum())
 }
 

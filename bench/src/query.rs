@@ -63,7 +63,7 @@ pub async fn run(settings: Settings) -> Result<()> {
     let mut rows = vec![columns.map(str::to_owned).to_vec()];
     for (name, text) in QUERIES {
         let query = async || {
-            let rows = container.query_items::<Value>(text, FeedScope::Container, None).collect().await?;
+            let rows = container.query_items::<Value>(text, FeedScope::Container).collect().await?;
             Ok(rows.len())
         };
         let ours = repeated(settings.time, query).await?;
@@ -93,12 +93,12 @@ fn row(name: &str, ours: &Measured, peer: &Result<Measured>) -> Vec<String> {
 }
 
 async fn filled(endpoint: &str, documents: u32) -> Result<ContainerClient> {
-    let client = CosmosClient::new(endpoint, Credential::master_key(cosmonaut_wire::EMULATOR_KEY)?, None)?;
-    client.create_database(DATABASE, None).await?;
+    let client = CosmosClient::new(endpoint, Credential::master_key(cosmonaut_wire::EMULATOR_KEY)?)?;
+    client.create_database(DATABASE).await?;
     let database = client.database(DATABASE);
     let throughput = Some(ThroughputProperties::manual(THROUGHPUT));
     let options = CreateContainerOptions { throughput, ..Default::default() };
-    database.create_container(ContainerProperties::new(CONTAINER, "/pk"), Some(options)).await?;
+    database.create_container(ContainerProperties::new(CONTAINER, "/pk")).options(options).await?;
     let container = database.container(CONTAINER);
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..WRITERS as u32 {
@@ -107,7 +107,7 @@ async fn filled(endpoint: &str, documents: u32) -> Result<ContainerClient> {
             for n in (writer..documents).step_by(WRITERS) {
                 let key = format!("key {}", n % 1000);
                 let item = json!({"id": n.to_string(), "pk": key, "n": n});
-                container.create_item(&*key, &item, None).await?;
+                container.create_item(&*key, &item).await?;
             }
             Ok::<_, cosmonaut::Error>(())
         });

@@ -67,14 +67,14 @@ async fn put_to_sleep(store: &Store) -> Result<()> {
 }
 
 fn container(account: &Account) -> Result<ContainerClient> {
-    let client = CosmosClient::new(account.url(), Credential::master_key(account.key())?, None)?;
+    let client = CosmosClient::new(account.url(), Credential::master_key(account.key())?)?;
     let CosmosProviderConfig { database, container, .. } = config(account);
     Ok(client.database(&database).container(&container))
 }
 
 /// What is stored of the instance that is to be copied.
 async fn documents(container: &ContainerClient) -> Result<Vec<String>> {
-    let documents: Vec<Value> = container.query_items("SELECT * FROM c", MODEL, None).collect().await?;
+    let documents: Vec<Value> = container.query_items("SELECT * FROM c", MODEL).collect().await?;
     Ok(documents.into_iter().map(without_system_members).map(|document| document.to_string()).collect())
 }
 
@@ -107,7 +107,7 @@ async fn copy(
                 for document in &*model {
                     batch = batch.create(RawItem::from(renamed(document, &instance)?));
                 }
-                batch.execute(None).await?;
+                batch.execute().await?;
             }
             Result::Ok(())
         });

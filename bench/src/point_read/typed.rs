@@ -14,7 +14,7 @@ pub struct Typed(ContainerClient);
 impl Typed {
     pub async fn connect(address: &str) -> Result<Self> {
         let key = Credential::master_key(EMULATOR_KEY)?;
-        let client = CosmosClient::new(&format!("http://{address}"), key, None)?;
+        let client = CosmosClient::new(&format!("http://{address}"), key)?;
         client.connect().await?;
         Ok(Self(client.database("bench").container("bench")))
     }
@@ -28,7 +28,7 @@ impl Client for Typed {
 
 impl Reader for Typed {
     async fn read(&mut self, id: &str) -> Result<()> {
-        let read = self.0.read_item::<RawItem>(id, id, None).await?;
+        let read = self.0.read_item::<RawItem>(id, id).await?;
         check(read.status().code().as_u16(), read.value().as_bytes())
     }
 }

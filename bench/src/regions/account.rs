@@ -50,16 +50,16 @@ impl Account {
             true => relay::start(builder).await?,
             false => (builder().start().await?, Vec::new()),
         };
-        let client = CosmosClient::new(emulator.url(), Credential::master_key(EMULATOR_KEY)?, None)?;
-        client.create_database(DATABASE, None).await?;
+        let client = CosmosClient::new(emulator.url(), Credential::master_key(EMULATOR_KEY)?)?;
+        client.create_database(DATABASE).await?;
         let database = client.database(DATABASE);
         let throughput = Some(ThroughputProperties::manual(THROUGHPUT));
         let options = CreateContainerOptions { throughput, ..Default::default() };
         let made =
-            database.create_container(ContainerProperties::new(CONTAINER, "/pk"), Some(options)).await?;
+            database.create_container(ContainerProperties::new(CONTAINER, "/pk")).options(options).await?;
         let container = database.container(CONTAINER);
         for number in 0..ITEMS {
-            container.upsert_item(number.to_string(), &item(number), None).await?;
+            container.upsert_item(number.to_string(), &item(number)).await?;
         }
         client.shutdown().await;
         let partitions = emulator.control().partitions(LINK)?;

@@ -41,21 +41,21 @@ impl Client for Ours {
             Some(identity) => Credential::tokens(Arc::new(Tokens(identity))),
             None => Credential::master_key(EMULATOR_KEY)?,
         };
-        let client = CosmosClient::new(url, credential, Some(options))?;
+        let client = CosmosClient::builder().endpoint(url).credential(credential).options(options).build()?;
         client.connect().await?;
         Ok(Self(client.database(DATABASE).container(CONTAINER)))
     }
 
     async fn read(&self, number: usize) -> Outcome {
         let id = number.to_string();
-        match self.0.read_item::<RawItem>(&*id, &id, None).await {
+        match self.0.read_item::<RawItem>(&*id, &id).await {
             Ok(read) => outcome(None, Some(read.diagnostics())),
             Err(error) => failed(&error),
         }
     }
 
     async fn write(&self, number: usize) -> Outcome {
-        match self.0.upsert_item(number.to_string(), &item(number), None).await {
+        match self.0.upsert_item(number.to_string(), &item(number)).await {
             Ok(written) => outcome(None, Some(written.diagnostics())),
             Err(error) => failed(&error),
         }

@@ -62,7 +62,12 @@ impl AccountArguments {
         let connect = || {
             let key = Credential::master_key(&address.key)?;
             let runtime = CosmosDriverRuntime::builder().trust(trust).build()?;
-            CosmosClient::with_runtime(&runtime, &address.endpoint, key, Some(options))
+            CosmosClient::builder()
+                .runtime(&runtime)
+                .endpoint(&address.endpoint)
+                .credential(key)
+                .options(options)
+                .build()
         };
         connect().map_err(|error| Failure::Usage(error.to_string()))
     }

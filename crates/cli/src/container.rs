@@ -45,13 +45,13 @@ impl ContainerName {
 
     async fn alternatives(&self, client: &CosmosClient) -> Result<String, Error> {
         let Self { database, container } = self;
-        match names(client.database(database).list_containers(None), |found| found.id).await {
+        match names(client.database(database).list_containers(), |found| found.id).await {
             Ok(found) => Ok(format!(
                 "there is no container {container:?} in database {database:?}, which has {}",
                 listed(&found)
             )),
             Err(error) if error.is_not_found() => {
-                let found = names(client.list_databases(None), |found| found.id).await?;
+                let found = names(client.list_databases(), |found| found.id).await?;
                 Ok(format!("there is no database {database:?}: the account has {}", listed(&found)))
             }
             Err(error) => Err(error),
@@ -83,8 +83,8 @@ impl FromStr for ContainerName {
 /// Every container of an account, database by database.
 pub(crate) async fn all(client: &CosmosClient) -> Result<Vec<(String, ContainerProperties)>, Error> {
     let mut found = Vec::new();
-    for database in names(client.list_databases(None), |database| database.id).await? {
-        let mut containers = client.database(&database).list_containers(None);
+    for database in names(client.list_databases(), |database| database.id).await? {
+        let mut containers = client.database(&database).list_containers();
         while let Some(container) = containers.next().await {
             found.push((database.clone(), container?));
         }

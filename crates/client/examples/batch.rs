@@ -31,13 +31,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
-    client.create_database_if_absent("bank", None).await?;
+    client.create_database_if_not_exists("bank").await?;
     let database = client.database("bank");
-    database.create_container_if_absent(ContainerProperties::new("accounts", "/customer"), None).await?;
+    database.create_container_if_not_exists(ContainerProperties::new("accounts", "/customer")).await?;
     let accounts = database.container("accounts");
     for (id, balance) in [("checking", 100), ("savings", 0)] {
         let account = Account { id: id.into(), customer: "ada".into(), balance };
-        accounts.upsert_item("ada", &account, None).await?;
+        accounts.upsert_item("ada", &account).await?;
     }
 
     let transfer = |id: &'static str, amount: i64| {
@@ -54,11 +54,11 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
             .read("savings")
     };
 
-    let done = transfer("first", 70).execute(None).await?;
+    let done = transfer("first", 70).execute().await?;
     println!("{:?} for {:.2} RU", done.get::<Account>(3)?, done.response().request_charge());
 
     // There is not enough left: nothing at all happens, and the error is that of the operation that failed.
-    let error = match transfer("second", 70).execute(None).await {
+    let error = match transfer("second", 70).execute().await {
         Ok(done) => return Err(format!("expected a failure, got {done:?}").into()),
         Err(error) => error,
     };
@@ -66,8 +66,8 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
         (ErrorKind::PreconditionFailed, Some(failure)) => println!("operation {} refused", failure.index()),
         _ => return Err(error.into()),
     }
-    let savings: Account = accounts.read_item("ada", "savings", None).await?.into_value();
+    let savings: Account = accounts.read_item("ada", "savings").await?.into_value();
     println!("{savings:?} is as it was");
-    database.delete(None).await?;
+    database.delete().await?;
     Ok(())
 }

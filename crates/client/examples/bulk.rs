@@ -29,9 +29,9 @@ fn product(number: u32) -> Product {
 }
 
 pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
-    client.create_database_if_absent("shop", None).await?;
+    client.create_database_if_not_exists("shop").await?;
     let database = client.database("shop");
-    database.create_container_if_absent(ContainerProperties::new("prices", "/category"), None).await?;
+    database.create_container_if_not_exists(ContainerProperties::new("prices", "/category")).await?;
     let prices = database.container("prices");
 
     let import =
@@ -53,12 +53,9 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
             Err(error) => return Err(error.clone().into()),
         }
     }
-    let cheap = prices.query_items::<u32>(
-        "SELECT VALUE COUNT(1) FROM c WHERE c.price = 0.5",
-        FeedScope::Container,
-        None,
-    );
+    let cheap =
+        prices.query_items::<u32>("SELECT VALUE COUNT(1) FROM c WHERE c.price = 0.5", FeedScope::Container);
     println!("{:?} at half a euro, {missing} not there", cheap.collect().await?);
-    database.delete(None).await?;
+    database.delete().await?;
     Ok(())
 }

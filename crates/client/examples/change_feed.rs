@@ -24,14 +24,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
-    client.create_database_if_absent("change-feed", None).await?;
+    client.create_database_if_not_exists("change-feed").await?;
     let database = client.database("change-feed");
-    database.create_container_if_absent(ContainerProperties::new("readings", "/sensor"), None).await?;
+    database.create_container_if_not_exists(ContainerProperties::new("readings", "/sensor")).await?;
     let readings = database.container("readings");
     measure(&readings, 1.0).await?;
 
     // From the beginning until nothing is new; the token is what a reader keeps.
-    let mut changes = readings.change_feed::<Reading>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    let mut changes = readings.change_feed::<Reading>(ChangeFeedStart::Beginning, FeedScope::Container);
     let mut seen = 0;
     let token = loop {
         let page = changes.next_page().await?;
@@ -47,7 +47,7 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
     let (low, high) = FeedRange::full().split().ok_or("the whole can always be halved")?;
     let mut later = 0;
     for half in [low, high] {
-        let mut changes = readings.change_feed::<Reading>(ChangeFeedStart::Token(token.clone()), half, None);
+        let mut changes = readings.change_feed::<Reading>(ChangeFeedStart::Token(token.clone()), half);
         loop {
             let page = changes.next_page().await?;
             if page.items.is_empty() {
@@ -60,14 +60,14 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
         }
     }
     assert_eq!(later, 10);
-    database.delete(None).await?;
+    database.delete().await?;
     Ok(())
 }
 
 async fn measure(readings: &ContainerClient, value: f64) -> Result<(), Box<dyn Error>> {
     for number in 0..10 {
         let reading = Reading { id: "latest".into(), sensor: format!("sensor {number}"), value };
-        readings.upsert_item(&*reading.sensor, &reading, None).await?;
+        readings.upsert_item(&*reading.sensor, &reading).await?;
     }
     Ok(())
 }

@@ -58,10 +58,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let [endpoint, database, container] = arguments.as_slice() else {
         return Err("usage: entra ENDPOINT DATABASE CONTAINER".into());
     };
-    let client = CosmosClient::new(endpoint, Credential::tokens(Arc::new(AzureCli)), None)?;
+    let client = CosmosClient::new(endpoint, Credential::tokens(Arc::new(AzureCli)))?;
     // Databases and containers are made with a key, or by the portal: roles for data do not cover them.
     let container = client.database(database).container(container);
-    let properties = container.read(None).await?.into_value();
+    let properties = container.read().await?.into_value();
     println!("{} is partitioned by {:?}", properties.id, properties.partition_key.paths);
     Ok(())
 }

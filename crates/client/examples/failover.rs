@@ -22,14 +22,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 pub(crate) async fn run(client: &CosmosClient, faults: &FaultInjector) -> Result<(), Box<dyn Error>> {
-    client.create_database_if_absent("failover", None).await?;
+    client.create_database_if_not_exists("failover").await?;
     let database = client.database("failover");
-    database.create_container_if_absent(ContainerProperties::new("items", "/pk"), None).await?;
+    database.create_container_if_not_exists(ContainerProperties::new("items", "/pk")).await?;
     let items = database.container("items");
-    items.upsert_item("a", json!({"id": "1", "pk": "a"}), None).await?;
+    items.upsert_item("a", json!({"id": "1", "pk": "a"})).await?;
 
     let regions = client.account().await?.readable_locations.len();
-    let home = items.read_item::<Value>("a", "1", None).await?.region().cloned();
+    let home = items.read_item::<Value>("a", "1").await?.region().cloned();
     let home = home.ok_or("the account does not name its regions")?;
     println!("{regions} regions; {home} answers");
     if regions == 1 {
@@ -40,7 +40,7 @@ pub(crate) async fn run(client: &CosmosClient, faults: &FaultInjector) -> Result
     faults.set(FaultInjectionRule::new("outage", FaultInjectionResult::ConnectionRefused).when(condition));
     println!("{home} is down");
     for _ in 0..5 {
-        let read = items.read_item::<Value>("a", "1", None).await?;
+        let read = items.read_item::<Value>("a", "1").await?;
         println!("{:?} answers: {}", read.region(), read.diagnostics());
         if read.region() == Some(&home) {
             return Err("a region that is down has answered".into());
@@ -49,7 +49,7 @@ pub(crate) async fn run(client: &CosmosClient, faults: &FaultInjector) -> Result
 
     faults.clear();
     println!("{home} is back, and is used again once it has proved itself");
-    items.read_item::<Value>("a", "1", None).await?;
-    database.delete(None).await?;
+    items.read_item::<Value>("a", "1").await?;
+    database.delete().await?;
     Ok(())
 }

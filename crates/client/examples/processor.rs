@@ -28,10 +28,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 }
 
 pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
-    client.create_database_if_absent("processor", None).await?;
+    client.create_database_if_not_exists("processor").await?;
     let database = client.database("processor");
-    database.create_container_if_absent(ContainerProperties::new("orders", "/customer"), None).await?;
-    database.create_container_if_absent(ContainerProperties::new("leases", "/id"), None).await?;
+    database.create_container_if_not_exists(ContainerProperties::new("orders", "/customer")).await?;
+    database.create_container_if_not_exists(ContainerProperties::new("leases", "/id")).await?;
     let (orders, leases) = (database.container("orders"), database.container("leases"));
 
     // Usually each of them runs in a process of its own.
@@ -40,7 +40,7 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
     let second = bill(&orders, &leases, "second", handled).await?;
     for number in 0..20 {
         let order = Order { id: number.to_string(), customer: format!("customer {number}"), total: 12.5 };
-        orders.create_item(&*order.customer, &order, None).await?;
+        orders.create_item(&*order.customer, &order).await?;
     }
     for _ in 0..20 {
         let (instance, order) = bills.recv().await.ok_or("the processors have ended")?;
@@ -51,11 +51,11 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
     // What is being handled is handled to its end, and the leases are free at once.
     first.stop().await;
     let late = Order { id: "late".into(), customer: "customer 1".into(), total: 3.0 };
-    orders.create_item(&*late.customer, &late, None).await?;
+    orders.create_item(&*late.customer, &late).await?;
     let (instance, order) = bills.recv().await.ok_or("the processor has ended")?;
     assert_eq!((instance, &*order), ("second", "late"));
     second.stop().await;
-    database.delete(None).await?;
+    database.delete().await?;
     Ok(())
 }
 

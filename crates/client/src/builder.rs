@@ -150,7 +150,23 @@ impl CosmosClientBuilder {
         self
     }
 
-    /// The runtime whose connections and options the client shares, instead of the one that all clients share.
+    /// The runtime whose connections, and options that hold for all accounts, the client shares, instead of the one
+    /// that all clients share.
+    ///
+    /// ```no_run
+    /// # async fn run() -> cosmonaut::Result<()> {
+    /// use cosmonaut::options::{CosmosRuntimeOptions, RequestOptions};
+    /// use cosmonaut::{ConsistencyLevel, CosmosClient, CosmosDriverRuntime};
+    ///
+    /// let everywhere = CosmosRuntimeOptions {
+    ///     request: RequestOptions::default().with_consistency_level(ConsistencyLevel::Session),
+    ///     ..Default::default()
+    /// };
+    /// let runtime = CosmosDriverRuntime::builder().options(everywhere).build()?;
+    /// let client = CosmosClient::builder().from_env().runtime(&runtime).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn runtime(mut self, runtime: &CosmosDriverRuntime) -> Self {
         self.runtime = Some(runtime.clone());
         self
@@ -170,10 +186,10 @@ impl CosmosClientBuilder {
         let credential =
             credential.ok_or_else(|| missing("a key or another credential (`key`, `credential`)"))?;
         match runtime {
-            Some(runtime) => CosmosClient::with_runtime(&runtime, &endpoint, credential, Some(options)),
+            Some(runtime) => CosmosClient::with_runtime(&runtime, &endpoint, credential, options),
             None => {
                 let trust = Trust { accept_invalid: accepts_any_certificate, ..Trust::default() };
-                CosmosClient::trusting(trust, &endpoint, credential, Some(options))
+                CosmosClient::trusting(trust, &endpoint, credential, options)
             }
         }
     }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use cosmonaut_driver::transport::Trust;
 use cosmonaut_driver::{CosmosDriver, CosmosDriverRuntime, Credential};
 use cosmonaut_options::CosmosClientOptions;
-use cosmonaut_wire::model::{AccountProperties, DatabaseProperties, QuerySpec};
+use cosmonaut_wire::model::{AccountProperties, DatabaseProperties};
 use cosmonaut_wire::{EMULATOR_KEY, ResourcePath, ResourceType};
 
 use crate::container::run;
-use crate::listing::{Listing, Paging};
+use crate::listing::Listing;
 use crate::metadata::{create, json_body, resource, with_throughput};
-use crate::options::{CreateDatabaseOptions, QueryDatabasesOptions};
-use crate::{DatabaseClient, Items, Response, Result};
+use crate::options::CreateDatabaseOptions;
+use crate::{DatabaseClient, Error, Items, Query, Request, Response, Result};
 
 /// Where `cosmonaut up` and the emulators of others listen.
 const EMULATOR_ENDPOINT: &str = "http://localhost:8081";
@@ -22,18 +22,10 @@ const EMULATOR_ENDPOINT: &str = "http://localhost:8081";
 ///
 /// ```no_run
 /// # async fn run() -> cosmonaut::Result<()> {
-/// use cosmonaut::options::{CosmosClientOptions, RegionOptions};
 /// use cosmonaut::{CosmosClient, Credential};
 ///
-/// let options = CosmosClientOptions {
-///     regions: RegionOptions {
-///         preferred_regions: Some(vec!["West US".into(), "East US".into()]),
-///         ..Default::default()
-///     },
-///     ..Default::default()
-/// };
 /// let key = Credential::master_key("c2VjcmV0")?;
-/// let client = CosmosClient::new("https://shop.documents.azure.com", key, Some(options))?;
+/// let client = CosmosClient::new("https://shop.documents.azure.com", key)?;
 /// let orders = client.database("shop").container("orders");
 /// # Ok(())
 /// # }
@@ -45,15 +37,16 @@ pub struct CosmosClient {
 }
 
 impl CosmosClient {
-    /// A client for the account at `endpoint`. Nothing is sent until the first call.
+    /// A client for the account at `endpoint`. Nothing is sent until the first call; options are set by the
+    /// [`builder`](Self::builder).
     ///
     /// It must be made where a Tokio runtime is running, which then looks after its connections. Clients that
     /// are made in one Tokio runtime share connections, as far as their connection options are the same.
     ///
     /// # Errors
     /// An endpoint, an option or an environment variable that cannot be used; no Tokio runtime.
-    pub fn new(endpoint: &str, credential: Credential, options: Option<CosmosClientOptions>) -> Result<Self> {
-        Self::trusting(Trust::default(), endpoint, credential, options)
+    pub fn new(endpoint: &str, credential: Credential) -> Result<Self> {
+        Self::builder().endpoint(endpoint).credential(credential).build()
     }
 
     /// As [`new`](Self::new), with what the account's page in the Azure portal shows as connection string.
@@ -62,15 +55,15 @@ impl CosmosClient {
     /// # fn run() -> cosmonaut::Result<()> {
     /// use cosmonaut::CosmosClient;
     /// let text = "AccountEndpoint=https://shop.documents.azure.com:443/;AccountKey=c2VjcmV0;";
-    /// let client = CosmosClient::from_connection_string(text, None)?;
+    /// let client = CosmosClient::from_connection_string(text)?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// A text that is no connection string, and what [`new`](Self::new) refuses.
-    pub fn from_connection_string(text: &str, options: Option<CosmosClientOptions>) -> Result<Self> {
-        Self::builder().connection_string(text).options(options.unwrap_or_default()).build()
+    pub fn from_connection_string(text: &str) -> Result<Self> {
+        Self::builder().connection_string(text).build()
     }
 
     /// A client for an emulator on this machine, at its usual address and with its well-known key.
@@ -78,7 +71,7 @@ impl CosmosClient {
     /// ```no_run
     /// # async fn run() -> cosmonaut::Result<()> {
     /// let client = cosmonaut::CosmosClient::emulator()?;
-    /// client.create_database_if_absent("shop", None).await?;
+    /// client.create_database_if_not_exists("shop").await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -86,37 +79,16 @@ impl CosmosClient {
     /// # Errors
     /// An environment variable that cannot be used; no Tokio runtime.
     pub fn emulator() -> Result<Self> {
-        Self::new(EMULATOR_ENDPOINT, Credential::master_key(EMULATOR_KEY)?, None)
+        Self::new(EMULATOR_ENDPOINT, Credential::master_key(EMULATOR_KEY)?)
     }
 
-    /// A client that shares connections, and the options that hold for all accounts, with others of one
-    /// runtime.
-    ///
-    /// ```no_run
-    /// # async fn run() -> cosmonaut::Result<()> {
-    /// use cosmonaut::options::{CosmosRuntimeOptions, RequestOptions};
-    /// use cosmonaut::{ConsistencyLevel, CosmosClient, CosmosDriverRuntime, Credential};
-    ///
-    /// let everywhere = CosmosRuntimeOptions {
-    ///     request: RequestOptions::default().with_consistency_level(ConsistencyLevel::Session),
-    ///     ..Default::default()
-    /// };
-    /// let runtime = CosmosDriverRuntime::builder().options(everywhere).build()?;
-    /// let key = Credential::master_key("c2VjcmV0")?;
-    /// let client = CosmosClient::with_runtime(&runtime, "https://shop.documents.azure.com", key, None)?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// An endpoint or an option that cannot be used.
-    pub fn with_runtime(
+    pub(crate) fn with_runtime(
         runtime: &CosmosDriverRuntime,
         endpoint: &str,
         credential: Credential,
-        options: Option<CosmosClientOptions>,
+        options: CosmosClientOptions,
     ) -> Result<Self> {
-        let driver = runtime.create_driver(endpoint, credential.clone(), options.unwrap_or_default())?;
+        let driver = runtime.create_driver(endpoint, credential.clone(), options)?;
         Ok(Self { driver, credential })
     }
 
@@ -124,7 +96,7 @@ impl CosmosClient {
         trust: Trust,
         endpoint: &str,
         credential: Credential,
-        options: Option<CosmosClientOptions>,
+        options: CosmosClientOptions,
     ) -> Result<Self> {
         // Without a Tokio runtime there is none to share either, and the error says so.
         let shared = CosmosDriverRuntime::shared()?;
@@ -198,7 +170,7 @@ impl CosmosClient {
     ///
     /// ```no_run
     /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-    /// let shop = client.create_database("shop", None).await?.into_value();
+    /// let shop = client.create_database("shop").await?.into_value();
     /// println!("made {}", shop.id);
     /// # Ok(())
     /// # }
@@ -206,7 +178,14 @@ impl CosmosClient {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if there is one of this name.
-    pub async fn create_database(
+    pub fn create_database<'a>(
+        &'a self,
+        id: &'a str,
+    ) -> Request<'a, CreateDatabaseOptions, Response<DatabaseProperties>> {
+        Request::new(async move |options| self.create_database_as(id, options).await)
+    }
+
+    async fn create_database_as(
         &self,
         id: &str,
         options: Option<CreateDatabaseOptions>,
@@ -225,77 +204,64 @@ impl CosmosClient {
     ///
     /// ```no_run
     /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-    /// let shop = client.create_database_if_absent("shop", None).await?.into_value();
+    /// let shop = client.create_database_if_not_exists("shop").await?.into_value();
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// What reading and creating may end in, but never a conflict.
-    pub async fn create_database_if_absent(
-        &self,
-        id: &str,
-        options: Option<CreateDatabaseOptions>,
-    ) -> Result<Response<DatabaseProperties>> {
-        let database = self.database(id);
-        match database.read(None).await {
-            Err(error) if error.is_not_found() => {}
-            found => return found,
-        }
-        match self.create_database(id, options).await {
-            // Somebody was faster.
-            Err(error) if error.is_conflict() => database.read(None).await,
-            made => made,
-        }
+    pub fn create_database_if_not_exists<'a>(
+        &'a self,
+        id: &'a str,
+    ) -> Request<'a, CreateDatabaseOptions, Response<DatabaseProperties>> {
+        Request::new(async move |options| {
+            let database = self.database(id);
+            match database.read().await {
+                Err(error) if error.is_not_found() => {}
+                found => return found,
+            }
+            match self.create_database_as(id, options).await {
+                // Somebody was faster.
+                Err(error) if error.is_conflict() => database.read().await,
+                made => made,
+            }
+        })
     }
 
     /// All databases.
     ///
     /// ```no_run
     /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-    /// let mut databases = client.list_databases(None);
+    /// let mut databases = client.list_databases();
     /// while let Some(database) = databases.next().await {
     ///     println!("{}", database?.id);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list_databases(&self, options: Option<QueryDatabasesOptions>) -> Items<DatabaseProperties> {
-        self.databases(None, options)
+    pub fn list_databases(&self) -> Items<DatabaseProperties> {
+        self.databases(None)
     }
 
     /// The databases for which a query holds.
     ///
     /// ```no_run
     /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-    /// let mut found = client.query_databases("SELECT * FROM d WHERE STARTSWITH(d.id, 'test-')", None);
+    /// let mut found = client.query_databases("SELECT * FROM d WHERE STARTSWITH(d.id, 'test-')");
     /// while let Some(database) = found.next().await {
-    ///     client.database(&database?.id).delete(None).await?;
+    ///     client.database(&database?.id).delete().await?;
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn query_databases(
-        &self,
-        query: impl Into<QuerySpec>,
-        options: Option<QueryDatabasesOptions>,
-    ) -> Items<DatabaseProperties> {
-        self.databases(Some(query.into()), options)
+    pub fn query_databases(&self, query: impl Into<Query>) -> Items<DatabaseProperties> {
+        self.databases(Some(query.into()))
     }
 
-    fn databases(
-        &self,
-        query: Option<QuerySpec>,
-        options: Option<QueryDatabasesOptions>,
-    ) -> Items<DatabaseProperties> {
-        let layer = QueryDatabasesOptions::operation_layer(options.as_ref());
-        let QueryDatabasesOptions { max_item_count, continuation, .. } = options.unwrap_or_default();
-        let paging = Paging { max_item_count, continuation };
-        let start = || {
-            let feed = ResourcePath::top_feed(ResourceType::Database)?;
-            Listing::start(&self.driver, feed, query.as_ref(), layer, paging)
-        };
-        Items::new(start())
+    fn databases(&self, query: Option<Query>) -> Items<DatabaseProperties> {
+        let feed = ResourcePath::top_feed(ResourceType::Database).map_err(Error::from);
+        Listing::items(&self.driver, feed, query)
     }
 
     /// The driver below, for what this client has no method for.

@@ -1,27 +1,26 @@
 //! The conflicts feed: writes that have lost against those of other regions, for an application to decide.
 
 use cosmonaut_driver::{CosmosOperation, OperationType};
-use cosmonaut_wire::model::QuerySpec;
 use cosmonaut_wire::{PartitionKey, ResourceType};
 use serde::Deserialize;
 
-use crate::listing::{Listing, Paging};
-use crate::options::{DeleteConflictOptions, QueryConflictsOptions};
-use crate::{ContainerClient, Error, ErrorKind, FromItem, Items, Response, Result};
+use crate::listing::Listing;
+use crate::options::DeleteConflictOptions;
+use crate::{ContainerClient, Error, ErrorKind, FromItem, Items, Query, Request, Response, Result};
 
 /// A write that has lost against one of another region, in a container whose conflicts an application resolves.
 ///
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
 /// # #[derive(serde::Serialize, serde::Deserialize)] struct Order { id: String, customer: String, total: f64 }
-/// let mut conflicts = orders.list_conflicts(None);
+/// let mut conflicts = orders.list_conflicts();
 /// while let Some(conflict) = conflicts.next().await {
 ///     let conflict = conflict?;
 ///     if let Some(lost) = conflict.item::<Order>()? {
-///         let kept: Order = orders.read_item(&*lost.customer, &lost.id, None).await?.into_value();
+///         let kept: Order = orders.read_item(&*lost.customer, &lost.id).await?.into_value();
 ///         let merged = Order { total: kept.total.max(lost.total), ..kept };
-///         orders.upsert_item(&*lost.customer, &merged, None).await?;
-///         orders.delete_conflict(&*lost.customer, conflict.id(), None).await?;
+///         orders.upsert_item(&*lost.customer, &merged).await?;
+///         orders.delete_conflict(&*lost.customer, conflict.id()).await?;
 ///     }
 /// }
 /// # Ok(())
@@ -77,8 +76,8 @@ impl Conflict {
 impl ContainerClient {
     /// The writes that have lost and wait for a decision. A container has some only if its
     /// [policy](crate::model::ConflictResolutionPolicy) is custom and its account has several write regions.
-    pub fn list_conflicts(&self, options: Option<QueryConflictsOptions>) -> Items<Conflict> {
-        self.conflicts(None, options)
+    pub fn list_conflicts(&self) -> Items<Conflict> {
+        self.conflicts(None)
     }
 
     /// Those for which a query holds.
@@ -86,47 +85,42 @@ impl ContainerClient {
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// let text = "SELECT * FROM c WHERE c.operationType = 'create'";
-    /// let created = orders.query_conflicts(text, None).collect().await?;
+    /// let created = orders.query_conflicts(text).collect().await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub fn query_conflicts(
-        &self,
-        query: impl Into<QuerySpec>,
-        options: Option<QueryConflictsOptions>,
-    ) -> Items<Conflict> {
-        self.conflicts(Some(query.into()), options)
+    pub fn query_conflicts(&self, query: impl Into<Query>) -> Items<Conflict> {
+        self.conflicts(Some(query.into()))
     }
 
     /// Removes a conflict that is dealt with. The partition key is that of its item.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of that id.
-    pub async fn delete_conflict(
-        &self,
+    pub fn delete_conflict<'a>(
+        &'a self,
         partition_key: impl Into<PartitionKey>,
-        id: &str,
-        options: Option<DeleteConflictOptions>,
-    ) -> Result<Response<()>> {
-        if id.is_empty() {
-            return Err(Error::new(ErrorKind::BadRequest, "a conflict has an id (pass `Conflict::id`)"));
-        }
-        let handle = self.handle()?;
-        let path = handle.path.child(ResourceType::Conflict, id)?;
-        let delete = CosmosOperation::new(OperationType::Delete, path).with_target(partition_key.into());
-        let layer = DeleteConflictOptions::operation_layer(options.as_ref());
-        Ok(Response::new((), handle.run(&delete, &layer).await?))
+        id: &'a str,
+    ) -> Request<'a, DeleteConflictOptions, Response<()>> {
+        let partition_key = partition_key.into();
+        Request::new(async move |options: Option<DeleteConflictOptions>| {
+            if id.is_empty() {
+                return Err(Error::new(ErrorKind::BadRequest, "a conflict has an id (pass `Conflict::id`)"));
+            }
+            let handle = self.handle()?;
+            let path = handle.path.child(ResourceType::Conflict, id)?;
+            let delete = CosmosOperation::new(OperationType::Delete, path).with_target(partition_key);
+            let layer = DeleteConflictOptions::operation_layer(options.as_ref());
+            Ok(Response::new((), handle.run(&delete, &layer).await?))
+        })
     }
 
-    fn conflicts(&self, query: Option<QuerySpec>, options: Option<QueryConflictsOptions>) -> Items<Conflict> {
-        let layer = QueryConflictsOptions::operation_layer(options.as_ref());
-        let QueryConflictsOptions { max_item_count, continuation, .. } = options.unwrap_or_default();
-        let paging = Paging { max_item_count, continuation };
-        let start = || {
-            let handle = self.handle()?;
-            let feed = handle.path.feed(ResourceType::Conflict)?;
-            Listing::start(&handle.driver, feed, query.as_ref(), layer, paging)
+    fn conflicts(&self, query: Option<Query>) -> Items<Conflict> {
+        let handle = match self.handle() {
+            Ok(handle) => handle,
+            Err(error) => return Items::failed(error),
         };
-        Items::new(start())
+        let feed = handle.path.feed(ResourceType::Conflict).map_err(Error::from);
+        Listing::items(&handle.driver, feed, query)
     }
 }

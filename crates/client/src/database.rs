@@ -4,18 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use cosmonaut_driver::{CosmosDriver, CosmosOperation, OperationType};
-use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, QuerySpec, ThroughputProperties};
+use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, ThroughputProperties};
 use cosmonaut_wire::{ResourcePath, ResourceType};
 
 use crate::container::run;
-use crate::listing::{Listing, Paging};
+use crate::listing::Listing;
 use crate::metadata::{create, if_match, json_body, resource, with_throughput};
-use crate::options::{
-    CreateContainerOptions, DeleteDatabaseOptions, QueryContainersOptions, ReadDatabaseOptions,
-    ThroughputOptions,
-};
+use crate::options::{CreateContainerOptions, DeleteDatabaseOptions, ReadDatabaseOptions, ThroughputOptions};
 use crate::throughput::Throughput;
-use crate::{ContainerClient, Error, ErrorKind, Items, Response, Result};
+use crate::{ContainerClient, Error, ErrorKind, Items, Query, Request, Response, Result};
 
 /// The client of a database. Cheap to clone.
 ///
@@ -24,7 +21,7 @@ use crate::{ContainerClient, Error, ErrorKind, Items, Response, Result};
 /// use cosmonaut::ContainerProperties;
 ///
 /// let shop = client.database("shop");
-/// shop.create_container_if_absent(ContainerProperties::new("orders", "/customer"), None).await?;
+/// shop.create_container_if_not_exists(ContainerProperties::new("orders", "/customer")).await?;
 /// let orders = shop.container("orders");
 /// # Ok(())
 /// # }
@@ -68,43 +65,47 @@ impl DatabaseClient {
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
-    /// println!("{:?}", shop.read(None).await?.value().timestamp);
+    /// println!("{:?}", shop.read().await?.value().timestamp);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of this name.
-    pub async fn read(&self, options: Option<ReadDatabaseOptions>) -> Result<Response<DatabaseProperties>> {
-        let operation = CosmosOperation::new(OperationType::Read, Arc::clone(self.path()?));
-        let layer = ReadDatabaseOptions::operation_layer(options.as_ref());
-        resource("database", run(&self.driver, &operation, &layer).await?)
+    pub fn read(&self) -> Request<'_, ReadDatabaseOptions, Response<DatabaseProperties>> {
+        Request::new(async |options: Option<ReadDatabaseOptions>| {
+            let operation = CosmosOperation::new(OperationType::Read, Arc::clone(self.path()?));
+            let layer = ReadDatabaseOptions::operation_layer(options.as_ref());
+            resource("database", run(&self.driver, &operation, &layer).await?)
+        })
     }
 
     /// Deletes the database and everything in it.
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
-    /// shop.delete(None).await?;
+    /// shop.delete().await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of this name.
-    pub async fn delete(&self, options: Option<DeleteDatabaseOptions>) -> Result<Response<()>> {
-        let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(self.path()?));
-        let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
-        let operation = if_match(operation, etag)?;
-        let layer = DeleteDatabaseOptions::operation_layer(options.as_ref());
-        Ok(Response::new((), run(&self.driver, &operation, &layer).await?))
+    pub fn delete(&self) -> Request<'_, DeleteDatabaseOptions, Response<()>> {
+        Request::new(async |options: Option<DeleteDatabaseOptions>| {
+            let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(self.path()?));
+            let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
+            let operation = if_match(operation, etag)?;
+            let layer = DeleteDatabaseOptions::operation_layer(options.as_ref());
+            Ok(Response::new((), run(&self.driver, &operation, &layer).await?))
+        })
     }
 
     /// The throughput that the database's containers share; `None` if each has its own.
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
-    /// if let Some(throughput) = shop.read_throughput(None).await?.into_value() {
+    /// if let Some(throughput) = shop.read_throughput().await?.into_value() {
     ///     println!("{throughput:?}");
     /// }
     /// # Ok(())
@@ -113,11 +114,8 @@ impl DatabaseClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is no such database.
-    pub async fn read_throughput(
-        &self,
-        options: Option<ThroughputOptions>,
-    ) -> Result<Response<Option<ThroughputProperties>>> {
-        self.throughput(options).await?.read().await
+    pub fn read_throughput(&self) -> Request<'_, ThroughputOptions, Response<Option<ThroughputProperties>>> {
+        Request::new(async |options| self.throughput(options).await?.read().await)
     }
 
     /// Changes the throughput that the database's containers share.
@@ -125,19 +123,18 @@ impl DatabaseClient {
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
     /// use cosmonaut::ThroughputProperties;
-    /// shop.replace_throughput(ThroughputProperties::autoscale(10_000, None), None).await?;
+    /// shop.replace_throughput(ThroughputProperties::autoscale(10_000, None)).await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is no such database, or none that it shares.
-    pub async fn replace_throughput(
+    pub fn replace_throughput(
         &self,
         throughput: ThroughputProperties,
-        options: Option<ThroughputOptions>,
-    ) -> Result<Response<ThroughputProperties>> {
-        self.throughput(options).await?.replace(throughput).await
+    ) -> Request<'_, ThroughputOptions, Response<ThroughputProperties>> {
+        Request::new(async move |options| self.throughput(options).await?.replace(throughput).await)
     }
 
     async fn throughput(&self, options: Option<ThroughputOptions>) -> Result<Throughput<'_>> {
@@ -152,25 +149,22 @@ impl DatabaseClient {
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
-    /// use cosmonaut::options::CreateContainerOptions;
     /// use cosmonaut::{ContainerProperties, ThroughputProperties, TimeToLive};
     ///
     /// let properties =
     ///     ContainerProperties::new("carts", ["/tenant", "/user"]).with_default_ttl(TimeToLive::NoExpiry);
-    /// let throughput = Some(ThroughputProperties::manual(400));
-    /// shop.create_container(properties, Some(CreateContainerOptions { throughput, ..Default::default() })).await?;
+    /// shop.create_container(properties).throughput(ThroughputProperties::manual(400)).await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`] if there is one of this name.
-    pub async fn create_container(
+    pub fn create_container(
         &self,
         properties: ContainerProperties,
-        options: Option<CreateContainerOptions>,
-    ) -> Result<Response<ContainerProperties>> {
-        self.create_container_as(&properties, options).await
+    ) -> Request<'_, CreateContainerOptions, Response<ContainerProperties>> {
+        Request::new(async move |options| self.create_container_as(&properties, options).await)
     }
 
     /// Reads the container of this name, or creates it if there is none: the status is 200 or 201.
@@ -178,7 +172,7 @@ impl DatabaseClient {
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
     /// use cosmonaut::ContainerProperties;
-    /// shop.create_container_if_absent(ContainerProperties::new("orders", "/customer"), None).await?;
+    /// shop.create_container_if_not_exists(ContainerProperties::new("orders", "/customer")).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -186,17 +180,24 @@ impl DatabaseClient {
     /// # Errors
     /// [`ErrorKind::Conflict`] if there is one with another partition key, which nothing can change; what
     /// reading and creating may end in.
-    pub async fn create_container_if_absent(
+    pub fn create_container_if_not_exists(
         &self,
         properties: ContainerProperties,
+    ) -> Request<'_, CreateContainerOptions, Response<ContainerProperties>> {
+        Request::new(async move |options| self.find_or_create_container(&properties, options).await)
+    }
+
+    async fn find_or_create_container(
+        &self,
+        properties: &ContainerProperties,
         options: Option<CreateContainerOptions>,
     ) -> Result<Response<ContainerProperties>> {
         let container = self.container(&properties.id);
-        let found = match container.read(None).await {
+        let found = match container.read().await {
             Err(error) if error.is_not_found() => {
-                match self.create_container_as(&properties, options).await {
+                match self.create_container_as(properties, options).await {
                     // Somebody was faster.
-                    Err(error) if error.is_conflict() => container.read(None).await?,
+                    Err(error) if error.is_conflict() => container.read().await?,
                     made => return made,
                 }
             }
@@ -233,49 +234,35 @@ impl DatabaseClient {
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
-    /// let mut containers = shop.list_containers(None);
+    /// let mut containers = shop.list_containers();
     /// while let Some(container) = containers.next().await {
     ///     println!("{}", container?.id);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn list_containers(&self, options: Option<QueryContainersOptions>) -> Items<ContainerProperties> {
-        self.containers(None, options)
+    pub fn list_containers(&self) -> Items<ContainerProperties> {
+        self.containers(None)
     }
 
     /// The containers for which a query holds.
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
-    /// let mut found = shop.query_containers("SELECT * FROM c WHERE c.defaultTtl > 0", None);
+    /// let mut found = shop.query_containers("SELECT * FROM c WHERE c.defaultTtl > 0");
     /// while let Some(container) = found.next().await {
     ///     println!("{}", container?.id);
     /// }
     /// # Ok(())
     /// # }
     /// ```
-    pub fn query_containers(
-        &self,
-        query: impl Into<QuerySpec>,
-        options: Option<QueryContainersOptions>,
-    ) -> Items<ContainerProperties> {
-        self.containers(Some(query.into()), options)
+    pub fn query_containers(&self, query: impl Into<Query>) -> Items<ContainerProperties> {
+        self.containers(Some(query.into()))
     }
 
-    fn containers(
-        &self,
-        query: Option<QuerySpec>,
-        options: Option<QueryContainersOptions>,
-    ) -> Items<ContainerProperties> {
-        let layer = QueryContainersOptions::operation_layer(options.as_ref());
-        let QueryContainersOptions { max_item_count, continuation, .. } = options.unwrap_or_default();
-        let paging = Paging { max_item_count, continuation };
-        let start = || {
-            let feed = self.path()?.feed(ResourceType::Container)?;
-            Listing::start(&self.driver, feed, query.as_ref(), layer, paging)
-        };
-        Items::new(start())
+    fn containers(&self, query: Option<Query>) -> Items<ContainerProperties> {
+        let feed = self.path().and_then(|path| Ok(path.feed(ResourceType::Container)?));
+        Listing::items(&self.driver, feed, query)
     }
 }
 

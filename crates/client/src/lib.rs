@@ -20,19 +20,19 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let emulator = cosmonaut_emulator::Emulator::builder().start().await?;
 //! # let (endpoint, key) = (emulator.url(), emulator.key());
-//! let client = CosmosClient::new(endpoint, Credential::master_key(key)?, None)?;
-//! client.create_database_if_absent("shop", None).await?;
+//! let client = CosmosClient::new(endpoint, Credential::master_key(key)?)?;
+//! client.create_database_if_not_exists("shop").await?;
 //! let shop = client.database("shop");
-//! shop.create_container_if_absent(ContainerProperties::new("orders", "/customer"), None).await?;
+//! shop.create_container_if_not_exists(ContainerProperties::new("orders", "/customer")).await?;
 //!
 //! let orders = shop.container("orders");
 //! let order = Order { id: "7".into(), customer: "contoso".into(), total: 12.5 };
-//! let made = orders.create_item("contoso", &order, None).await?;
+//! let made = orders.create_item("contoso", &order).await?;
 //! println!("made for {:.2} RU", made.request_charge());
 //!
-//! let found = orders.read_item::<Order>("contoso", "7", None).await?.into_value();
+//! let found = orders.read_item::<Order>("contoso", "7").await?.into_value();
 //! assert_eq!(found.total, 12.5);
-//! assert!(orders.read_item::<Order>("contoso", "8", None).await.is_err_and(|error| error.is_not_found()));
+//! assert!(orders.read_item::<Order>("contoso", "8").await.is_err_and(|error| error.is_not_found()));
 //! # Ok(())
 //! # }
 //! ```
@@ -47,7 +47,7 @@
 //! // cosmonaut = { version = "0.1", features = ["opentelemetry"] }
 //! opentelemetry::global::set_tracer_provider(tracers.clone());
 //! opentelemetry::global::set_meter_provider(meters.clone());
-//! let client = CosmosClient::new(endpoint, key, None)?;
+//! let client = CosmosClient::new(endpoint, key)?;
 //! ```
 //!
 //! The feature `tracing` has the operations' spans alone, for applications that collect those of `tracing`; an
@@ -98,6 +98,7 @@ mod query;
 mod error;
 mod listing;
 mod page;
+mod request;
 mod response;
 
 mod concurrent;
@@ -129,7 +130,7 @@ pub use cosmonaut_driver::{
 pub use cosmonaut_wire::model;
 pub use cosmonaut_wire::model::{
     AccountProperties, ContainerProperties, DatabaseProperties, IndexingPolicy, PartitionKeyDefinition,
-    QuerySpec, ThroughputProperties, TimeToLive, UniqueKeyPolicy,
+    ThroughputProperties, TimeToLive, UniqueKeyPolicy,
 };
 pub use cosmonaut_wire::{
     ConsistencyLevel, CosmosStatus, Etag, IndexingDirective, PartitionKey, PartitionKeyValue, PriorityLevel,
@@ -138,7 +139,7 @@ pub use cosmonaut_wire::{
 pub use database::DatabaseClient;
 pub use error::{Error, ErrorKind, Result};
 pub use feed_range::{FeedRange, FeedScope};
-pub use items::{FromItem, IntoItem, ItemResponse, Patch, RawItem};
+pub use items::{FromItem, IntoItem, ItemRequest, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;
 pub use page::{Items, Page, Pages};
 pub use processor::{
@@ -147,4 +148,5 @@ pub use processor::{
 };
 pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryMetrics};
 pub use read_many::ReadMany;
+pub use request::Request;
 pub use response::Response;

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions, OperationType};
-use cosmonaut_wire::model::{FeedEnvelope, QuerySpec};
+use cosmonaut_wire::model::FeedEnvelope;
 use cosmonaut_wire::{ResourcePath, headers};
 use http::HeaderValue;
 
 use crate::container::run;
 use crate::metadata::json_body;
+use crate::options::FeedOptions;
 use crate::page::{Made, Making, RawPage, Source};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Items, Query, Result};
 
 /// A feed, from some page on.
 pub(crate) struct Listing {
@@ -25,35 +26,38 @@ struct Feed {
     options: OperationOptions,
 }
 
-/// How a feed is read: the options that lists have in common.
-#[derive(Default)]
-pub(crate) struct Paging {
-    pub(crate) max_item_count: Option<u32>,
-    pub(crate) continuation: Option<String>,
-}
-
 impl Listing {
-    /// All resources at `path`, or those for which a query holds.
-    pub(crate) fn start(
+    /// All resources of a feed, or those for which a query holds.
+    pub(crate) fn items<T>(
         driver: &CosmosDriver,
+        feed: Result<ResourcePath>,
+        query: Option<Query>,
+    ) -> Items<T> {
+        let driver = driver.clone();
+        Items::new(move |options| Ok(Box::new(Self::start(driver, feed?, query, options)?)))
+    }
+
+    fn start(
+        driver: CosmosDriver,
         path: ResourcePath,
-        query: Option<&QuerySpec>,
-        options: OperationOptions,
-        paging: Paging,
-    ) -> Result<Box<dyn Source>> {
+        query: Option<Query>,
+        options: FeedOptions,
+    ) -> Result<Self> {
         let mut operation = match query {
-            Some(query) => CosmosOperation::new(OperationType::Query, path).with_body(json_body(query)?),
+            Some(query) => {
+                CosmosOperation::new(OperationType::Query, path).with_body(json_body(&query.into_spec()?)?)
+            }
             None => CosmosOperation::new(OperationType::ReadFeed, path),
         };
-        if let Some(count) = paging.max_item_count {
+        if let Some(count) = options.max_item_count {
             operation = operation.with_header(headers::MAX_ITEM_COUNT, HeaderValue::from(count));
         }
-        let from = paging.continuation.map(HeaderValue::try_from).transpose().map_err(|_| {
+        let layer = options.operation_layer();
+        let from = options.continuation.map(HeaderValue::try_from).transpose().map_err(|_| {
             let message = "the continuation is none that a page was given with (pass `Page::continuation`)";
             Error::new(ErrorKind::Configuration, message)
         })?;
-        let feed = Arc::new(Feed { driver: driver.clone(), operation, options });
-        Ok(Box::new(Self { feed, from }))
+        Ok(Self { feed: Arc::new(Feed { driver, operation, options: layer }), from })
     }
 }
 

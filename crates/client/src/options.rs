@@ -12,8 +12,8 @@ use cosmonaut_driver::OperationOptions;
 use cosmonaut_wire::model::ThroughputProperties;
 use cosmonaut_wire::{ConsistencyLevel, Etag, IndexingDirective, PriorityLevel, RegionName, SessionToken};
 
-pub use crate::change_feed::ChangeFeedOptions;
-pub use crate::query::QueryOptions;
+use crate::{ChangeFeed, Error, ErrorKind, Items, Request, Result};
+
 pub use cosmonaut_options::{
     ConnectionOptions, ConnectionPoolOptions, CosmosAccountOptions, CosmosClientOptions,
     CosmosRuntimeOptions, DiagnosticsOptions, HedgingOptions, HedgingThreshold, HttpProtocol,
@@ -48,45 +48,8 @@ pub struct ItemOptions {
     /// What only item writes carry; a read uses its session token and its `if_match_etag`.
     pub write: ItemWriteOptions,
     /// The version that the item must not have: a read of an item that still has it ends in
-    /// [`ErrorKind::NotModified`](crate::ErrorKind::NotModified), which costs less than the item.
+    /// [`ErrorKind::NotModified`], which costs less than the item.
     pub if_none_match_etag: Option<Etag>,
-}
-
-impl ItemOptions {
-    /// Only if the item has this version.
-    #[must_use]
-    pub fn if_match(mut self, etag: impl Into<Etag>) -> Self {
-        self.write.if_match_etag = Some(etag.into());
-        self
-    }
-
-    /// Only if the item has another version.
-    #[must_use]
-    pub fn if_none_match(mut self, etag: impl Into<Etag>) -> Self {
-        self.if_none_match_etag = Some(etag.into());
-        self
-    }
-
-    /// Whether a write is answered with the item as it is now. It is not unless this says so.
-    #[must_use]
-    pub fn content_response(mut self, wanted: bool) -> Self {
-        self.write.content_response_on_write = Some(wanted);
-        self
-    }
-
-    /// Continues this session instead of the client's own.
-    #[must_use]
-    pub fn session_token(mut self, token: SessionToken) -> Self {
-        self.write.session_token = Some(token);
-        self
-    }
-
-    /// Whether the written item is indexed.
-    #[must_use]
-    pub fn indexing_directive(mut self, directive: IndexingDirective) -> Self {
-        self.write.indexing_directive = Some(directive);
-        self
-    }
 }
 
 /// Options of a transactional batch.
@@ -107,67 +70,144 @@ pub struct BatchOptions {
     pub session_token: Option<SessionToken>,
 }
 
-/// Options of [`read_many`](crate::ContainerClient::read_many).
+/// Options of whatever is read piece by piece: queries, lists, change feeds and
+/// [`read_many`](crate::ContainerClient::read_many).
 ///
 /// ```
-/// use cosmonaut::options::ReadManyOptions;
-/// let options = ReadManyOptions { max_concurrency: Some(4), ..Default::default() };
+/// use cosmonaut::options::FeedOptions;
+/// let options = FeedOptions { max_item_count: Some(50), ..Default::default() };
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReadManyOptions {
+pub struct FeedOptions {
     /// What any request may carry.
     pub request: RequestOptions,
     /// Whether and when a second region is asked.
     pub hedging: HedgingOptions,
-    /// When a diagnostics handler hears of the call.
+    /// When a diagnostics handler hears of a request.
     pub diagnostics: DiagnosticsOptions,
-    /// How often the call is retried, and for how long.
+    /// How often each request is retried, and for how long.
     pub retry_limits: RetryLimitOptions,
     /// The session to continue, instead of the client's own.
     pub session_token: Option<SessionToken>,
-    /// How many requests are under way at once at most; 10 if nothing is said.
+    /// How many items a page has at most: a query's has 1000 if nothing is said, and what the service finds right
+    /// otherwise. It may have fewer although there are more; of a change feed it has more if one transaction made more.
+    pub max_item_count: Option<u32>,
+    /// The [continuation](crate::Page::continuation) of an earlier page of a query or a list, to go on behind it.
+    pub continuation: Option<String>,
+    /// How many partitions are asked at once at most; 10 if nothing is said.
     pub max_concurrency: Option<usize>,
 }
 
-/// Shorthands for the options that every request may carry.
-macro_rules! request_shorthands {
-    ($($options:ident),+ $(,)?) => {
-        $(impl $options {
-            /// How long the call may take, every retry included.
-            #[must_use]
-            pub fn timeout(mut self, timeout: Duration) -> Self {
-                self.request.end_to_end_timeout = Some(timeout);
-                self
-            }
+impl FeedOptions {
+    /// How many partitions are asked at once.
+    pub(crate) fn concurrency(&self) -> usize {
+        const DEFAULT: usize = 10;
+        self.max_concurrency.unwrap_or(DEFAULT).max(1)
+    }
 
-            /// The consistency to ask for, at most the account's.
-            #[must_use]
-            pub fn consistency_level(mut self, level: ConsistencyLevel) -> Self {
-                self.request.consistency_level = Some(level);
-                self
-            }
+    /// The operation layer of each request.
+    pub(crate) fn operation_layer(&self) -> OperationOptions {
+        OperationOptions {
+            request: self.request.clone(),
+            hedging: self.hedging.clone(),
+            diagnostics: self.diagnostics.clone(),
+            retry_limits: self.retry_limits.clone(),
+            session_token: self.session_token.clone(),
+            operation_name: None,
+        }
+    }
 
-            /// Which requests the service throttles first.
-            #[must_use]
-            pub fn priority(mut self, priority: PriorityLevel) -> Self {
-                self.request.priority = Some(priority);
-                self
-            }
+    /// An error if something is set that says nothing here.
+    pub(crate) fn refuse(&self, continuation: Option<&str>, max_item_count: Option<&str>) -> Result<()> {
+        let message = match (&self.continuation, continuation, self.max_item_count, max_item_count) {
+            (Some(_), Some(remedy), _, _) => format!("`continuation` says nothing here ({remedy})"),
+            (_, _, Some(_), Some(remedy)) => format!("`max_item_count` says nothing here ({remedy})"),
+            _ => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::Configuration, message))
+    }
+}
 
-            /// Regions that this call does not use.
-            #[must_use]
-            pub fn excluded_regions<R: Into<RegionName>>(
-                mut self,
-                regions: impl IntoIterator<Item = R>,
-            ) -> Self {
-                self.request.excluded_regions = Some(regions.into_iter().map(Into::into).collect());
+/// Setters, written once, on options, on requests with them, and on what else is given options before it begins.
+macro_rules! setters {
+    ($options:ident [$($feed:ident)*] $setters:tt) => {
+        setters!(@on [impl $options] $setters);
+        setters!(@on [impl<T> Request<'_, $options, T>] $setters);
+        $(setters!(@on [impl<T> $feed<T>] $setters);)*
+    };
+    (@on [$($head:tt)+]
+        { $($(#[$doc:meta])* $name:ident($value:ident: $type:ty) => |$to:ident| $set:expr;)+ }) => {
+        $($head)+ {
+            $($(#[$doc])*
+            #[must_use = "it is what was given with one option more"]
+            pub fn $name(mut self, $value: $type) -> Self {
+                let $to = self.options_mut();
+                $set;
                 self
-            }
-        })+
+            })+
+        }
     };
 }
 
-request_shorthands!(ItemOptions, BatchOptions, ReadManyOptions, QueryOptions, ChangeFeedOptions);
+/// Setters of what every request may carry.
+macro_rules! request_setters {
+    ($options:ident $($feed:ident)*) => {
+        impl $options {
+            fn options_mut(&mut self) -> &mut Self {
+                self
+            }
+        }
+
+        setters! { $options [$($feed)*] {
+            /// How long the call may take, every retry included; of a feed, each page.
+            timeout(timeout: Duration) => |to| to.request.end_to_end_timeout = Some(timeout);
+            /// The consistency to ask for, at most the account's.
+            consistency_level(level: ConsistencyLevel) => |to| to.request.consistency_level = Some(level);
+            /// Which requests the service throttles first.
+            priority(priority: PriorityLevel) => |to| to.request.priority = Some(priority);
+            /// Regions that this call does not use.
+            excluded_regions(regions: impl IntoIterator<Item = impl Into<RegionName>>) => |to| {
+                to.request.excluded_regions = Some(regions.into_iter().map(Into::into).collect());
+            };
+        } }
+    };
+}
+
+request_setters!(ItemOptions);
+request_setters!(BatchOptions);
+request_setters!(FeedOptions Items ChangeFeed);
+
+setters! { ItemOptions [] {
+    /// Only if the item has this version.
+    if_match(etag: impl Into<Etag>) => |to| to.write.if_match_etag = Some(etag.into());
+    /// Only if the item has another version.
+    if_none_match(etag: impl Into<Etag>) => |to| to.if_none_match_etag = Some(etag.into());
+    /// Whether a write is answered with the item as it is now. It is not unless this says so.
+    content_response(wanted: bool) => |to| to.write.content_response_on_write = Some(wanted);
+    /// Continues this session instead of the client's own.
+    session_token(token: SessionToken) => |to| to.write.session_token = Some(token);
+    /// Whether the written item is indexed.
+    indexing_directive(directive: IndexingDirective) => |to| to.write.indexing_directive = Some(directive);
+} }
+
+setters! { BatchOptions [] {
+    /// Continues this session instead of the client's own.
+    session_token(token: SessionToken) => |to| to.session_token = Some(token);
+} }
+
+setters! { FeedOptions [Items ChangeFeed] {
+    /// Gives at most this many items a page.
+    max_item_count(count: u32) => |to| to.max_item_count = Some(count);
+    /// Asks at most this many partitions at once.
+    max_concurrency(partitions: usize) => |to| to.max_concurrency = Some(partitions);
+    /// Continues this session instead of the client's own.
+    session_token(token: SessionToken) => |to| to.session_token = Some(token);
+} }
+
+setters! { FeedOptions [Items] {
+    /// Goes on behind an earlier page; see [`Page::continuation`](crate::Page::continuation).
+    continue_from(continuation: impl Into<String>) => |to| to.continuation = Some(continuation.into());
+} }
 
 /// Options of calls on databases, containers and throughput, which know no groups of their own.
 macro_rules! metadata_options {
@@ -186,7 +226,9 @@ macro_rules! metadata_options {
                 let request = options.map(|options| options.request.clone()).unwrap_or_default();
                 OperationOptions { request, ..Default::default() }
             }
-        })+
+        }
+
+        request_setters!($name);)+
     };
 }
 
@@ -196,10 +238,7 @@ metadata_options! {
     /// ```
     /// use cosmonaut::ThroughputProperties;
     /// use cosmonaut::options::CreateDatabaseOptions;
-    /// let shared = CreateDatabaseOptions {
-    ///     throughput: Some(ThroughputProperties::autoscale(4000, None)),
-    ///     ..Default::default()
-    /// };
+    /// let shared = CreateDatabaseOptions::default().throughput(ThroughputProperties::autoscale(4000, None));
     /// ```
     CreateDatabaseOptions {
         /// The throughput that its containers share; without it, each has its own.
@@ -217,10 +256,7 @@ metadata_options! {
     /// ```
     /// use cosmonaut::ThroughputProperties;
     /// use cosmonaut::options::CreateContainerOptions;
-    /// let options = CreateContainerOptions {
-    ///     throughput: Some(ThroughputProperties::manual(400)),
-    ///     ..Default::default()
-    /// };
+    /// let options = CreateContainerOptions::default().throughput(ThroughputProperties::manual(400));
     /// ```
     CreateContainerOptions {
         /// Its throughput; without it, what the service gives.
@@ -240,27 +276,31 @@ metadata_options! {
     }
     /// Options of reading and replacing throughput.
     ThroughputOptions {}
-    /// Options of listing and querying databases.
-    QueryDatabasesOptions {
-        /// How many a page holds at most.
-        max_item_count: Option<u32>,
-        /// Goes on where a page ended; see [`Page::continuation`](crate::Page::continuation).
-        continuation: Option<String>,
-    }
-    /// Options of listing and querying containers.
-    QueryContainersOptions {
-        /// How many a page holds at most.
-        max_item_count: Option<u32>,
-        /// Goes on where a page ended; see [`Page::continuation`](crate::Page::continuation).
-        continuation: Option<String>,
-    }
-    /// Options of listing and querying conflicts.
-    QueryConflictsOptions {
-        /// How many a page holds at most.
-        max_item_count: Option<u32>,
-        /// Goes on where a page ended; see [`Page::continuation`](crate::Page::continuation).
-        continuation: Option<String>,
-    }
     /// Options of removing a conflict.
     DeleteConflictOptions {}
 }
+
+setters! { CreateDatabaseOptions [] {
+    /// The throughput that its containers share.
+    throughput(throughput: ThroughputProperties) => |to| to.throughput = Some(throughput);
+} }
+
+setters! { CreateContainerOptions [] {
+    /// Its throughput.
+    throughput(throughput: ThroughputProperties) => |to| to.throughput = Some(throughput);
+} }
+
+setters! { DeleteDatabaseOptions [] {
+    /// Only if it has this version.
+    if_match(etag: impl Into<Etag>) => |to| to.if_match_etag = Some(etag.into());
+} }
+
+setters! { ReplaceContainerOptions [] {
+    /// Only if it has this version.
+    if_match(etag: impl Into<Etag>) => |to| to.if_match_etag = Some(etag.into());
+} }
+
+setters! { DeleteContainerOptions [] {
+    /// Only if it has this version.
+    if_match(etag: impl Into<Etag>) => |to| to.if_match_etag = Some(etag.into());
+} }

@@ -16,13 +16,14 @@ use bytes::Bytes;
 use cosmonaut_driver::DiagnosticsContext;
 use futures_core::Stream;
 
-use crate::{Error, FromItem, Result};
+use crate::options::FeedOptions;
+use crate::{Error, ErrorKind, FromItem, Result};
 
 /// Some of the items of a feed, and where it goes on.
 ///
 /// ```no_run
 /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-/// let mut pages = client.list_databases(None).into_pages();
+/// let mut pages = client.list_databases().into_pages();
 /// while let Some(page) = pages.next().await {
 ///     let page = page?;
 ///     println!("{} databases for {:.2} RU", page.items.len(), page.request_charge);
@@ -50,7 +51,7 @@ pub struct Page<T> {
 ///
 /// ```no_run
 /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-/// let mut databases = client.list_databases(None);
+/// let mut databases = client.list_databases();
 /// while let Some(database) = databases.next().await {
 ///     println!("{}", database?.id);
 /// }
@@ -74,11 +75,10 @@ pub struct Items<T> {
 ///
 /// ```no_run
 /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-/// use cosmonaut::options::QueryDatabasesOptions;
-///
-/// let first = client.list_databases(None).into_pages().next().await.transpose()?;
-/// let continuation = first.and_then(|page| page.continuation);
-/// let rest = client.list_databases(Some(QueryDatabasesOptions { continuation, ..Default::default() }));
+/// let first = client.list_databases().into_pages().next().await.transpose()?;
+/// if let Some(continuation) = first.and_then(|page| page.continuation) {
+///     let rest = client.list_databases().continue_from(continuation);
+/// }
 /// # Ok(())
 /// # }
 /// ```
@@ -87,6 +87,7 @@ pub struct Pages<T> {
     /// What was left of a page when items were no longer taken one by one.
     begun: Option<Page<T>>,
     state: State,
+    options: FeedOptions,
     items: PhantomData<fn() -> T>,
 }
 
@@ -116,11 +117,15 @@ pub(crate) struct RawPage {
 }
 
 enum State {
+    New(Begin),
     Idle(Box<dyn Source>),
     Making(Making),
     Failed(Error),
     End,
 }
+
+/// What makes a source when the first page is asked for.
+type Begin = Box<dyn FnOnce(FeedOptions) -> Result<Box<dyn Source>> + Send>;
 
 impl RawPage {
     fn read<T: FromItem>(self) -> Result<Page<T>> {
@@ -131,27 +136,52 @@ impl RawPage {
 }
 
 impl<T> Items<T> {
-    /// Items from there. If there is nothing to begin with, the error is what the stream gives.
-    pub(crate) fn new(source: Result<Box<dyn Source>>) -> Self {
-        let state = source.map_or_else(State::Failed, State::Idle);
-        let pages = Pages { begun: None, state, items: PhantomData };
+    /// Items of what `begin` makes with the options, once the first is asked for.
+    pub(crate) fn new(begin: impl FnOnce(FeedOptions) -> Result<Box<dyn Source>> + Send + 'static) -> Self {
+        Self::of(State::New(Box::new(begin)))
+    }
+
+    /// What gives nothing but an error.
+    pub(crate) fn failed(error: Error) -> Self {
+        Self::of(State::Failed(error))
+    }
+
+    fn of(state: State) -> Self {
+        let pages = Pages { begun: None, state, options: FeedOptions::default(), items: PhantomData };
         Self { pages, left: VecDeque::new(), taken_of: None, continuation: None }
+    }
+
+    /// Options by themselves, instead of all that were given before. Like all options they are given before the first
+    /// item is asked for; later the stream ends with an error.
+    pub fn options(mut self, options: impl Into<Option<FeedOptions>>) -> Self {
+        *self.options_mut() = options.into().unwrap_or_default();
+        self
+    }
+
+    /// The options, for their setters.
+    pub(crate) fn options_mut(&mut self) -> &mut FeedOptions {
+        if !matches!(self.pages.state, State::New(_) | State::Failed(_)) {
+            let message = "options are given after items were asked for (give them before)";
+            self.pages.state = State::Failed(Error::new(ErrorKind::Configuration, message));
+        }
+        &mut self.pages.options
     }
 
     /// The same page by page. If items were taken already, the first page is what is left of theirs.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-    /// # use cosmonaut::{FeedScope, options::QueryOptions};
-    /// let text = "SELECT VALUE c.id FROM c ORDER BY c.total DESC";
-    /// let options = QueryOptions { max_item_count: Some(50), ..Default::default() };
-    /// let mut pages =
-    ///     orders.query_items::<String>(text, FeedScope::Container, Some(options.clone())).into_pages();
-    /// let first = pages.next().await.transpose()?.expect("there is at least one page");
+    /// # use cosmonaut::FeedScope;
+    /// let newest = || {
+    ///     let text = "SELECT VALUE c.id FROM c ORDER BY c.total DESC";
+    ///     orders.query_items::<String>(text, FeedScope::Container).max_item_count(50)
+    /// };
+    /// let first = newest().into_pages().next().await.transpose()?.expect("there is at least one page");
     ///
     /// // Elsewhere, later:
-    /// let options = QueryOptions { continuation: first.continuation, ..options };
-    /// let mut pages = orders.query_items::<String>(text, FeedScope::Container, Some(options)).into_pages();
+    /// if let Some(continuation) = first.continuation {
+    ///     let mut pages = newest().continue_from(continuation).into_pages();
+    /// }
     /// # Ok(())
     /// # }
     /// ```
@@ -210,6 +240,10 @@ impl<T: FromItem> Stream for Pages<T> {
             match mem::replace(&mut self.state, State::End) {
                 State::End => return Poll::Ready(None),
                 State::Failed(error) => return Poll::Ready(Some(Err(error))),
+                State::New(begin) => {
+                    let options = mem::take(&mut self.options);
+                    self.state = begin(options).map_or_else(State::Failed, State::Idle);
+                }
                 State::Idle(source) => self.state = State::Making(source.next()),
                 State::Making(mut making) => {
                     let Poll::Ready(made) = making.as_mut().poll(context) else {
@@ -257,6 +291,7 @@ impl<T: FromItem> Stream for Items<T> {
 impl<T> fmt::Debug for Pages<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
+            State::New(_) => "new",
             State::Idle(_) => "idle",
             State::Making(_) => "asking",
             State::Failed(_) => "failed",

@@ -10,7 +10,7 @@ use http::HeaderMap;
 ///
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-/// let read = orders.read_item::<serde_json::Value>("contoso", "7", None).await?;
+/// let read = orders.read_item::<serde_json::Value>("contoso", "7").await?;
 /// println!("{:.2} RU from {:?}", read.request_charge(), read.region());
 /// let order = read.into_value();
 /// # Ok(())

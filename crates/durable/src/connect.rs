@@ -38,7 +38,7 @@ pub(crate) async fn connect(config: &CosmosProviderConfig) -> Result<ContainerCl
     let mut properties = find_or_make(&reached).await.map_err(|error| reached.explained(error))?;
     if properties.default_ttl.is_none() && config.create_if_absent {
         properties = properties.with_default_ttl(TimeToLive::NoExpiry);
-        retry(reached.deadline, || reached.container.replace(properties.clone(), None))
+        retry(reached.deadline, || reached.container.replace(properties.clone()))
             .await
             .map_err(|error| reached.explained(error))?;
     }
@@ -117,7 +117,7 @@ impl Reached<'_> {
         if !self.account.has_multiple_write_locations() {
             return Ok(());
         }
-        let read = retry(self.deadline, || self.container.read(None)).await;
+        let read = retry(self.deadline, || self.container.read()).await;
         let diagnostics = match &read {
             Ok(response) => Some(response.diagnostics()),
             Err(error) => error.diagnostics(),
@@ -166,29 +166,33 @@ fn open(
         regions: RegionOptions { preferred_regions, ..RegionOptions::default() },
         ..CosmosClientOptions::default()
     };
-    CosmosClient::new(&config.endpoint, Credential::master_key(&config.key)?, Some(options))
+    CosmosClient::builder()
+        .endpoint(&config.endpoint)
+        .credential(Credential::master_key(&config.key)?)
+        .options(options)
+        .build()
 }
 
 /// A container that is there is only read, so that an identity without the right to make one can use it.
 async fn find_or_make(reached: &Reached<'_>) -> Result<ContainerProperties, Error> {
     let Reached { config, client, container, deadline, .. } = reached;
-    match retry(*deadline, || container.read(None)).await {
+    match retry(*deadline, || container.read()).await {
         Ok(found) => return Ok(found.into_value()),
         Err(error) if error.is_not_found() && config.create_if_absent => {}
         Err(error) => return Err(error),
     }
-    retry(*deadline, || client.create_database_if_absent(&config.database, None)).await?;
+    retry(*deadline, || client.create_database_if_not_exists(&config.database)).await?;
     let database = client.database(&config.database);
     // A throughput that cannot be read is none: an account without any refuses the question.
     let shared = match config.throughput {
-        Throughput::Automatic => retry(*deadline, || database.read_throughput(None)).await.ok(),
+        Throughput::Automatic => retry(*deadline, || database.read_throughput()).await.ok(),
         Throughput::Autoscale(_) | Throughput::Manual(_) | Throughput::Unset => None,
     };
     let throughput = config.throughput.asked_for(shared.is_some_and(|shared| shared.value().is_some()));
     let wanted = properties(&config.container);
     let make = |throughput| {
         let options = CreateContainerOptions { throughput, ..CreateContainerOptions::default() };
-        database.create_container_if_absent(wanted.clone(), Some(options))
+        database.create_container_if_not_exists(wanted.clone()).options(options)
     };
     let made = match retry(*deadline, || make(throughput)).await {
         Err(error) if throughput.is_some() && may_do_without(config.throughput, &error) => {

@@ -10,9 +10,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: weight-client ENDPOINT KEY DATABASE CONTAINER ID PARTITION-KEY".into());
     };
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let client = CosmosClient::new(endpoint, Credential::master_key(key)?, None)?;
+        let client = CosmosClient::new(endpoint, Credential::master_key(key)?)?;
         let container = client.database(database).container(container);
-        let read = container.read_item::<serde_json::Value>(partition_key.as_str(), id, None).await?;
+        let read = container.read_item::<serde_json::Value>(partition_key.as_str(), id).await?;
         println!("{}", read.value());
         Ok(())
     })

@@ -76,7 +76,7 @@ impl Target {
         wanted: Wanted,
     ) -> Result<Self, Failure> {
         let container = name.of(&client);
-        let (key, made) = match container.read(None).await {
+        let (key, made) = match container.read().await {
             Ok(found) => (key_of(&name, found.value())?, Made::Items),
             Err(error) if error.is_not_found() => {
                 let made = make(&client, &name, wanted.throughput).await.map_err(|error| failed(&error))?;
@@ -104,8 +104,8 @@ impl Target {
     /// Leaves the container as it was found.
     pub(super) async fn remove(self: &Arc<Self>) -> Result<(), Failure> {
         let removed = match self.made {
-            Made::Database => self.client.database(&self.name.database).delete(None).await.map(drop),
-            Made::Container => self.container.delete(None).await.map(drop),
+            Made::Database => self.client.database(&self.name.database).delete().await.map(drop),
+            Made::Container => self.container.delete().await.map(drop),
             Made::Items => self.for_all_items(Step::Delete).await,
         };
         removed.map_err(|error| {
@@ -153,16 +153,16 @@ impl Target {
 
     async fn read(&self, item: u64) -> Result<Response<RawItem>, Error> {
         let id = id(item);
-        self.container.read_item::<RawItem>(&id, &id, None).await
+        self.container.read_item::<RawItem>(&id, &id).await
     }
 
     async fn write(&self, item: u64) -> Result<Response<RawItem>, Error> {
-        self.container.upsert_item(id(item), self.item(item), None).await
+        self.container.upsert_item(id(item), self.item(item)).await
     }
 
     async fn delete(&self, item: u64) -> Result<(), Error> {
         let id = id(item);
-        match self.container.delete_item(&id, &id, None).await {
+        match self.container.delete_item(&id, &id).await {
             Ok(_) => Ok(()),
             // A run that was stopped may not have written all.
             Err(error) if error.is_not_found() => Ok(()),
@@ -171,9 +171,9 @@ impl Target {
     }
 
     async fn query(&self, group: u64) -> Result<Done, Error> {
-        let query = Query::new("SELECT TOP 10 * FROM c WHERE c.benchGroup = @group").with("@group", group)?;
+        let query = Query::new("SELECT TOP 10 * FROM c WHERE c.benchGroup = @group").with("@group", group);
         let rows =
-            self.container.query_items::<Box<serde_json::value::RawValue>>(query, FeedScope::Container, None);
+            self.container.query_items::<Box<serde_json::value::RawValue>>(query, FeedScope::Container);
         let mut pages = rows.into_pages();
         let mut done = Done { charge: 0.0, regions: Vec::new() };
         while let Some(page) = pages.next().await {
@@ -219,12 +219,12 @@ fn key_of(name: &ContainerName, properties: &ContainerProperties) -> Result<Stri
 
 async fn make(client: &CosmosClient, name: &ContainerName, throughput: Option<u32>) -> Result<Made, Error> {
     let is_new = |status: CosmosStatus| status.code().as_u16() == 201;
-    let found = client.create_database_if_absent(&name.database, None).await?;
+    let found = client.create_database_if_not_exists(&name.database).await?;
     let database = client.database(&name.database);
     let properties = ContainerProperties::new(&*name.container, format!("/{KEY}").as_str());
     let throughput = throughput.map(ThroughputProperties::manual);
     let options = CreateContainerOptions { throughput, ..CreateContainerOptions::default() };
-    match database.create_container_if_absent(properties, Some(options)).await {
+    match database.create_container_if_not_exists(properties).options(options).await {
         Ok(_) if is_new(found.status()) => Ok(Made::Database),
         Ok(container) if is_new(container.status()) => Ok(Made::Container),
         // Somebody was faster.
@@ -232,7 +232,7 @@ async fn make(client: &CosmosClient, name: &ContainerName, throughput: Option<u3
         Err(error) => {
             if is_new(found.status()) {
                 // Why the container could not be made matters more than a database that is left.
-                let _ = database.delete(None).await;
+                let _ = database.delete().await;
             }
             Err(error)
         }

@@ -152,20 +152,20 @@ fn connect(url: &str, key: &str, seconds: u32) -> cosmonaut::Result<CosmosClient
         },
         ..Default::default()
     };
-    CosmosClient::new(url, Credential::master_key(key)?, Some(options))
+    CosmosClient::builder().endpoint(url).credential(Credential::master_key(key)?).options(options).build()
 }
 
 async fn fill(client: &CosmosClient) -> Result<(), Error> {
-    client.create_database(DATABASE, None).await?;
+    client.create_database(DATABASE).await?;
     let database = client.database(DATABASE);
     let throughput = Some(ThroughputProperties::manual(THROUGHPUT));
     let options = CreateContainerOptions { throughput, ..Default::default() };
-    database.create_container(ContainerProperties::new(SHOP, "/key"), Some(options)).await?;
+    database.create_container(ContainerProperties::new(SHOP, "/key")).options(options).await?;
     let shop = database.container(SHOP);
     for number in 0..COUNTERS {
         let id = counter(number);
         let item = json!({"id": id, "key": id, "applied": []});
-        shop.create_item(&*id, item, None).await?;
+        shop.create_item(&*id, item).await?;
     }
     Ok(())
 }

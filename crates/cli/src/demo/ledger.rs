@@ -135,7 +135,7 @@ impl Ledger {
     /// Reads everything back, and compares.
     pub(crate) async fn audit(&self, container: &ContainerClient) -> cosmonaut::Result<Audit> {
         let query = "SELECT c.number, c.applied FROM c";
-        let mut rows = container.query_items::<Value>(query, FeedScope::Container, None);
+        let mut rows = container.query_items::<Value>(query, FeedScope::Container);
         let mut found = HashMap::new();
         while let Some(row) = rows.next().await {
             for number in numbers(&row?) {

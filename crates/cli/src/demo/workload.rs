@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::options::QueryOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{ContainerClient, FeedScope, ItemResponse, Patch, RawItem};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -123,7 +123,7 @@ impl Workload {
 
     async fn read(&self, number: u64) -> Outcome {
         let id = counter(number);
-        match self.to_read.read_item::<RawItem>(&*id, &id, None).await {
+        match self.to_read.read_item::<RawItem>(&*id, &id).await {
             Ok(read) => Outcome::answered([read.diagnostics()]),
             Err(error) => Outcome::failed(&error),
         }
@@ -149,21 +149,21 @@ impl Workload {
     async fn order(&self, number: u64) -> cosmonaut::Result<ItemResponse> {
         let id = format!("order-{number}");
         let item = json!({"id": id, "key": id, "number": number, "note": "x".repeat(200)});
-        self.to_write.create_item(&*id, item, None).await
+        self.to_write.create_item(&*id, item).await
     }
 
     /// A change that cannot be repeated without harm.
     async fn count(&self, number: u64) -> cosmonaut::Result<ItemResponse> {
         let id = counter(number);
-        self.to_write.patch_item(&*id, &id, Patch::new().add("/applied/-", number), None).await
+        self.to_write.patch_item(&*id, &id, Patch::new().add("/applied/-", number)).await
     }
 
     /// The latest orders, from all partitions.
     async fn query(&self) -> Outcome {
         let text = "SELECT TOP 20 c.id, c.number FROM c WHERE IS_DEFINED(c.number) ORDER BY c.number DESC";
-        let options = QueryOptions::default().max_item_count(20);
+        let options = FeedOptions::default().max_item_count(20);
         let mut pages =
-            self.to_read.query_items::<Value>(text, FeedScope::Container, Some(options)).into_pages();
+            self.to_read.query_items::<Value>(text, FeedScope::Container).options(options).into_pages();
         let mut diagnostics = Vec::new();
         while let Some(page) = pages.next().await {
             match page {

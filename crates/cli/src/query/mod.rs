@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::pin::pin;
 use std::time::Duration;
 
-use cosmonaut::options::QueryOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{ContainerProperties, CosmosClient, FeedScope, Query};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -120,21 +120,21 @@ struct Ask<'a> {
     container: &'a ContainerName,
     query: Query,
     scope: FeedScope,
-    options: QueryOptions,
+    options: FeedOptions,
 }
 
 impl<'a> Ask<'a> {
     fn new(arguments: &Arguments, container: &'a ContainerName, text: &str) -> Result<Self, Failure> {
         let mut query = Query::new(if text == "-" { from_input()? } else { text.to_owned() });
         for Parameter { name, value } in &arguments.parameters {
-            query = query.with(name, value).map_err(|error| failed(&error))?;
+            query = query.with(name, value);
         }
         let scope = match &arguments.partition_key {
             Some(key) => FeedScope::from(key.0.clone()),
             None => FeedScope::Container,
         };
         let page = arguments.max.map_or(PAGE, |max| u32::try_from(max).map_or(PAGE, |max| max.min(PAGE)));
-        Ok(Self { container, query, scope, options: QueryOptions::default().max_item_count(page) })
+        Ok(Self { container, query, scope, options: FeedOptions::default().max_item_count(page) })
     }
 
     /// Writes the rows as they come, until there are enough, no more, or the user has seen enough.
@@ -146,11 +146,11 @@ impl<'a> Ask<'a> {
         let width = is_terminal.then(crate::screen::width).flatten();
         let mut rows = Rows::new(format, width, arguments.system);
         let (mut totals, began) = (Totals::default(), runtime::now());
-        let items = self.container.of(client).query_items::<Box<RawValue>>(
-            self.query,
-            self.scope,
-            Some(self.options),
-        );
+        let items = self
+            .container
+            .of(client)
+            .query_items::<Box<RawValue>>(self.query, self.scope)
+            .options(self.options);
         let mut pages = items.into_pages();
         let ended = loop {
             let left = arguments.max.map_or(u64::MAX, |max| max - totals.rows);
@@ -181,7 +181,7 @@ impl<'a> Ask<'a> {
 
     async fn explain(self, client: &CosmosClient, format: Option<Format>) -> Result<(), Failure> {
         let container = self.container.of(client);
-        let explained = container.explain_query(self.query, self.scope, Some(self.options)).await;
+        let explained = container.explain_query(self.query, self.scope).options(self.options).await;
         let explained = match explained {
             Ok(explained) => explained,
             Err(error) => return Err(self.container.failed(client, &error).await),

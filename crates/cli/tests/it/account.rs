@@ -38,7 +38,7 @@ impl Account {
         let (emulator, client) = runtime.block_on(async {
             let emulator = builder.start().await.unwrap();
             let key = Credential::master_key(emulator.key()).unwrap();
-            let client = CosmosClient::new(emulator.url(), key, None).unwrap();
+            let client = CosmosClient::new(emulator.url(), key).unwrap();
             (emulator, client)
         });
         Self { emulator, client, runtime }
@@ -59,13 +59,13 @@ impl Account {
     /// A container with the partition key `/pk`, and these items in it.
     pub(crate) fn container(&self, database: &str, container: &str, items: &[Value]) -> ContainerClient {
         self.block_on(async {
-            self.client.create_database_if_absent(database, None).await.unwrap();
+            self.client.create_database_if_not_exists(database).await.unwrap();
             let properties = ContainerProperties::new(container, "/pk");
             let database = self.client.database(database);
-            database.create_container_if_absent(properties, None).await.unwrap();
+            database.create_container_if_not_exists(properties).await.unwrap();
             let container = database.container(container);
             for item in items {
-                container.create_item(item["pk"].as_str().unwrap(), item, None).await.unwrap();
+                container.create_item(item["pk"].as_str().unwrap(), item).await.unwrap();
             }
             container
         })

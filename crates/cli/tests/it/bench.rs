@@ -19,7 +19,7 @@ fn bench<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 fn databases(account: &Account) -> usize {
     account.block_on(async {
-        let mut list = account.client.list_databases(None);
+        let mut list = account.client.list_databases();
         let mut count = 0;
         while let Some(found) = list.next().await {
             found.unwrap();
@@ -91,7 +91,7 @@ fn a_container_that_is_there_keeps_what_is_not_ours() {
     let account = Account::start();
     let orders = account.container("shop", "orders", &[json!({"id": "mine", "pk": "a"})]);
     let count = || {
-        let all = orders.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container, None);
+        let all = orders.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container);
         account.block_on(all.collect()).unwrap()[0]
     };
     let ended = account.run(&bench(&["shop/orders", "--mix", "write=1"]));
@@ -102,8 +102,8 @@ fn a_container_that_is_there_keeps_what_is_not_ours() {
     account.ok(&bench(&["shop/new"]));
     account.block_on(async {
         let shop = account.client.database("shop");
-        assert!(shop.container("new").read(None).await.unwrap_err().is_not_found());
-        shop.create_container(ContainerProperties::new("nested", "/a/b"), None).await.unwrap();
+        assert!(shop.container("new").read().await.unwrap_err().is_not_found());
+        shop.create_container(ContainerProperties::new("nested", "/a/b")).await.unwrap();
     });
     account.refused(&[(&bench(&["shop/nested"]), 2, "/a/b")]);
 }

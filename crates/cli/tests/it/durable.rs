@@ -272,7 +272,7 @@ fn nothing_is_made_where_nothing_is() {
     account.block_on(async {
         let shop = account.client.database("shop");
         let properties = ContainerProperties::new("orchestrations", "/instanceId");
-        shop.create_container(properties, None).await.unwrap();
+        shop.create_container(properties).await.unwrap();
     });
     let variables = [("COSMOSDB_DATABASE", "shop"), ("COSMOSDB_CONTAINER", "orchestrations")];
     let ended = account.command(&["durable", "list", "--json"]).envs(variables).output().unwrap();

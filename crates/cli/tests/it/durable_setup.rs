@@ -33,10 +33,10 @@ fn a_doctor_finds_nothing_wrong_with_what_the_provider_makes() {
 fn a_doctor_says_what_to_change_and_ends_with_status_1() {
     let account = Account::with(Emulator::builder().regions(["East US", "West US"]).multi_write(true));
     account.block_on(async {
-        account.client.create_database("duroxide", None).await.unwrap();
+        account.client.create_database("duroxide").await.unwrap();
         let expiring = ContainerProperties::new("duroxide", "/instanceId")
             .with_default_ttl(TimeToLive::seconds(60).unwrap());
-        account.client.database("duroxide").create_container(expiring, None).await.unwrap();
+        account.client.database("duroxide").create_container(expiring).await.unwrap();
     });
     let ended = account.run(&["durable", "doctor"]);
     assert_eq!(ended.status, 1);
@@ -70,9 +70,9 @@ fn a_container_made_by_its_definition_is_what_the_provider_wants() {
     let printed = account.json(&["durable", "definition", "--container", "mine"]);
     assert_eq!(printed["options"]["autoscaleSettings"]["maxThroughput"], 4000);
     account.block_on(async {
-        account.client.create_database("duroxide", None).await.unwrap();
+        account.client.create_database("duroxide").await.unwrap();
         let properties: ContainerProperties = serde_json::from_value(printed["resource"].clone()).unwrap();
-        account.client.database("duroxide").create_container(properties, None).await.unwrap();
+        account.client.database("duroxide").create_container(properties).await.unwrap();
     });
     let json = account.json(&["durable", "doctor", "--json", "--container", "mine"]);
     let kinds: Vec<_> = json["findings"].as_array().unwrap().iter().map(|found| &found["kind"]).collect();

@@ -13,7 +13,7 @@ fn so_many_orchestrations_as_are_asked_for_run_and_nothing_is_left() {
     // However fast the machine is, no orchestration ends before its activities.
     assert!(json["latencyMs"]["p50"].as_f64().unwrap() >= 10.0, "{json}");
     account.block_on(async {
-        assert!(account.client.database("duroxide").read(None).await.unwrap_err().is_not_found());
+        assert!(account.client.database("duroxide").read().await.unwrap_err().is_not_found());
     });
 }
 
@@ -29,7 +29,7 @@ fn a_container_that_is_there_is_left_alone() {
     account.ok(&[&few[..], &["--container", "another"]].concat());
     account.block_on(async {
         let database = account.client.database("duroxide");
-        assert!(database.container("another").read(None).await.unwrap_err().is_not_found());
-        assert!(database.container("cosmonaut-stress").read(None).await.is_ok());
+        assert!(database.container("another").read().await.unwrap_err().is_not_found());
+        assert!(database.container("cosmonaut-stress").read().await.is_ok());
     });
 }

@@ -265,7 +265,7 @@ fn a_query_that_is_stopped_leaves_whole_json() {
         for batch in 0..30 {
             let items =
                 (0..100).map(|n| json!({"id": format!("{batch}-{n}"), "pk": "a", "pad": "x".repeat(500)}));
-            items.fold(container.batch("a"), |batch, item| batch.create(item)).execute(None).await.unwrap();
+            items.fold(container.batch("a"), |batch, item| batch.create(item)).execute().await.unwrap();
         }
     });
     let mut child = account

@@ -34,6 +34,10 @@ impl Account {
         let trust = Trust { accept_invalid: self.connection.accepts_any_certificate(), ..Trust::default() };
         let runtime = runtime.trust(trust).build()?;
         let key = Credential::master_key(self.connection.key())?;
-        Ok(CosmosClient::with_runtime(&runtime, self.connection.endpoint(), key, None)?)
+        Ok(CosmosClient::builder()
+            .runtime(&runtime)
+            .endpoint(self.connection.endpoint())
+            .credential(key)
+            .build()?)
     }
 }

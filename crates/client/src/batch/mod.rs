@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::items::Patch;
 use crate::metadata::json_body;
 use crate::options::BatchOptions;
-use crate::{ContainerClient, Error, ErrorKind, Etag, IntoItem, Result};
+use crate::{ContainerClient, Error, ErrorKind, Etag, IntoItem, Request, Result};
 
 pub use result::{BatchFailure, BatchResponse, BatchResult};
 
@@ -32,7 +32,7 @@ pub use result::{BatchFailure, BatchResponse, BatchResult};
 ///     .patch("summary", Patch::new().increment("/orders", 1))
 ///     .delete("draft")
 ///     .read("summary")
-///     .execute(None)
+///     .execute()
 ///     .await?;
 /// let summary: Value = done.get(3)?;
 /// # Ok(())
@@ -101,7 +101,7 @@ impl Batch {
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient, seen: cosmonaut::Etag) -> cosmonaut::Result<()> {
-    /// orders.batch("contoso").delete_if_match("7", seen).delete("8").execute(None).await?;
+    /// orders.batch("contoso").delete_if_match("7", seen).delete("8").execute().await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -142,16 +142,19 @@ impl Batch {
     /// # Errors
     /// If an operation fails, none is applied, and the error is that operation's: its kind and its status, with
     /// [`batch_failure`](Error::batch_failure) naming it.
-    pub async fn execute(self, options: Option<BatchOptions>) -> Result<BatchResponse> {
-        let body = self.check()?;
-        let handle = self.container.handle()?;
-        let operation = CosmosOperation::new(OperationType::Batch, Arc::clone(&handle.items))
-            .with_target(self.partition_key)
-            .with_body(body);
-        let BatchOptions { request, diagnostics, retry_limits, session_token } = options.unwrap_or_default();
-        let layer =
-            OperationOptions { request, diagnostics, retry_limits, session_token, ..Default::default() };
-        BatchResponse::of(self.operations, handle.run(&operation, &layer).await?)
+    pub fn execute(self) -> Request<'static, BatchOptions, BatchResponse> {
+        Request::new(async move |options: Option<BatchOptions>| {
+            let body = self.check()?;
+            let handle = self.container.handle()?;
+            let operation = CosmosOperation::new(OperationType::Batch, Arc::clone(&handle.items))
+                .with_target(self.partition_key)
+                .with_body(body);
+            let BatchOptions { request, diagnostics, retry_limits, session_token } =
+                options.unwrap_or_default();
+            let layer =
+                OperationOptions { request, diagnostics, retry_limits, session_token, ..Default::default() };
+            BatchResponse::of(self.operations, handle.run(&operation, &layer).await?)
+        })
     }
 
     /// The body, if the service would take it.

@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, FromItem, RawItem, Response, Result};
 ///
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-/// let done = orders.batch("contoso").read("7").read("8").execute(None).await?;
+/// let done = orders.batch("contoso").read("7").read("8").execute().await?;
 /// for result in done.results() {
 ///     println!("{} for {:.2} RU", result.status(), result.request_charge());
 /// }
@@ -137,7 +137,7 @@ impl From<model::BatchResult> for BatchResult {
 ///
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-/// if let Err(error) = orders.batch("contoso").delete("7").delete("8").execute(None).await {
+/// if let Err(error) = orders.batch("contoso").delete("7").delete("8").execute().await {
 ///     if let Some(failure) = error.batch_failure().filter(|_| error.is_not_found()) {
 ///         println!("operation {} found nothing to delete", failure.index());
 ///     }

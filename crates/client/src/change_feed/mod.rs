@@ -3,25 +3,22 @@
 //! Who reads which part, and how often, is the application's business.
 
 mod change;
-mod options;
 mod reader;
 mod request;
 mod start;
 mod token;
 
 use std::fmt;
-use std::sync::Arc;
 
 use cosmonaut_driver::DiagnosticsContext;
 use cosmonaut_wire::model::from_json;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::container::ContainerHandle;
+use crate::options::FeedOptions;
 use crate::{ContainerClient, Error, FeedScope, Result};
 
 pub use change::{Change, ChangeKind};
-pub use options::ChangeFeedOptions;
 pub use start::ChangeFeedStart;
 
 pub(crate) use request::{ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
@@ -35,7 +32,7 @@ use reader::Reader;
 /// Changes to the items of one partition key come in the order in which they were made. After an error, and if
 /// what [`next_page`](Self::next_page) returns is dropped, the next call goes on behind the last page.
 pub struct ChangeFeed<C> {
-    reader: Result<Box<Reader>>,
+    reader: Box<Reader>,
     read: fn(&RawValue) -> Result<C>,
 }
 
@@ -54,6 +51,18 @@ pub struct ChangeFeedPage<C> {
 }
 
 impl<C> ChangeFeed<C> {
+    /// Options by themselves, instead of all that were given before. Like all options they hold from the next page on.
+    #[must_use]
+    pub fn options(mut self, options: impl Into<Option<FeedOptions>>) -> Self {
+        *self.options_mut() = options.into().unwrap_or_default();
+        self
+    }
+
+    /// The options, for their setters.
+    pub(crate) fn options_mut(&mut self) -> &mut FeedOptions {
+        self.reader.options_mut()
+    }
+
     /// The next changes; an empty page, once every partition was asked, if there are none.
     ///
     /// Partitions are asked side by side, and a page has changes of one of them. One that splits is replaced by
@@ -93,7 +102,7 @@ impl<C> ChangeFeed<C> {
         &mut self,
         read: impl FnOnce(&mut dyn Iterator<Item = Result<C>>) -> Result<Vec<I>>,
     ) -> Result<ChangeFeedPage<I>> {
-        let reader = self.reader.as_mut().map_err(|error| error.clone())?;
+        let reader = &mut self.reader;
         let page = reader.next_page().await?;
         let items = read(&mut page.items()?.into_iter().map(self.read))?;
         let (request_charge, diagnostics) = reader.accept(page);
@@ -116,7 +125,7 @@ impl ContainerClient {
     /// # #[derive(serde::Deserialize)] struct Order { id: String }
     /// use cosmonaut::{ChangeFeedStart, FeedScope};
     ///
-    /// let mut changes = orders.change_feed::<Order>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    /// let mut changes = orders.change_feed::<Order>(ChangeFeedStart::Beginning, FeedScope::Container);
     /// let token = loop {
     ///     let page = changes.next_page().await?;
     ///     if page.items.is_empty() {
@@ -124,7 +133,7 @@ impl ContainerClient {
     ///     }
     ///     page.items.iter().for_each(|order| println!("{}", order.id));
     /// };
-    /// let mut later = orders.change_feed::<Order>(ChangeFeedStart::Token(token), FeedScope::Container, None);
+    /// let mut later = orders.change_feed::<Order>(ChangeFeedStart::Token(token), FeedScope::Container);
     /// # Ok(())
     /// # }
     /// ```
@@ -132,10 +141,8 @@ impl ContainerClient {
         &self,
         start: ChangeFeedStart,
         scope: impl Into<FeedScope>,
-        options: Option<ChangeFeedOptions>,
     ) -> ChangeFeed<T> {
-        let reader = self.reader(Mode::LatestVersion, start, scope.into(), options);
-        ChangeFeed { reader, read: item }
+        ChangeFeed { reader: self.reader(Mode::LatestVersion, start, scope.into()), read: item }
     }
 
     /// Every version of every item, and every delete. The container has to keep them, by the change feed policy
@@ -147,7 +154,7 @@ impl ContainerClient {
     /// use cosmonaut::{ChangeFeedStart, ChangeKind, FeedScope};
     ///
     /// let mut changes =
-    ///     orders.all_versions_and_deletes::<Order>(ChangeFeedStart::Now, FeedScope::Container, None);
+    ///     orders.all_versions_and_deletes::<Order>(ChangeFeedStart::Now, FeedScope::Container);
     /// changes.next_page().await?; // "now" is when this is asked
     /// for change in changes.next_page().await?.items {
     ///     match change.kind {
@@ -163,22 +170,13 @@ impl ContainerClient {
         &self,
         start: ChangeFeedStart,
         scope: impl Into<FeedScope>,
-        options: Option<ChangeFeedOptions>,
     ) -> ChangeFeed<Change<T>> {
-        let reader = self.reader(Mode::AllVersionsAndDeletes, start, scope.into(), options);
+        let reader = self.reader(Mode::AllVersionsAndDeletes, start, scope.into());
         ChangeFeed { reader, read: Change::read }
     }
 
-    fn reader(
-        &self,
-        mode: Mode,
-        start: ChangeFeedStart,
-        scope: FeedScope,
-        options: Option<ChangeFeedOptions>,
-    ) -> Result<Box<Reader>> {
-        let handle: &Arc<ContainerHandle> = self.handle()?;
-        let options = options.unwrap_or_default();
-        Ok(Box::new(Reader::new(Arc::clone(handle), mode, start, scope, options)))
+    fn reader(&self, mode: Mode, start: ChangeFeedStart, scope: FeedScope) -> Box<Reader> {
+        Box::new(Reader::new(self.handle().cloned(), mode, start, scope))
     }
 }
 

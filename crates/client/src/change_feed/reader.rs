@@ -7,7 +7,6 @@ use cosmonaut_wire::ResourceId;
 use http::StatusCode;
 use serde_json::value::RawValue;
 
-use super::options::ChangeFeedOptions;
 use super::request::{ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
 use super::start::{ChangeFeedStart, Opening};
 use super::token::{self, Progress};
@@ -15,16 +14,16 @@ use crate::container::ContainerHandle;
 use crate::feed_range::ResolvedScope;
 use crate::feeds::in_flight::InFlight;
 use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
+use crate::options::FeedOptions;
 use crate::{Error, ErrorKind, FeedScope, Result};
 
 /// A feed being read. Whatever happens between two pages, parts stay where the last accepted page left them.
 pub(super) struct Reader {
-    handle: Arc<ContainerHandle>,
+    handle: Result<Arc<ContainerHandle>>,
     mode: Mode,
     scope: FeedScope,
     start: ChangeFeedStart,
-    options: ChangeFeedOptions,
-    layer: OperationOptions,
+    options: FeedOptions,
     state: Option<State>,
 }
 
@@ -85,25 +84,29 @@ impl ChangesPage {
 
 impl Reader {
     pub(super) fn new(
-        handle: Arc<ContainerHandle>,
+        handle: Result<Arc<ContainerHandle>>,
         mode: Mode,
         start: ChangeFeedStart,
         scope: FeedScope,
-        options: ChangeFeedOptions,
     ) -> Self {
-        let layer = options.operation_layer();
-        Self { handle, mode, scope, start, options, layer, state: None }
+        Self { handle, mode, scope, start, options: FeedOptions::default(), state: None }
+    }
+
+    pub(super) fn options_mut(&mut self) -> &mut FeedOptions {
+        &mut self.options
     }
 
     /// The next changes. They come again until they are [accepted](Self::accept).
     pub(super) async fn next_page(&mut self) -> Result<ChangesPage> {
+        let handle = self.handle.clone()?;
+        self.options.refuse(Some("pass `ChangeFeedStart::Token`"), None)?;
         if self.state.is_none() {
-            self.state = Some(self.begin().await?);
+            self.state = Some(self.begin(&handle).await?);
         }
-        let Self { state: Some(state), handle, mode, options, layer, .. } = self else {
+        let Self { state: Some(state), mode, options, .. } = self else {
             return Err(not_begun());
         };
-        let asking = Asking { handle, mode: *mode, options, layer };
+        let asking = Asking { handle: &handle, mode: *mode, options, layer: options.operation_layer() };
         state.calls += 1;
         loop {
             if let Some(page) = &state.offered {
@@ -138,8 +141,8 @@ impl Reader {
         Ok(token::write(state.container, self.mode, &state.scope, &progress))
     }
 
-    async fn begin(&mut self) -> Result<State> {
-        let container = self.handle.driver.container(&self.handle.path).await?;
+    async fn begin(&mut self, handle: &Arc<ContainerHandle>) -> Result<State> {
+        let container = handle.driver.container(&handle.path).await?;
         let scope = ResolvedScope::new(&self.scope, &container.partition_key)?;
         let from = |opening| Progress { opening, parts: vec![(scope.range.clone(), None)] };
         let progress = match &self.start {
@@ -163,7 +166,7 @@ impl Reader {
             diagnostics: Vec::new(),
         };
         for (range, at) in progress.parts {
-            let found = places(&self.handle, &state.scope, &range, false).await?;
+            let found = places(handle, &state.scope, &range, false).await?;
             state.add(found, at);
         }
         Ok(state)
@@ -179,8 +182,8 @@ fn not_begun() -> Error {
 struct Asking<'a> {
     handle: &'a Arc<ContainerHandle>,
     mode: Mode,
-    options: &'a ChangeFeedOptions,
-    layer: &'a OperationOptions,
+    options: &'a FeedOptions,
+    layer: OperationOptions,
 }
 
 impl Asking<'_> {

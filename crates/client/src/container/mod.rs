@@ -16,7 +16,7 @@ use crate::options::{
     DeleteContainerOptions, ReadContainerOptions, ReplaceContainerOptions, ThroughputOptions,
 };
 use crate::throughput::Throughput;
-use crate::{Error, Response, Result};
+use crate::{Error, Request, Response, Result};
 
 pub(crate) use handle::{ContainerHandle, run};
 
@@ -35,8 +35,8 @@ pub(crate) use handle::{ContainerHandle, run};
 ///
 /// let orders = client.database("shop").container("orders");
 /// let order = Order { id: "7".into(), customer: "contoso".into(), total: 12.5 };
-/// orders.create_item("contoso", &order, None).await?;
-/// let found: Order = orders.read_item("contoso", "7", None).await?.into_value();
+/// orders.create_item("contoso", &order).await?;
+/// let found: Order = orders.read_item("contoso", "7").await?.into_value();
 /// # Ok(())
 /// # }
 /// ```
@@ -71,7 +71,7 @@ impl ContainerClient {
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-    /// let key = orders.read(None).await?.into_value().partition_key;
+    /// let key = orders.read().await?.into_value().partition_key;
     /// println!("{:?}", key.paths);
     /// # Ok(())
     /// # }
@@ -79,11 +79,13 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
-    pub async fn read(&self, options: Option<ReadContainerOptions>) -> Result<Response<ContainerProperties>> {
-        let handle = self.handle()?;
-        let operation = CosmosOperation::new(OperationType::Read, Arc::clone(&handle.path));
-        let layer = ReadContainerOptions::operation_layer(options.as_ref());
-        resource("container", handle.run(&operation, &layer).await?)
+    pub fn read(&self) -> Request<'_, ReadContainerOptions, Response<ContainerProperties>> {
+        Request::new(async |options: Option<ReadContainerOptions>| {
+            let handle = self.handle()?;
+            let operation = CosmosOperation::new(OperationType::Read, Arc::clone(&handle.path));
+            let layer = ReadContainerOptions::operation_layer(options.as_ref());
+            resource("container", handle.run(&operation, &layer).await?)
+        })
     }
 
     /// Replaces the container's properties: its indexing, its time to live and so on. Its name and its
@@ -93,46 +95,49 @@ impl ContainerClient {
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// use cosmonaut::TimeToLive;
     ///
-    /// let properties = orders.read(None).await?.into_value();
-    /// orders.replace(properties.with_default_ttl(TimeToLive::NoExpiry), None).await?;
+    /// let properties = orders.read().await?.into_value();
+    /// orders.replace(properties.with_default_ttl(TimeToLive::NoExpiry)).await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
-    pub async fn replace(
+    pub fn replace(
         &self,
         properties: ContainerProperties,
-        options: Option<ReplaceContainerOptions>,
-    ) -> Result<Response<ContainerProperties>> {
-        let handle = self.handle()?;
-        let operation = CosmosOperation::new(OperationType::Replace, Arc::clone(&handle.path))
-            .with_body(json_body(&properties)?);
-        let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
-        let operation = if_match(operation, etag)?;
-        let layer = ReplaceContainerOptions::operation_layer(options.as_ref());
-        resource("container", handle.run(&operation, &layer).await?)
+    ) -> Request<'_, ReplaceContainerOptions, Response<ContainerProperties>> {
+        Request::new(async move |options: Option<ReplaceContainerOptions>| {
+            let handle = self.handle()?;
+            let operation = CosmosOperation::new(OperationType::Replace, Arc::clone(&handle.path))
+                .with_body(json_body(&properties)?);
+            let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
+            let operation = if_match(operation, etag)?;
+            let layer = ReplaceContainerOptions::operation_layer(options.as_ref());
+            resource("container", handle.run(&operation, &layer).await?)
+        })
     }
 
     /// Deletes the container and everything in it.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-    /// orders.delete(None).await?;
+    /// orders.delete().await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
-    pub async fn delete(&self, options: Option<DeleteContainerOptions>) -> Result<Response<()>> {
-        let handle = self.handle()?;
-        let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(&handle.path));
-        let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
-        let operation = if_match(operation, etag)?;
-        let layer = DeleteContainerOptions::operation_layer(options.as_ref());
-        Ok(Response::new((), handle.run(&operation, &layer).await?))
+    pub fn delete(&self) -> Request<'_, DeleteContainerOptions, Response<()>> {
+        Request::new(async |options: Option<DeleteContainerOptions>| {
+            let handle = self.handle()?;
+            let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(&handle.path));
+            let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
+            let operation = if_match(operation, etag)?;
+            let layer = DeleteContainerOptions::operation_layer(options.as_ref());
+            Ok(Response::new((), handle.run(&operation, &layer).await?))
+        })
     }
 
     /// All that this client has seen of the container, for handing it to another client.
@@ -176,10 +181,10 @@ impl ContainerClient {
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// use cosmonaut::ErrorKind;
     ///
-    /// let mut read = orders.read_item::<serde_json::Value>("contoso", "7", None).await;
+    /// let mut read = orders.read_item::<serde_json::Value>("contoso", "7").await;
     /// if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::SessionNotAvailable) {
     ///     orders.forget_session().await?;
-    ///     read = orders.read_item("contoso", "7", None).await;
+    ///     read = orders.read_item("contoso", "7").await;
     /// }
     /// # Ok(())
     /// # }
@@ -198,18 +203,15 @@ impl ContainerClient {
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-    /// println!("{:?}", orders.read_throughput(None).await?.value());
+    /// println!("{:?}", orders.read_throughput().await?.value());
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container.
-    pub async fn read_throughput(
-        &self,
-        options: Option<ThroughputOptions>,
-    ) -> Result<Response<Option<ThroughputProperties>>> {
-        self.throughput(options).await?.read().await
+    pub fn read_throughput(&self) -> Request<'_, ThroughputOptions, Response<Option<ThroughputProperties>>> {
+        Request::new(async |options| self.throughput(options).await?.read().await)
     }
 
     /// Changes the container's throughput, between manual and autoscale too: that takes two steps, of which the
@@ -218,7 +220,7 @@ impl ContainerClient {
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// use cosmonaut::ThroughputProperties;
-    /// orders.replace_throughput(ThroughputProperties::autoscale(4000, None), None).await?;
+    /// orders.replace_throughput(ThroughputProperties::autoscale(4000, None)).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -226,12 +228,11 @@ impl ContainerClient {
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container, or it has no
     /// throughput of its own.
-    pub async fn replace_throughput(
+    pub fn replace_throughput(
         &self,
         throughput: ThroughputProperties,
-        options: Option<ThroughputOptions>,
-    ) -> Result<Response<ThroughputProperties>> {
-        self.throughput(options).await?.replace(throughput).await
+    ) -> Request<'_, ThroughputOptions, Response<ThroughputProperties>> {
+        Request::new(async move |options| self.throughput(options).await?.replace(throughput).await)
     }
 
     async fn throughput(&self, options: Option<ThroughputOptions>) -> Result<Throughput<'_>> {

@@ -30,7 +30,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-/// match orders.read_item::<serde_json::Value>("contoso", "7", None).await {
+/// match orders.read_item::<serde_json::Value>("contoso", "7").await {
 ///     Ok(order) => println!("{}", order.value()),
 ///     Err(error) if error.is_not_found() => println!("there is no order 7"),
 ///     Err(error) => return Err(error),

@@ -14,8 +14,8 @@ use crate::{Error, ErrorKind, Result};
 /// use cosmonaut::RawItem;
 ///
 /// let item = RawItem::from(r#"{"id":"7","customer":"contoso"}"#);
-/// orders.create_item("contoso", &item, None).await?;
-/// let found: RawItem = orders.read_item("contoso", "7", None).await?.into_value();
+/// orders.create_item("contoso", &item).await?;
+/// let found: RawItem = orders.read_item("contoso", "7").await?.into_value();
 /// println!("{} bytes", found.as_bytes().len());
 /// # Ok(())
 /// # }

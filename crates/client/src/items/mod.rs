@@ -10,8 +10,9 @@ use cosmonaut_driver::{CosmosOperation, OperationType};
 use cosmonaut_wire::{PartitionKey, ResourceType};
 use http::StatusCode;
 
+use crate::container::ContainerHandle;
 use crate::options::ItemOptions;
-use crate::{ContainerClient, Error, ErrorKind, Response, Result};
+use crate::{ContainerClient, Error, ErrorKind, Request, Response, Result};
 
 use call::{ItemCall, on_item, on_items};
 
@@ -24,10 +25,7 @@ pub use patch::Patch;
 ///
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient, order: serde_json::Value) -> cosmonaut::Result<()> {
-/// use cosmonaut::ItemOptions;
-///
-/// let options = ItemOptions::default().content_response(true);
-/// let made = orders.upsert_item("contoso", &order, Some(options)).await?;
+/// let made = orders.upsert_item("contoso", &order).content_response(true).await?;
 /// let stored: serde_json::Value = made.json()?;
 /// # Ok(())
 /// # }
@@ -44,13 +42,16 @@ impl ItemResponse {
     }
 }
 
+/// A call on an item that is sent when it is awaited.
+pub type ItemRequest<'a, T> = Request<'a, ItemOptions, Response<T>>;
+
 impl ContainerClient {
     /// Creates an item. The partition key is that in the item.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// let order = serde_json::json!({"id": "7", "customer": "contoso", "total": 12.5});
-    /// match orders.create_item("contoso", &order, None).await {
+    /// match orders.create_item("contoso", &order).await {
     ///     Err(error) if error.is_conflict() => println!("order 7 is there already"),
     ///     made => println!("{:?}", made?.etag()),
     /// }
@@ -61,15 +62,14 @@ impl ContainerClient {
     /// # Errors
     /// [`ErrorKind::Conflict`] if there is one of its id in its partition, [`ErrorKind::BadRequest`] if the key
     /// is another than in the item, [`ErrorKind::TooLarge`] past 2 MB.
-    pub async fn create_item(
+    pub fn create_item(
         &self,
         partition_key: impl Into<PartitionKey>,
         item: impl IntoItem,
-        options: Option<ItemOptions>,
-    ) -> Result<ItemResponse> {
-        let handle = self.handle()?;
-        let create = on_items(handle, OperationType::Create, partition_key).with_body(item.into_json()?);
-        ItemCall::write(create, options)?.run(handle).await
+    ) -> ItemRequest<'_, RawItem> {
+        self.write(|handle| {
+            Ok(on_items(handle, OperationType::Create, partition_key).with_body(item.into_json()?))
+        })
     }
 
     /// Reads an item.
@@ -80,9 +80,9 @@ impl ContainerClient {
     /// struct Order {
     ///     total: f64,
     /// }
-    /// let order: Order = orders.read_item("contoso", "7", None).await?.into_value();
+    /// let order: Order = orders.read_item("contoso", "7").await?.into_value();
     /// // A hierarchical key is a tuple.
-    /// let cart: serde_json::Value = orders.read_item(("contoso", 12), "cart", None).await?.into_value();
+    /// let cart: serde_json::Value = orders.read_item(("contoso", 12), "cart").await?.into_value();
     /// # Ok(())
     /// # }
     /// ```
@@ -91,27 +91,28 @@ impl ContainerClient {
     /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::Serialization`] if it is no `T`,
     /// [`ErrorKind::NotModified`] if it still is of the version that
     /// [`if_none_match`](ItemOptions::if_none_match) names.
-    pub async fn read_item<T: FromItem>(
-        &self,
+    pub fn read_item<'a, T: FromItem + 'a>(
+        &'a self,
         partition_key: impl Into<PartitionKey>,
-        id: &str,
-        options: Option<ItemOptions>,
-    ) -> Result<Response<T>> {
-        let handle = self.handle()?;
-        let call = ItemCall::new(on_item(handle, OperationType::Read, partition_key, id)?, options)?;
-        let response = handle.run(&call.operation, &call.layer).await?;
-        let name = ItemName { handle, id };
-        if response.status().code() == StatusCode::NOT_MODIFIED {
-            return Err(Error::of_answer(
-                ErrorKind::NotModified,
-                format!("{name} has not changed"),
-                response,
-            ));
-        }
-        match T::from_json(response.body(), name) {
-            Ok(value) => Ok(Response::new(value, response)),
-            Err(error) => Err(error.found_in(response)),
-        }
+        id: &'a str,
+    ) -> ItemRequest<'a, T> {
+        let read = self.handle();
+        let read =
+            read.and_then(|handle| Ok((handle, on_item(handle, OperationType::Read, partition_key, id)?)));
+        Request::new(async move |options| {
+            let (handle, read) = read?;
+            let call = ItemCall::new(read, options)?;
+            let response = handle.run(&call.operation, &call.layer).await?;
+            let name = ItemName { handle, id };
+            if response.status().code() == StatusCode::NOT_MODIFIED {
+                let message = format!("{name} has not changed");
+                return Err(Error::of_answer(ErrorKind::NotModified, message, response));
+            }
+            match T::from_json(response.body(), name) {
+                Ok(value) => Ok(Response::new(value, response)),
+                Err(error) => Err(error.found_in(response)),
+            }
+        })
     }
 
     /// Replaces an item, which must be there. With [`if_match`](ItemOptions::if_match), only the version that
@@ -121,11 +122,11 @@ impl ContainerClient {
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// use cosmonaut::ItemOptions;
     ///
-    /// let read = orders.read_item::<serde_json::Value>("contoso", "7", None).await?;
+    /// let read = orders.read_item::<serde_json::Value>("contoso", "7").await?;
     /// let seen = read.etag().map(|etag| ItemOptions::default().if_match(etag));
     /// let mut order = read.into_value();
     /// order["total"] = 13.into();
-    /// match orders.replace_item("contoso", "7", &order, seen).await {
+    /// match orders.replace_item("contoso", "7", &order).options(seen).await {
     ///     Err(error) if error.is_precondition_failed() => println!("somebody else changed it: read again"),
     ///     replaced => drop(replaced?),
     /// }
@@ -135,17 +136,15 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::PreconditionFailed`] if it is of another version.
-    pub async fn replace_item(
+    pub fn replace_item(
         &self,
         partition_key: impl Into<PartitionKey>,
         id: &str,
         item: impl IntoItem,
-        options: Option<ItemOptions>,
-    ) -> Result<ItemResponse> {
-        let handle = self.handle()?;
-        let replace =
-            on_item(handle, OperationType::Replace, partition_key, id)?.with_body(item.into_json()?);
-        ItemCall::write(replace, options)?.run(handle).await
+    ) -> ItemRequest<'_, RawItem> {
+        self.write(|handle| {
+            Ok(on_item(handle, OperationType::Replace, partition_key, id)?.with_body(item.into_json()?))
+        })
     }
 
     /// Creates an item, or replaces the one of its id.
@@ -153,29 +152,28 @@ impl ContainerClient {
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// let order = serde_json::json!({"id": "7", "customer": "contoso", "total": 12.5});
-    /// orders.upsert_item("contoso", order, None).await?;
+    /// orders.upsert_item("contoso", order).await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::BadRequest`] if the key is another than in the item, [`ErrorKind::TooLarge`] past 2 MB.
-    pub async fn upsert_item(
+    pub fn upsert_item(
         &self,
         partition_key: impl Into<PartitionKey>,
         item: impl IntoItem,
-        options: Option<ItemOptions>,
-    ) -> Result<ItemResponse> {
-        let handle = self.handle()?;
-        let upsert = on_items(handle, OperationType::Upsert, partition_key).with_body(item.into_json()?);
-        ItemCall::write(upsert, options)?.run(handle).await
+    ) -> ItemRequest<'_, RawItem> {
+        self.write(|handle| {
+            Ok(on_items(handle, OperationType::Upsert, partition_key).with_body(item.into_json()?))
+        })
     }
 
     /// Deletes an item.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-    /// orders.delete_item("contoso", "7", None).await?;
+    /// orders.delete_item("contoso", "7").await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -183,15 +181,8 @@ impl ContainerClient {
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::PreconditionFailed`] if it is of another version
     /// than [`if_match`](ItemOptions::if_match) names.
-    pub async fn delete_item(
-        &self,
-        partition_key: impl Into<PartitionKey>,
-        id: &str,
-        options: Option<ItemOptions>,
-    ) -> Result<Response<()>> {
-        let handle = self.handle()?;
-        let delete = on_item(handle, OperationType::Delete, partition_key, id)?;
-        Ok(ItemCall::new(delete, options)?.run(handle).await?.map(drop))
+    pub fn delete_item(&self, partition_key: impl Into<PartitionKey>, id: &str) -> ItemRequest<'_, ()> {
+        self.removal(|handle| on_item(handle, OperationType::Delete, partition_key, id))
     }
 
     /// Deletes all items of one partition key.
@@ -201,23 +192,22 @@ impl ContainerClient {
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-    /// orders.delete_all_items_by_partition_key("contoso", None).await?;
+    /// orders.delete_all_items_by_partition_key("contoso").await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     /// [`ErrorKind::BadRequest`] if the account cannot do that, or the key is not of the container's shape.
-    pub async fn delete_all_items_by_partition_key(
+    pub fn delete_all_items_by_partition_key(
         &self,
         partition_key: impl Into<PartitionKey>,
-        options: Option<ItemOptions>,
-    ) -> Result<Response<()>> {
-        let handle = self.handle()?;
-        let path = handle.path.child(ResourceType::Operation, "partitionkeydelete")?;
-        let delete =
-            CosmosOperation::new(OperationType::DeleteByPartitionKey, path).with_target(partition_key.into());
-        Ok(ItemCall::new(delete, options)?.run(handle).await?.map(drop))
+    ) -> ItemRequest<'_, ()> {
+        self.removal(|handle| {
+            let path = handle.path.child(ResourceType::Operation, "partitionkeydelete")?;
+            let delete = CosmosOperation::new(OperationType::DeleteByPartitionKey, path);
+            Ok(delete.with_target(partition_key.into()))
+        })
     }
 
     /// Changes parts of an item where it is stored, without reading it.
@@ -230,7 +220,7 @@ impl ContainerClient {
     ///     .set("/state", "sent")
     ///     .increment("/attempts", 1)
     ///     .condition("FROM c WHERE c.state = 'ready'");
-    /// orders.patch_item("contoso", "7", patch, None).await?;
+    /// orders.patch_item("contoso", "7", patch).await?;
     /// # Ok(())
     /// # }
     /// ```
@@ -238,15 +228,38 @@ impl ContainerClient {
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::PreconditionFailed`] if the patch's condition does
     /// not hold, [`ErrorKind::BadRequest`] for a patch that cannot be or that does not fit the item.
-    pub async fn patch_item(
+    pub fn patch_item(
         &self,
         partition_key: impl Into<PartitionKey>,
         id: &str,
         patch: Patch,
-        options: Option<ItemOptions>,
-    ) -> Result<ItemResponse> {
-        let handle = self.handle()?;
-        let change = on_item(handle, OperationType::Patch, partition_key, id)?.with_body(patch.into_body()?);
-        ItemCall::write(change, options)?.run(handle).await
+    ) -> ItemRequest<'_, RawItem> {
+        self.write(|handle| {
+            Ok(on_item(handle, OperationType::Patch, partition_key, id)?.with_body(patch.into_body()?))
+        })
+    }
+
+    /// A write, which is answered with the item if the options ask for it.
+    fn write(
+        &self,
+        operation: impl FnOnce(&ContainerHandle) -> Result<CosmosOperation>,
+    ) -> ItemRequest<'_, RawItem> {
+        let write = self.handle().and_then(|handle| Ok((handle, operation(handle)?)));
+        Request::new(async move |options| {
+            let (handle, operation) = write?;
+            ItemCall::write(operation, options)?.run(handle).await
+        })
+    }
+
+    /// A deletion, which leaves nothing to be answered with.
+    fn removal(
+        &self,
+        operation: impl FnOnce(&ContainerHandle) -> Result<CosmosOperation>,
+    ) -> ItemRequest<'_, ()> {
+        let delete = self.handle().and_then(|handle| Ok((handle, operation(handle)?)));
+        Request::new(async move |options| {
+            let (handle, operation) = delete?;
+            Ok(ItemCall::new(operation, options)?.run(handle).await?.map(drop))
+        })
     }
 }

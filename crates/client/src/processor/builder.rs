@@ -21,7 +21,7 @@ use super::store::{LeaseStore, guid};
 use super::workers::Workers;
 use crate::change_feed::{Change, Mode};
 use crate::container::ContainerHandle;
-use crate::options::ChangeFeedOptions;
+use crate::options::FeedOptions;
 use crate::{ContainerClient, Error, ErrorKind, FromItem, Result};
 
 /// A processor that is being set up. Every interval has .NET's default.
@@ -151,9 +151,9 @@ impl ProcessorBuilder {
     }
 
     /// Options of the requests for changes. What they say of concurrency has no effect.
-    pub fn options(mut self, options: ChangeFeedOptions) -> Self {
+    pub fn options(mut self, options: FeedOptions) -> Self {
         let max_item_count = options.max_item_count.or(self.settings.options.max_item_count);
-        self.settings.options = ChangeFeedOptions { max_item_count, ..options };
+        self.settings.options = FeedOptions { max_item_count, ..options };
         self
     }
 

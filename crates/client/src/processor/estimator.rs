@@ -14,7 +14,7 @@ use crate::change_feed::{ChangesRequest, Mode, ReadFrom, changes_in};
 use crate::concurrent::try_all;
 use crate::container::ContainerHandle;
 use crate::feeds::place::has_moved;
-use crate::options::ChangeFeedOptions;
+use crate::options::FeedOptions;
 use crate::{ContainerClient, FeedRange, Result};
 
 /// How many leases are asked about at once.
@@ -156,7 +156,7 @@ async fn lease_lag(
                 ChangesRequest { mode, target, from: ReadFrom::Etag(at.clone()), max_item_count: Some(1) };
             let operation = request.operation(monitored)?;
             let answer = in_session_or_not(|session_token| {
-                let options = ChangeFeedOptions { session_token, ..Default::default() };
+                let options = FeedOptions { session_token, ..Default::default() };
                 let operation = &operation;
                 async move { monitored.run(operation, &options.operation_layer()).await }
             });

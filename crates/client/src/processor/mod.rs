@@ -63,7 +63,7 @@ impl ContainerClient {
     /// # #[derive(serde::Deserialize)] struct Order { id: String }
     /// use cosmonaut::{Changes, ContainerProperties, ProcessorStart};
     ///
-    /// shop.create_container_if_absent(ContainerProperties::new("leases", "/id"), None).await?;
+    /// shop.create_container_if_not_exists(ContainerProperties::new("leases", "/id")).await?;
     /// let (orders, leases) = (shop.container("orders"), shop.container("leases"));
     /// let processor = orders
     ///     .change_feed_processor("billing", &leases)

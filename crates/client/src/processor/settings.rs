@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::balance::LeaseLimits;
 use crate::change_feed::{Mode, Opening};
-use crate::options::ChangeFeedOptions;
+use crate::options::FeedOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// Where a processor starts to read what no lease says how far it was read.
@@ -40,7 +40,7 @@ pub(super) struct Settings {
     pub(super) poll_interval: Duration,
     pub(super) limits: LeaseLimits,
     pub(super) checkpoints_itself: bool,
-    pub(super) options: ChangeFeedOptions,
+    pub(super) options: FeedOptions,
 }
 
 /// How long one request for changes may take if nothing else is said, as in .NET.
@@ -60,7 +60,7 @@ impl Settings {
             poll_interval: Duration::from_secs(5),
             limits: LeaseLimits::default(),
             checkpoints_itself: true,
-            options: ChangeFeedOptions::default(),
+            options: FeedOptions::default(),
         }
     }
 
@@ -110,7 +110,7 @@ impl Settings {
     }
 
     /// The options of requests for changes.
-    pub(super) fn request_options(&self) -> ChangeFeedOptions {
+    pub(super) fn request_options(&self) -> FeedOptions {
         let mut options = self.options.clone();
         options.request.end_to_end_timeout.get_or_insert(REQUEST_TIMEOUT);
         options

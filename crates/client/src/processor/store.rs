@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::lease::{Lease, LeaseUpdate};
 use super::naming::Names;
-use crate::options::QueryOptions;
+use crate::options::FeedOptions;
 use crate::{ContainerClient, Error, ErrorKind, Etag, FeedScope, ItemOptions, Query, Result, SessionToken};
 
 /// How often a change is tried again when somebody else has changed the lease meanwhile.
@@ -85,11 +85,14 @@ impl LeaseStore {
     /// All leases, and an error for each document that is none.
     pub(super) async fn list(&self) -> Result<Vec<Result<Lease>>> {
         let text = "SELECT * FROM c WHERE STARTSWITH(c.id, @prefix)";
-        let query = Query::new(text).with("@prefix", self.names.lease_prefix())?;
+        let query = Query::new(text).with("@prefix", self.names.lease_prefix());
         let rows = in_session_or_not(|session_token| {
-            let mut options = QueryOptions { session_token, ..Default::default() };
+            let mut options = FeedOptions { session_token, ..Default::default() };
             options.request.end_to_end_timeout = Some(self.timeout);
-            self.container.query_items::<Value>(query.clone(), FeedScope::Container, Some(options)).collect()
+            self.container
+                .query_items::<Value>(query.clone(), FeedScope::Container)
+                .options(options)
+                .collect()
         });
         Ok(rows.await?.into_iter().map(read_lease).collect())
     }
@@ -99,7 +102,8 @@ impl LeaseStore {
         if self.key == LeaseKey::Member {
             lease.partition_key = Some(self.guid());
         }
-        match self.container.create_item(self.key_of(&lease), lease.document(), self.options()).await {
+        match self.container.create_item(self.key_of(&lease), lease.document()).options(self.options()).await
+        {
             Ok(created) => Ok(Some(lease.at(created.etag()))),
             Err(error) if error.is_conflict() => Ok(None),
             Err(error) => Err(error),
@@ -122,7 +126,7 @@ impl LeaseStore {
 
     /// Deletes a lease that is not needed any more. It may be gone already.
     pub(super) async fn delete(&self, lease: &Lease) -> Result<()> {
-        match self.container.delete_item(self.key_of(lease), &lease.id, self.options()).await {
+        match self.container.delete_item(self.key_of(lease), &lease.id).options(self.options()).await {
             Err(error) if !error.is_not_found() => Err(error),
             Ok(_) | Err(_) => Ok(()),
         }
@@ -133,15 +137,18 @@ impl LeaseStore {
         let read = in_session_or_not(|session_token| {
             let mut options = ItemOptions::default().timeout(self.timeout);
             options.write.session_token = session_token;
-            self.container.read_item::<Value>(self.key_of(lease), &lease.id, Some(options))
+            self.container.read_item::<Value>(self.key_of(lease), &lease.id).options(options)
         });
         read.await.and_then(|read| read_lease(read.into_value())).map_err(NotUpdated::of)
     }
 
     async fn replace(&self, lease: &Lease) -> Result<Lease> {
         let options = self.if_match(lease.etag());
-        let replaced =
-            self.container.replace_item(self.key_of(lease), &lease.id, lease.document(), options).await?;
+        let replaced = self
+            .container
+            .replace_item(self.key_of(lease), &lease.id, lease.document())
+            .options(options)
+            .await?;
         Ok(lease.clone().at(replaced.etag()))
     }
 
@@ -154,7 +161,7 @@ impl LeaseStore {
 
     /// A sign by its id; `None` if it is not there.
     pub(super) async fn sign(&self, id: &str) -> Result<Option<Sign>> {
-        match self.container.read_item::<Sign>(id, id, self.options()).await {
+        match self.container.read_item::<Sign>(id, id).options(self.options()).await {
             Ok(read) => Ok(Some(read.into_value())),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -166,7 +173,7 @@ impl LeaseStore {
         let partition_key = (self.key == LeaseKey::Member).then(|| id.to_owned());
         let ttl = ttl.map(|ttl| ttl.as_secs().max(1));
         let mut sign = Sign { id: id.to_owned(), partition_key, ttl, etag: None };
-        match self.container.create_item(id, &sign, self.options()).await {
+        match self.container.create_item(id, &sign).options(self.options()).await {
             Ok(created) => {
                 sign.etag = created.etag().map(|etag| etag.as_str().to_owned());
                 Ok(Some(sign))
@@ -179,7 +186,7 @@ impl LeaseStore {
     /// Takes a sign away, unless it is another by now.
     pub(super) async fn remove_sign(&self, sign: &Sign) -> Result<()> {
         let options = self.if_match(sign.etag.as_deref().map(Etag::from));
-        match self.container.delete_item(&*sign.id, &sign.id, options).await {
+        match self.container.delete_item(&*sign.id, &sign.id).options(options).await {
             Err(error) if !error.is_not_found() && !error.is_precondition_failed() => Err(error),
             Ok(_) | Err(_) => Ok(()),
         }

@@ -12,12 +12,13 @@ use cosmonaut_wire::model::QueryInfo;
 use super::Query;
 use super::fetch::{Fetcher, PageRequest};
 use super::metrics::{IndexUse, QueryMetrics};
-use super::options::QueryOptions;
 use super::planning::Plan;
+use super::run::page_size;
 use crate::concurrent::try_all;
 use crate::feed_range::ResolvedScope;
 use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
-use crate::{ContainerClient, FeedRange, FeedScope, Result};
+use crate::options::FeedOptions;
+use crate::{ContainerClient, FeedRange, FeedScope, Request, Result};
 
 /// How a query is run: see [`ContainerClient::explain_query`].
 #[derive(Clone, Debug)]
@@ -79,15 +80,15 @@ impl ContainerClient {
     ///
     /// The first page is asked of every partition that can have results, because the service tells about indexes
     /// and cost only beside an answer. So this costs request units: as much as the whole query if each partition
-    /// answers it with one page, else a part of that. [`max_item_count`](QueryOptions::max_item_count) makes these
-    /// pages smaller. The continuation of the options is not looked at.
+    /// answers it with one page, else a part of that. [`max_item_count`](FeedOptions::max_item_count) makes these
+    /// pages smaller.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// use cosmonaut::FeedScope;
     ///
     /// let text = "SELECT * FROM c WHERE c.city = 'Oslo' ORDER BY c.total";
-    /// let explained = orders.explain_query(text, FeedScope::Container, None).await?;
+    /// let explained = orders.explain_query(text, FeedScope::Container).await?;
     /// println!("{} partitions are asked: {}", explained.partitions.len(), explained.sent);
     /// for index in explained.indexes().unwrap_or_default().potential {
     ///     println!("an index on {} would help", index.paths.join(", "));
@@ -99,19 +100,30 @@ impl ContainerClient {
     /// # Errors
     /// [`ErrorKind::Query`](crate::ErrorKind::Query) for a text that is no query, with the place; and what a read
     /// can end in.
-    pub async fn explain_query(
+    pub fn explain_query(
         &self,
         query: impl Into<Query>,
         scope: impl Into<FeedScope>,
-        options: Option<QueryOptions>,
+    ) -> Request<'_, FeedOptions, QueryExplanation> {
+        let (query, scope) = (query.into(), scope.into());
+        Request::new(async move |options: Option<FeedOptions>| {
+            self.explain(query, scope, options.unwrap_or_default()).await
+        })
+    }
+
+    async fn explain(
+        &self,
+        query: Query,
+        scope: FeedScope,
+        options: FeedOptions,
     ) -> Result<QueryExplanation> {
         let handle = Arc::clone(self.handle()?);
-        let options = options.unwrap_or_default();
-        let (page_size, concurrency) = (options.page_size()?, options.concurrency());
+        options.refuse(Some("only first pages are asked for"), None)?;
+        let (page_size, concurrency) = (page_size(&options)?, options.concurrency());
         let container = handle.driver.container(&handle.path).await?;
-        let scope = ResolvedScope::new(&scope.into(), &container.partition_key)?;
+        let scope = ResolvedScope::new(&scope, &container.partition_key)?;
         let layer = options.operation_layer();
-        let plan = Plan::new(&handle, query.into().0, &scope, &container.partition_key, &layer).await?;
+        let plan = Plan::new(&handle, query.into_spec()?, &scope, &container.partition_key, &layer).await?;
         let body = plan.body("true", false)?;
         let survey = Survey {
             fetcher: Fetcher { handle, options: layer, is_measured: true },

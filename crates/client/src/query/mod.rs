@@ -6,68 +6,72 @@ mod explain;
 mod fetch;
 mod merged;
 mod metrics;
-mod options;
 mod planning;
 mod run;
 mod stream;
 mod streamed;
 mod token;
 
-use std::sync::Arc;
-
 use cosmonaut_wire::model::{QueryParameter, QuerySpec};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use crate::page::Source;
 use crate::{ContainerClient, Error, ErrorKind, FeedScope, Items, Result};
 
 pub use explain::{PartitionExplanation, QueryExplanation};
 pub use metrics::{Index, IndexUse, QueryMetrics};
-pub use options::QueryOptions;
 
-use run::Request;
+use run::QueryRequest;
 
 /// A query and its parameters.
 ///
 /// ```
 /// use cosmonaut::Query;
 ///
-/// # fn main() -> cosmonaut::Result<()> {
 /// let query = Query::new("SELECT * FROM c WHERE c.total > @min AND c.city IN (@home, @work)")
-///     .with("@min", 10)?
-///     .with("@home", "Oslo")?
-///     .with("@work", Some("Bergen"))?;
-/// # Ok(())
-/// # }
+///     .with("@min", 10)
+///     .with("@home", "Oslo")
+///     .with("@work", Some("Bergen"));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Query(QuerySpec);
+pub struct Query {
+    spec: QuerySpec,
+    /// The first parameter that has no JSON form shows when the query is run, so that queries are made without a `?`.
+    error: Option<Error>,
+}
 
 impl Query {
     /// A query without parameters.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(QuerySpec::new(text))
+        QuerySpec::new(text).into()
     }
 
-    /// Gives a parameter its value, which is anything that `serde` can write; the `@` may be left out.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Serialization`] if the value has no JSON form.
-    pub fn with(mut self, name: &str, value: impl Serialize) -> Result<Self> {
+    /// Gives a parameter its value, which is anything that `serde` can write; the `@` may be left out. A value without
+    /// a JSON form is an error of [`ErrorKind::Serialization`] when the query is run.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Serialize) -> Self {
         let name = if name.starts_with('@') { name.to_owned() } else { format!("@{name}") };
-        let value = to_raw_value(&value).map_err(|error| {
-            let message = format!("the value of the query parameter {name} cannot be written: {error}");
-            Error::caused_by(ErrorKind::Serialization, message, error)
-        })?;
-        self.0.parameters.retain(|parameter| parameter.name != name);
-        self.0.parameters.push(QueryParameter { name, value });
-        Ok(self)
+        match to_raw_value(&value) {
+            Ok(value) => {
+                self.spec.parameters.retain(|parameter| parameter.name != name);
+                self.spec.parameters.push(QueryParameter { name, value });
+            }
+            Err(error) => {
+                let message = format!("the value of the query parameter {name} cannot be written: {error}");
+                self.error.get_or_insert(Error::caused_by(ErrorKind::Serialization, message, error));
+            }
+        }
+        self
     }
 
     /// The text.
     pub fn text(&self) -> &str {
-        &self.0.query
+        &self.spec.query
+    }
+
+    /// What is sent.
+    pub(crate) fn into_spec(self) -> Result<QuerySpec> {
+        self.error.map_or(Ok(self.spec), Err)
     }
 }
 
@@ -85,7 +89,7 @@ impl From<String> for Query {
 
 impl From<QuerySpec> for Query {
     fn from(spec: QuerySpec) -> Self {
-        Self(spec)
+        Self { spec, error: None }
     }
 }
 
@@ -95,7 +99,7 @@ impl ContainerClient {
     ///
     /// Nothing is sent before the stream is polled. The query is planned here, so that no request is spent on
     /// a plan; only a text that this client does not understand is planned by the service. Partitions are read
-    /// side by side, as many as [`QueryOptions::max_concurrency`] says and never further ahead than a page
+    /// side by side, as many as [`crate::options::FeedOptions::max_concurrency`] says and never further ahead than a page
     /// each; a partition that splits meanwhile is replaced by its children.
     ///
     /// Rows that `ORDER BY` sorts alike come by partition. A query without `ORDER BY` has no order. `TOP` or
@@ -119,13 +123,13 @@ impl ContainerClient {
     /// # #[derive(serde::Deserialize)] struct Order { id: String, total: f64 }
     /// use cosmonaut::{FeedScope, Query};
     ///
-    /// let query = Query::new("SELECT * FROM c WHERE c.total > @min ORDER BY c.total").with("@min", 10)?;
-    /// let mut found = orders.query_items::<Order>(query, FeedScope::Container, None);
+    /// let query = Query::new("SELECT * FROM c WHERE c.total > @min ORDER BY c.total").with("@min", 10);
+    /// let mut found = orders.query_items::<Order>(query, FeedScope::Container);
     /// while let Some(order) = found.next().await {
     ///     println!("{}", order?.id);
     /// }
     ///
-    /// let mut count = orders.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", "contoso", None);
+    /// let mut count = orders.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", "contoso");
     /// let count = count.next().await.transpose()?;
     /// # Ok(())
     /// # }
@@ -135,19 +139,12 @@ impl ContainerClient {
     /// They are what the stream gives, once, before it ends: [`ErrorKind::Query`] for a text that is no query,
     /// with the place, and for a continuation of something else; [`ErrorKind::Serialization`] for a row that is
     /// no `T`; and what a read can end in.
-    pub fn query_items<T>(
-        &self,
-        query: impl Into<Query>,
-        scope: impl Into<FeedScope>,
-        options: Option<QueryOptions>,
-    ) -> Items<T> {
-        let request = |handle| Request {
-            handle: Arc::clone(handle),
-            spec: query.into().0,
-            scope: scope.into(),
-            options: options.unwrap_or_default(),
-        };
-        Items::new(self.handle().map(|handle| Box::new(request(handle)) as Box<dyn Source>))
+    pub fn query_items<T>(&self, query: impl Into<Query>, scope: impl Into<FeedScope>) -> Items<T> {
+        let (query, scope) = (query.into(), scope.into());
+        let handle = self.handle().cloned();
+        Items::new(move |options| {
+            Ok(Box::new(QueryRequest { handle: handle?, spec: query.into_spec()?, scope, options }))
+        })
     }
 }
 
@@ -157,11 +154,14 @@ mod tests {
 
     #[test]
     fn parameters_are_named_with_or_without_an_at_sign_and_once() {
-        let query = Query::new("q").with("a", 1).unwrap().with("@b", [1.5]).unwrap().with("@a", "x").unwrap();
+        let query = Query::new("q").with("a", 1).with("@b", [1.5]).with("@a", "x");
         let parameters: Vec<_> =
-            query.0.parameters.iter().map(|parameter| (&*parameter.name, parameter.value.get())).collect();
+            query.spec.parameters.iter().map(|parameter| (&*parameter.name, parameter.value.get())).collect();
         assert_eq!(parameters, [("@b", "[1.5]"), ("@a", "\"x\"")]);
         let unwritable = std::collections::HashMap::from([((1, 2), 3)]);
-        assert_eq!(query.with("@c", unwritable).unwrap_err().kind(), ErrorKind::Serialization);
+        assert_eq!(
+            query.with("@c", unwritable).with("@d", 1).into_spec().unwrap_err().kind(),
+            ErrorKind::Serialization
+        );
     }
 }

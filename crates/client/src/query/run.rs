@@ -8,20 +8,20 @@ use serde_json::value::RawValue;
 
 use super::fetch::{Fetcher, Tally};
 use super::merged::{Merged, beginning};
-use super::options::QueryOptions;
 use super::planning::Plan;
 use super::streamed::Streamed;
 use super::token::{self, At, Binding, outdated};
 use crate::container::ContainerHandle;
 use crate::feed_range::ResolvedScope;
-use crate::{Error, FeedScope, Result};
+use crate::options::FeedOptions;
+use crate::{Error, ErrorKind, FeedScope, Result};
 
 /// What is asked for.
-pub(super) struct Request {
+pub(super) struct QueryRequest {
     pub(super) handle: Arc<ContainerHandle>,
     pub(super) spec: QuerySpec,
     pub(super) scope: FeedScope,
-    pub(super) options: QueryOptions,
+    pub(super) options: FeedOptions,
 }
 
 /// A query under way.
@@ -70,9 +70,9 @@ impl Context {
 
 impl Run {
     /// Plans a query and finds its partitions.
-    pub(super) async fn start(request: Request) -> Result<Self> {
-        let Request { handle, spec, scope, options } = request;
-        let (page_size, concurrency) = (options.page_size()?, options.concurrency());
+    pub(super) async fn start(request: QueryRequest) -> Result<Self> {
+        let QueryRequest { handle, spec, scope, options } = request;
+        let (page_size, concurrency) = (page_size(&options)?, options.concurrency());
         let container = handle.driver.container(&handle.path).await?;
         let scope = ResolvedScope::new(&scope, &container.partition_key)?;
         let binding = Binding::new(&spec, &scope, container.rid);
@@ -122,5 +122,14 @@ impl Run {
         }
         let continuation = progress.and_then(|progress| token::write(&context.binding, &progress));
         Ok(Some(Rows { rows, continuation, request_charge: charge, diagnostics }))
+    }
+}
+
+/// How many rows a page of a query has at most, and each partition's answer to an ordered one.
+pub(super) fn page_size(options: &FeedOptions) -> Result<u32> {
+    const DEFAULT: u32 = 1000;
+    match options.max_item_count.unwrap_or(DEFAULT) {
+        0 => Err(Error::new(ErrorKind::Configuration, "max_item_count is 0 (a page has at least 1 row)")),
+        count => Ok(count),
     }
 }

@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use super::run::{Request, Rows, Run};
+use super::run::{QueryRequest, Rows, Run};
 use crate::page::{Made, Making, RawPage, Source};
 
 /// A query that is to be planned.
-impl Source for Request {
+impl Source for QueryRequest {
     fn next(self: Box<Self>) -> Making {
         Box::pin(async move { go_on(Box::new(Run::start(*self).await?)).await })
     }

@@ -12,14 +12,12 @@ use cosmonaut_wire::PartitionKey;
 use crate::concurrent::try_all;
 use crate::container::ContainerHandle;
 use crate::items::ItemName;
-use crate::options::ReadManyOptions;
-use crate::{ContainerClient, Error, FromItem, Result};
+use crate::options::FeedOptions;
+use crate::{ContainerClient, Error, FromItem, Request, Result};
 
 use lookup::{Found, look_up};
 use plan::plan;
 
-/// Requests that are under way at once, unless the options say otherwise.
-const CONCURRENCY: usize = 10;
 /// How often partitions may split under one call before it gives up.
 const MOST_ROUNDS: usize = 5;
 
@@ -35,7 +33,7 @@ struct Wanted {
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
 /// let wanted = [("contoso", "7"), ("contoso", "8"), ("fabrikam", "1")];
-/// let read = orders.read_many::<serde_json::Value>(wanted, None).await?;
+/// let read = orders.read_many::<serde_json::Value>(wanted).await?;
 /// for missing in read.missing() {
 ///     println!("{:?} is not there", wanted[missing]);
 /// }
@@ -88,7 +86,7 @@ impl ContainerClient {
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// let wanted = [("contoso", "7"), ("fabrikam", "1")];
-    /// let orders = orders.read_many::<serde_json::Value>(wanted, None).await?.into_found();
+    /// let orders = orders.read_many::<serde_json::Value>(wanted).await?.into_found();
     /// # Ok(())
     /// # }
     /// ```
@@ -98,21 +96,24 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) if one is no `T`, and whatever ends a read.
-    pub async fn read_many<T: FromItem>(
-        &self,
+    pub fn read_many<'a, T: FromItem + 'a>(
+        &'a self,
         items: impl IntoIterator<Item = (impl Into<PartitionKey>, impl Into<String>)>,
-        options: Option<ReadManyOptions>,
-    ) -> Result<ReadMany<T>> {
-        let handle = self.handle()?;
+    ) -> Request<'a, FeedOptions, ReadMany<T>> {
         let asked = items.into_iter().map(|(key, id)| Wanted { key: key.into(), id: id.into() });
         let (wanted, slots) = distinct(asked);
-        let found = find(handle, &wanted, options.unwrap_or_default()).await?;
-        let read = |slot: usize| {
-            let name = ItemName { handle, id: &wanted[slot].id };
-            found.items[slot].as_ref().map(|json| T::from_json(json, name)).transpose()
-        };
-        let items = slots.into_iter().map(read).collect::<Result<_>>()?;
-        Ok(ReadMany { items, request_charge: found.request_charge, diagnostics: found.diagnostics })
+        Request::new(async move |options: Option<FeedOptions>| {
+            let (handle, options) = (self.handle()?, options.unwrap_or_default());
+            let whole = "all that are there are read at once";
+            options.refuse(Some(whole), Some(whole))?;
+            let found = find(handle, &wanted, options).await?;
+            let read = |slot: usize| {
+                let name = ItemName { handle, id: &wanted[slot].id };
+                found.items[slot].as_ref().map(|json| T::from_json(json, name)).transpose()
+            };
+            let items = slots.into_iter().map(read).collect::<Result<_>>()?;
+            Ok(ReadMany { items, request_charge: found.request_charge, diagnostics: found.diagnostics })
+        })
     }
 }
 
@@ -137,12 +138,9 @@ struct Catch {
     diagnostics: Vec<DiagnosticsContext>,
 }
 
-async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: ReadManyOptions) -> Result<Catch> {
-    let ReadManyOptions { request, hedging, diagnostics, retry_limits, session_token, max_concurrency } =
-        options;
-    let operation_name = Some("read_many_items");
-    let layer =
-        OperationOptions { request, hedging, diagnostics, retry_limits, session_token, operation_name };
+async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions) -> Result<Catch> {
+    let concurrency = options.concurrency();
+    let layer = OperationOptions { operation_name: Some("read_many_items"), ..options.operation_layer() };
     let mut catch = Catch { items: vec![None; wanted.len()], request_charge: 0.0, diagnostics: Vec::new() };
     let mut open: Vec<usize> = (0..wanted.len()).collect();
     let mut last_split: Option<Error> = None;
@@ -157,7 +155,7 @@ async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: ReadManyOpti
             .into_iter()
             .map(|lookup| look_up(handle, wanted, lookup, &container.partition_key, &layer));
         open.clear();
-        for found in try_all(requests, max_concurrency.unwrap_or(CONCURRENCY)).await? {
+        for found in try_all(requests, concurrency).await? {
             match found {
                 Found::Items { items, diagnostics } => catch.take(items, diagnostics),
                 Found::Split { slots, error } => {

@@ -14,7 +14,7 @@ fn item(id: &str, n: u32) -> Value {
 async fn every_operation_of_a_batch_is_applied_and_answers() {
     on_every_wire(async |_bench, container| {
         for id in ["replaced", "patched", "deleted"] {
-            container.create_item("a", item(id, 1), None).await.unwrap();
+            container.create_item("a", item(id, 1)).await.unwrap();
         }
         let done = container
             .batch("a")
@@ -24,7 +24,8 @@ async fn every_operation_of_a_batch_is_applied_and_answers() {
             .patch("patched", Patch::new().increment("/n", 3))
             .delete("deleted")
             .read("created")
-            .execute(Some(BatchOptions::default()))
+            .execute()
+            .options(BatchOptions::default())
             .await
             .unwrap();
         let statuses: Vec<_> = done.results().iter().map(|result| result.status().code().as_u16()).collect();
@@ -47,8 +48,8 @@ async fn every_operation_of_a_batch_is_applied_and_answers() {
 #[tokio::test]
 async fn the_operation_that_fails_is_named_with_its_own_status() {
     on_every_wire(async |_bench, container| {
-        let there = container.create_item("a", item("there", 1), None).await.unwrap().etag().unwrap();
-        container.replace_item("a", "there", item("there", 2), None).await.unwrap();
+        let there = container.create_item("a", item("there", 1)).await.unwrap().etag().unwrap();
+        container.replace_item("a", "there", item("there", 2)).await.unwrap();
         let batch = || container.batch("a").create(item("new", 1)).read("there");
         let unmet = Patch::new().set("/n", 9).condition("FROM c WHERE c.n = 9");
         for (batch, status, kind) in [
@@ -58,14 +59,14 @@ async fn the_operation_that_fails_is_named_with_its_own_status() {
             (batch().delete_if_match("there", there), 412, ErrorKind::PreconditionFailed),
             (batch().patch("there", unmet), 412, ErrorKind::PreconditionFailed),
         ] {
-            let error = batch.upsert(item("later", 1)).execute(None).await.unwrap_err();
+            let error = batch.upsert(item("later", 1)).execute().await.unwrap_err();
             let failure = error.batch_failure().unwrap();
             assert_eq!((failure.index(), failure.status().code().as_u16()), (2, status), "{error}");
             assert_eq!((error.kind(), error.status()), (kind, Some(failure.status())), "{error}");
             assert!(error.to_string().contains("operation 2"), "{error}");
             assert!(error.request_charge() > 0.0 && error.diagnostics().is_some());
             for id in ["new", "later"] {
-                assert!(container.read_item::<Value>("a", id, None).await.unwrap_err().is_not_found());
+                assert!(container.read_item::<Value>("a", id).await.unwrap_err().is_not_found());
             }
         }
     })
@@ -88,11 +89,11 @@ async fn a_batch_that_cannot_be_is_refused_before_it_is_sent() {
         (container.batch("a").create(RawItem::from("{")), ErrorKind::Serialization, "operation 0"),
         (container.batch("a").patch("1", Patch::new()), ErrorKind::BadRequest, "operation 0"),
     ] {
-        let error = batch.execute(None).await.unwrap_err();
+        let error = batch.execute().await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert!(error.to_string().contains(part), "{error}");
         assert_eq!((error.status(), error.diagnostics().is_none()), (None, true));
     }
     assert_eq!(bench.emulator.requests(), sent);
-    assert_eq!(CosmosStatus::OK, container.read(None).await.unwrap().status());
+    assert_eq!(CosmosStatus::OK, container.read().await.unwrap().status());
 }

@@ -37,7 +37,7 @@ async fn results(mut run: BulkRun) -> Vec<BulkResult> {
 }
 
 async fn numbers(container: &ContainerClient) -> Vec<u64> {
-    let rows = container.query_items::<u64>("SELECT VALUE c.n FROM c", FeedScope::Container, None);
+    let rows = container.query_items::<u64>("SELECT VALUE c.n FROM c", FeedScope::Container);
     let mut numbers = rows.collect().await.unwrap();
     numbers.sort_unstable();
     numbers
@@ -47,9 +47,9 @@ async fn numbers(container: &ContainerClient) -> Vec<u64> {
 async fn each_operation_has_its_own_status() {
     on_every_wire(async |_bench, container| {
         for id in 1..5 {
-            container.create_item("a", item("a", id), None).await.unwrap();
+            container.create_item("a", item("a", id)).await.unwrap();
         }
-        let seen = container.read_item::<Value>("a", "1", None).await.unwrap().etag().unwrap();
+        let seen = container.read_item::<Value>("a", "1").await.unwrap().etag().unwrap();
         let unmet = Patch::new().set("/n", 9).condition("FROM c WHERE c.n = 9");
         let operations = [
             (BulkOperation::create("b", item("b", 1)), Ok(201)),
@@ -136,7 +136,7 @@ async fn what_is_throttled_is_sent_again_and_nothing_is_lost_or_done_twice() {
 async fn a_partition_that_takes_nothing_for_long_fails_its_operations_with_what_it_said() {
     let bench = Bench::start().await;
     let many = container(&bench, "c", FIVE).await;
-    many.create_item("warm", item("warm", 1), None).await.unwrap();
+    many.create_item("warm", item("warm", 1)).await.unwrap();
     let throttled = Fault::new(Effect::Throttle { retry_after: Duration::from_millis(5) });
     bench.emulator.control().add_fault(throttled.in_container("d/c")).await.unwrap();
     let run = many.bulk().patience(Duration::from_millis(200)).run_all(creates(300)).unwrap();
@@ -171,7 +171,7 @@ async fn partitions_that_split_meanwhile_lose_and_repeat_nothing() {
 async fn an_answer_that_is_lost_leaves_the_outcome_of_its_operations_unknown_and_of_no_others() {
     let bench = Bench::start().await;
     let many = container(&bench, "c", FIVE).await;
-    many.create_item("warm", item("warm", 100_000), None).await.unwrap();
+    many.create_item("warm", item("warm", 100_000)).await.unwrap();
     let lost = Fault::new(Effect::DropResponse).times(1);
     bench.emulator.control().add_fault(lost.in_container("d/c")).await.unwrap();
     let found = results(many.bulk().run_all(creates(3000)).unwrap()).await;
@@ -297,7 +297,7 @@ async fn a_source_or_a_listener_that_panics_ends_the_run_and_the_summary_says_so
 async fn a_consumer_that_pauses_while_everything_is_throttled_loses_no_patience() {
     let bench = Bench::start().await;
     let many = container(&bench, "c", FIVE).await;
-    many.create_item("warm", item("warm", 100_000), None).await.unwrap();
+    many.create_item("warm", item("warm", 100_000)).await.unwrap();
     let throttled = Fault::new(Effect::Throttle { retry_after: Duration::from_millis(20) }).times(8);
     bench.emulator.control().add_fault(throttled.in_container("d/c")).await.unwrap();
     // More results than wait for a consumer, which then pauses for longer than the patience.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use cosmonaut::model::ChangeFeedPolicy;
-use cosmonaut::options::ChangeFeedOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{
     ChangeFeed, ChangeFeedStart, ChangeKind, ContainerClient, ContainerProperties, ErrorKind, FeedRange,
     FeedScope,
@@ -26,7 +26,7 @@ struct Item {
 async fn write(container: &ContainerClient, keys: std::ops::Range<u32>, n: u32) {
     for key in keys {
         let item = Item { id: "1".into(), pk: format!("key {key}"), n };
-        container.upsert_item(&*item.pk, &item, None).await.unwrap();
+        container.upsert_item(&*item.pk, &item).await.unwrap();
     }
 }
 
@@ -43,8 +43,8 @@ async fn drain<C>(feed: &mut ChangeFeed<C>) -> (Vec<C>, String) {
 }
 
 fn feed<T: DeserializeOwned>(container: &ContainerClient, start: ChangeFeedStart) -> ChangeFeed<T> {
-    let options = ChangeFeedOptions::default().max_item_count(3);
-    container.change_feed(start, FeedScope::Container, Some(options))
+    let options = FeedOptions::default().max_item_count(3);
+    container.change_feed(start, FeedScope::Container).options(options)
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn a_feed_covers_a_key_a_range_or_everything() {
     let bench = Bench::start().await;
     let many = container(&bench, "c", FIVE).await;
     write(&many, 0..40, 1).await;
-    let of_key = many.change_feed::<Item>(ChangeFeedStart::Beginning, "key 7", None);
+    let of_key = many.change_feed::<Item>(ChangeFeedStart::Beginning, "key 7");
     assert_eq!(drain(&mut { of_key }).await.0.len(), 1);
 
     let (whole, token) = drain(&mut feed::<Item>(&many, ChangeFeedStart::Beginning)).await;
@@ -84,10 +84,10 @@ async fn a_feed_covers_a_key_a_range_or_everything() {
     let mut by_range = 0;
     for range in many.feed_ranges().await.unwrap() {
         let start = ChangeFeedStart::Beginning;
-        by_range += drain(&mut many.change_feed::<Item>(start, &range, None)).await.0.len();
+        by_range += drain(&mut many.change_feed::<Item>(start, &range)).await.0.len();
         // The token of everything continues each of its parts.
         let start = ChangeFeedStart::Token(token.clone());
-        assert_eq!(drain(&mut many.change_feed::<Item>(start, &range, None)).await.0, []);
+        assert_eq!(drain(&mut many.change_feed::<Item>(start, &range)).await.0, []);
     }
     assert_eq!(by_range, 40);
     write(&many, 0..40, 2).await;
@@ -95,7 +95,7 @@ async fn a_feed_covers_a_key_a_range_or_everything() {
     let mut found = 0;
     for half in [low, high] {
         let start = ChangeFeedStart::Token(token.clone());
-        found += drain(&mut many.change_feed::<Item>(start, half, None)).await.0.len();
+        found += drain(&mut many.change_feed::<Item>(start, half)).await.0.len();
     }
     assert_eq!(found, 40, "shared out between two readers");
 }
@@ -106,11 +106,11 @@ async fn every_version_and_every_delete_is_told() {
     let policy = ChangeFeedPolicy::retain_minutes(10);
     let properties = ContainerProperties::new("c", "/pk").with_change_feed_policy(policy);
     let many = make(&bench, properties, FIVE).await;
-    let mut changes = many.all_versions_and_deletes::<Item>(ChangeFeedStart::Now, FeedScope::Container, None);
+    let mut changes = many.all_versions_and_deletes::<Item>(ChangeFeedStart::Now, FeedScope::Container);
     assert!(changes.next_page().await.unwrap().items.is_empty());
     write(&many, 0..2, 1).await;
     write(&many, 0..1, 2).await;
-    many.delete_item("key 0", "1", None).await.unwrap();
+    many.delete_item("key 0", "1").await.unwrap();
     let (all, _) = drain(&mut changes).await;
     let of_first: Vec<_> = all
         .iter()
@@ -131,11 +131,8 @@ async fn every_version_and_every_delete_is_told() {
     assert!(deleted.lsn > 0 && deleted.time > SystemTime::UNIX_EPOCH && !deleted.expired);
 
     let start = ChangeFeedStart::Beginning;
-    let error = many
-        .all_versions_and_deletes::<Item>(start, FeedScope::Container, None)
-        .next_page()
-        .await
-        .unwrap_err();
+    let error =
+        many.all_versions_and_deletes::<Item>(start, FeedScope::Container).next_page().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadRequest, "{error}");
 }
 
@@ -172,9 +169,9 @@ async fn a_change_of_another_type_can_be_passed() {
     let bench = Bench::start().await;
     let items = bench.container().await;
     write(&items, 0..1, 1).await;
-    items.create_item("a", &json!({"id": "1", "pk": "a"}), None).await.unwrap();
+    items.create_item("a", json!({"id": "1", "pk": "a"})).await.unwrap();
     write(&items, 1..2, 1).await;
-    let mut changes = items.change_feed::<Item>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    let mut changes = items.change_feed::<Item>(ChangeFeedStart::Beginning, FeedScope::Container);
     assert_eq!(changes.next_page().await.unwrap_err().kind(), ErrorKind::Serialization);
     let page = changes.next_results().await.unwrap();
     let read: Vec<_> = page.items.iter().map(|change| change.as_ref().map(|item| &*item.pk).ok()).collect();
@@ -186,7 +183,7 @@ async fn a_change_of_another_type_can_be_passed() {
 async fn a_change_of_another_type_is_not_lost() {
     let bench = Bench::start().await;
     let items = bench.container().await;
-    items.create_item("a", &json!({"id": "1", "pk": "a"}), None).await.unwrap();
+    items.create_item("a", json!({"id": "1", "pk": "a"})).await.unwrap();
     let mut changes = feed::<Item>(&items, ChangeFeedStart::Beginning);
     for _ in 0..2 {
         let error = changes.next_page().await.unwrap_err();
@@ -196,7 +193,7 @@ async fn a_change_of_another_type_is_not_lost() {
     let (found, token) = drain(&mut feed::<Value>(&items, ChangeFeedStart::Beginning)).await;
     assert_eq!(found.len(), 1);
     let error = items
-        .all_versions_and_deletes::<Item>(ChangeFeedStart::Token(token), FeedScope::Container, None)
+        .all_versions_and_deletes::<Item>(ChangeFeedStart::Token(token), FeedScope::Container)
         .next_page()
         .await
         .unwrap_err();

@@ -1,9 +1,7 @@
 //! Conflicts between regions that an application decides.
 
 use cosmonaut::model::ConflictResolutionPolicy;
-use cosmonaut::options::{
-    ConnectionOptions, CosmosClientOptions, HttpProtocol, QueryConflictsOptions, RegionOptions,
-};
+use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, FeedOptions, HttpProtocol, RegionOptions};
 use cosmonaut::{
     Conflict, ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime, Credential, ErrorKind,
 };
@@ -20,7 +18,13 @@ fn client(emulator: &Emulator, region: &str, protocol: HttpProtocol) -> CosmosCl
     let connection = ConnectionOptions { http_protocol: Some(protocol), ..Default::default() };
     let options = CosmosClientOptions { connection, regions, ..Default::default() };
     let key = Credential::master_key(emulator.key()).unwrap();
-    CosmosClient::with_runtime(&runtime, emulator.url(), key, Some(options)).unwrap()
+    CosmosClient::builder()
+        .runtime(&runtime)
+        .endpoint(emulator.url())
+        .credential(key)
+        .options(options)
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -28,47 +32,47 @@ async fn what_has_lost_is_listed_read_and_removed() {
     for protocol in PROTOCOLS {
         let emulator = Emulator::builder().regions(REGIONS).multi_write(true).start().await.unwrap();
         let [east, west] = REGIONS.map(|region| client(&emulator, region, protocol));
-        east.create_database("d", None).await.unwrap();
+        east.create_database("d").await.unwrap();
         let properties = ContainerProperties::new("c", "/pk")
             .with_conflict_resolution_policy(ConflictResolutionPolicy::custom(None));
-        east.database("d").create_container(properties, None).await.unwrap();
+        east.database("d").create_container(properties).await.unwrap();
         let [east, west] = [east, west].map(|client| client.database("d").container("c"));
 
         emulator.control().pause(None, None).unwrap();
         for id in ["1", "2", "3"] {
             for (container, region) in [(&east, "east"), (&west, "west")] {
-                container.create_item("a", json!({"id": id, "pk": "a", "from": region}), None).await.unwrap();
+                container.create_item("a", json!({"id": id, "pk": "a", "from": region})).await.unwrap();
             }
         }
         assert!(list(&east).await.is_empty());
         emulator.control().resume(None, None).unwrap();
 
-        let options = QueryConflictsOptions { max_item_count: Some(2), ..Default::default() };
-        let pages = east.list_conflicts(Some(options)).into_pages().next().await.unwrap().unwrap();
+        let options = FeedOptions { max_item_count: Some(2), ..Default::default() };
+        let pages = east.list_conflicts().options(options).into_pages().next().await.unwrap().unwrap();
         assert_eq!((pages.items.len(), pages.continuation.is_some()), (2, true));
         let mut ids = Vec::new();
         for conflict in list(&east).await {
             let lost: Value = conflict.item().unwrap().unwrap();
             let id = lost["id"].as_str().unwrap();
-            let kept: Value = east.read_item("a", id, None).await.unwrap().into_value();
+            let kept: Value = east.read_item("a", id).await.unwrap().into_value();
             assert_ne!(kept["from"], lost["from"]);
             assert_eq!((conflict.operation(), conflict.item_rid().is_some()), ("create", true));
             assert!(conflict.timestamp() > 0);
-            west.delete_conflict("a", conflict.id(), None).await.unwrap();
-            let again = west.delete_conflict("a", conflict.id(), None).await.unwrap_err();
+            west.delete_conflict("a", conflict.id()).await.unwrap();
+            let again = west.delete_conflict("a", conflict.id()).await.unwrap_err();
             assert_eq!(again.kind(), ErrorKind::NotFound, "{again}");
             ids.push(id.to_owned());
         }
         ids.sort();
         assert_eq!(ids, ["1", "2", "3"]);
         assert!(list(&west).await.is_empty());
-        assert_eq!(west.delete_conflict("a", "", None).await.unwrap_err().kind(), ErrorKind::BadRequest);
+        assert_eq!(west.delete_conflict("a", "").await.unwrap_err().kind(), ErrorKind::BadRequest);
     }
 }
 
 async fn list(container: &ContainerClient) -> Vec<Conflict> {
-    let listed = container.list_conflicts(None).collect().await.unwrap();
-    let queried = container.query_conflicts("SELECT * FROM c", None).collect().await.unwrap();
+    let listed = container.list_conflicts().collect().await.unwrap();
+    let queried = container.query_conflicts("SELECT * FROM c").collect().await.unwrap();
     assert_eq!(listed, queried);
     listed
 }

@@ -26,8 +26,8 @@ struct Line {
 async fn an_item_of_another_type_is_named_with_the_member_at_fault() {
     on_every_wire(async |_bench, container| {
         let item = json!({"id": "7", "pk": "a", "lines": [{"price": 1}, {"price": "much"}]});
-        container.create_item("a", &item, None).await.unwrap();
-        let error = container.read_item::<Order>("a", "7", None).await.unwrap_err();
+        container.create_item("a", &item).await.unwrap();
+        let error = container.read_item::<Order>("a", "7").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Serialization);
         let message = error.to_string();
         for part in ["item \"7\" in d/c", "Order", "`lines[1].price`", "expected f64"] {
@@ -37,11 +37,11 @@ async fn an_item_of_another_type_is_named_with_the_member_at_fault() {
         assert_eq!(error.status(), Some(CosmosStatus::OK));
         assert!(std::error::Error::source(&error).is_some());
 
-        let written = container.upsert_item("a", &item, None).await.unwrap();
+        let written = container.upsert_item("a", &item).await.unwrap();
         let none = written.json::<Value>().unwrap_err();
         assert!(none.to_string().contains("content_response"), "{none}");
         let unwritable = std::collections::HashMap::from([((1, 2), 3)]);
-        let error = container.create_item("a", unwritable, None).await.unwrap_err();
+        let error = container.create_item("a", unwritable).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Serialization, "{error}");
     })
     .await;
@@ -50,18 +50,18 @@ async fn an_item_of_another_type_is_named_with_the_member_at_fault() {
 #[tokio::test]
 async fn what_is_missing_or_too_large_is_told_apart() {
     on_every_wire(async |bench, container| {
-        let missing = container.read_item::<Value>("a", "no such", None).await.unwrap_err();
+        let missing = container.read_item::<Value>("a", "no such").await.unwrap_err();
         assert!(missing.is_not_found());
         assert!(missing.to_string().contains("reading /dbs/d/colls/c/docs/no%20such"), "{missing}");
         assert!(missing.request_charge() > 0.0 && missing.activity_id().is_some());
         let nowhere = bench.client.database("d").container("nowhere");
-        assert!(nowhere.read_item::<Value>("a", "1", None).await.unwrap_err().is_not_found());
-        assert!(nowhere.read_many::<Value>([("a", "1"), ("a", "2")], None).await.unwrap_err().is_not_found());
+        assert!(nowhere.read_item::<Value>("a", "1").await.unwrap_err().is_not_found());
+        assert!(nowhere.read_many::<Value>([("a", "1"), ("a", "2")]).await.unwrap_err().is_not_found());
 
         let large = json!({"id": "1", "pk": "a", "text": "x".repeat(2_200_000)});
-        let error = container.create_item("a", &large, None).await.unwrap_err();
+        let error = container.create_item("a", &large).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLarge, "{error}");
-        assert!(container.read_item::<Value>("a", "1", None).await.unwrap_err().is_not_found());
+        assert!(container.read_item::<Value>("a", "1").await.unwrap_err().is_not_found());
     })
     .await;
 }
@@ -73,20 +73,20 @@ async fn names_that_cannot_be_show_at_the_first_call() {
     let sent = bench.emulator.requests();
     let client = &bench.client;
     let errors = [
-        client.database("a/b").read(None).await.map(drop),
-        client.create_database("", None).await.map(drop),
-        client.database("a/b").container("c").read(None).await.map(drop),
-        client.database("d").container("c?").read_item::<Value>("a", "1", None).await.map(drop),
-        client.database("d").container("c?").batch("a").read("1").execute(None).await.map(drop),
-        container.read_item::<Value>("a", "a/b", None).await.map(drop),
-        container.delete_item("a", "", None).await.map(drop),
-        container.read_item::<Value>("a", "1", Some(ItemOptions::default().if_match("\n"))).await.map(drop),
+        client.database("a/b").read().await.map(drop),
+        client.create_database("").await.map(drop),
+        client.database("a/b").container("c").read().await.map(drop),
+        client.database("d").container("c?").read_item::<Value>("a", "1").await.map(drop),
+        client.database("d").container("c?").batch("a").read("1").execute().await.map(drop),
+        container.read_item::<Value>("a", "a/b").await.map(drop),
+        container.delete_item("a", "").await.map(drop),
+        container.read_item::<Value>("a", "1").options(ItemOptions::default().if_match("\n")).await.map(drop),
     ];
     for error in errors {
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Configuration);
     }
     assert_eq!(bench.emulator.requests(), sent);
-    let listed = client.database("a/b").list_containers(None).next().await;
+    let listed = client.database("a/b").list_containers().next().await;
     assert_eq!(listed.unwrap().unwrap_err().kind(), ErrorKind::Configuration);
 }
 
@@ -101,14 +101,21 @@ fn a_client_without_a_runtime_says_so() {
 async fn options_and_endpoints_that_cannot_be_used_are_refused() {
     let key = || Credential::master_key(cosmonaut_emulator::EMULATOR_KEY).unwrap();
     for endpoint in ["", "ftp://x", "not a url", "http://"] {
-        let error = CosmosClient::new(endpoint, key(), None).unwrap_err();
+        let error = CosmosClient::new(endpoint, key()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration, "{endpoint}: {error}");
     }
     let request = RequestOptions { end_to_end_timeout: Some(Duration::ZERO), ..Default::default() };
     let options = cosmonaut::options::CosmosClientOptions { request, ..Default::default() };
-    assert!(CosmosClient::new("http://localhost", key(), Some(options)).is_err());
+    assert!(
+        CosmosClient::builder()
+            .endpoint("http://localhost")
+            .credential(key())
+            .options(options)
+            .build()
+            .is_err()
+    );
     for text in ["", "AccountEndpoint=http://x", "AccountEndpoint=http://x;AccountKey=%%%"] {
-        let error = CosmosClient::from_connection_string(text, None).unwrap_err();
+        let error = CosmosClient::from_connection_string(text).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration, "{text}: {error}");
     }
 }
@@ -126,10 +133,16 @@ async fn statuses_have_their_kinds() {
     };
     let options = cosmonaut::options::CosmosClientOptions { retry, ..Default::default() };
     let key = Credential::master_key(emulator.key()).unwrap();
-    let client = CosmosClient::with_runtime(&runtime, emulator.url(), key, Some(options)).unwrap();
+    let client = CosmosClient::builder()
+        .runtime(&runtime)
+        .endpoint(emulator.url())
+        .credential(key)
+        .options(options)
+        .build()
+        .unwrap();
     let bench = Bench { emulator, client };
     let container = bench.container().await;
-    container.create_item("a", json!({"id": "1", "pk": "a"}), None).await.unwrap();
+    container.create_item("a", json!({"id": "1", "pk": "a"})).await.unwrap();
     for (status, kind) in [
         (CosmosStatus::TOO_MANY_REQUESTS, ErrorKind::Throttled),
         // The item may well be there: the region has only not caught up.
@@ -139,7 +152,7 @@ async fn statuses_have_their_kinds() {
     ] {
         let retry_after = status.is_throttled().then_some(Duration::from_millis(7));
         faults.set(FaultInjectionRule::new("status", FaultInjectionResult::Status { status, retry_after }));
-        let error = container.read_item::<Value>("a", "1", None).await.unwrap_err();
+        let error = container.read_item::<Value>("a", "1").await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
         assert_eq!((error.status(), error.retry_after()), (Some(status), retry_after), "{error}");
     }

@@ -1,7 +1,7 @@
 //! Explaining queries: where they go, what is sent, what is merged, and which indexes they use.
 
 use cosmonaut::model::{DistinctType, IndexedPath, SortOrder};
-use cosmonaut::options::QueryOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{ContainerClient, ContainerProperties, ErrorKind, FeedScope, IndexingPolicy, Query};
 use serde_json::json;
 
@@ -19,7 +19,7 @@ async fn orders(bench: &Bench) -> ContainerClient {
     let orders = make(bench, properties, FIVE).await;
     for n in 0..50 {
         let key = format!("key {n}");
-        orders.create_item(&*key, &json!({"id": "1", "pk": key, "a": n, "b": n}), None).await.unwrap();
+        orders.create_item(&*key, json!({"id": "1", "pk": key, "a": n, "b": n})).await.unwrap();
     }
     orders
 }
@@ -28,9 +28,8 @@ async fn orders(bench: &Bench) -> ContainerClient {
 async fn an_explanation_tells_plan_partitions_indexes_and_cost() {
     let bench = Bench::start().await;
     let orders = orders(&bench).await;
-    let query =
-        Query::new("SELECT * FROM c WHERE c.a >= @least ORDER BY c.a DESC").with("@least", 10).unwrap();
-    let explained = orders.explain_query(query, FeedScope::Container, None).await.unwrap();
+    let query = Query::new("SELECT * FROM c WHERE c.a >= @least ORDER BY c.a DESC").with("@least", 10);
+    let explained = orders.explain_query(query, FeedScope::Container).await.unwrap();
     assert!(explained.is_merged && explained.not_understood.is_none());
     assert_eq!(explained.plan.order_by, [SortOrder::Descending]);
     assert!(
@@ -55,7 +54,7 @@ async fn what_no_index_serves_is_named() {
     let bench = Bench::start().await;
     let orders = orders(&bench).await;
     let text = "SELECT DISTINCT VALUE c.a FROM c WHERE c.b = 7";
-    let explained = orders.explain_query(text, FeedScope::Container, None).await.unwrap();
+    let explained = orders.explain_query(text, FeedScope::Container).await.unwrap();
     assert_eq!(explained.plan.distinct_type, DistinctType::Unordered);
     let indexes = explained.indexes().unwrap();
     assert_eq!(indexes.potential.iter().map(|index| &index.paths[0]).collect::<Vec<_>>(), ["/b/?"]);
@@ -68,10 +67,10 @@ async fn partitions_that_cannot_have_results_are_not_asked() {
     let bench = Bench::start().await;
     let orders = orders(&bench).await;
     let text = "SELECT * FROM c WHERE c.pk = 'key 1'";
-    let explained = orders.explain_query(text, FeedScope::Container, None).await.unwrap();
+    let explained = orders.explain_query(text, FeedScope::Container).await.unwrap();
     assert!(!explained.is_merged);
     assert_eq!((explained.partitions.len(), explained.ruled_out), (1, 4));
-    let explained = orders.explain_query("SELECT * FROM c", "key 1", None).await.unwrap();
+    let explained = orders.explain_query("SELECT * FROM c", "key 1").await.unwrap();
     assert_eq!((explained.partitions.len(), explained.ruled_out), (1, 0));
     assert_eq!(explained.sent, "SELECT * FROM c");
 }
@@ -80,11 +79,13 @@ async fn partitions_that_cannot_have_results_are_not_asked() {
 async fn a_page_has_no_more_rows_than_asked_and_splits_are_followed() {
     let bench = Bench::start().await;
     let orders = orders(&bench).await;
-    let options = || Some(QueryOptions::default().max_item_count(1));
-    let before = orders.explain_query("SELECT * FROM c", FeedScope::Container, options()).await.unwrap();
+    let options = || Some(FeedOptions::default().max_item_count(1));
+    let before =
+        orders.explain_query("SELECT * FROM c", FeedScope::Container).options(options()).await.unwrap();
     assert!(before.partitions.iter().all(|partition| partition.rows == 1 && partition.has_more));
     split(&bench, "c", 2);
-    let after = orders.explain_query("SELECT * FROM c", FeedScope::Container, options()).await.unwrap();
+    let after =
+        orders.explain_query("SELECT * FROM c", FeedScope::Container).options(options()).await.unwrap();
     assert_eq!(after.partitions.len(), 6);
 }
 
@@ -92,7 +93,7 @@ async fn a_page_has_no_more_rows_than_asked_and_splits_are_followed() {
 async fn a_text_that_is_no_query_is_refused_with_its_place() {
     let bench = Bench::start().await;
     let orders = orders(&bench).await;
-    let refused = orders.explain_query("SELECT * FORM c", FeedScope::Container, None).await;
+    let refused = orders.explain_query("SELECT * FORM c", FeedScope::Container).await;
     let error = refused.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Query);
     assert!(error.to_string().contains("line 1, column 10"), "{error}");

@@ -34,7 +34,13 @@ impl Bench {
         let emulator = emulator.start().await.unwrap();
         let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
         let key = Credential::master_key(emulator.key()).unwrap();
-        let client = CosmosClient::with_runtime(&runtime, emulator.url(), key, Some(options)).unwrap();
+        let client = CosmosClient::builder()
+            .runtime(&runtime)
+            .endpoint(emulator.url())
+            .credential(key)
+            .options(options)
+            .build()
+            .unwrap();
         Self { emulator, client }
     }
 
@@ -45,10 +51,10 @@ impl Bench {
 
     /// A container in the database `d`, made unless it is there.
     pub(crate) async fn container_as(&self, properties: ContainerProperties) -> ContainerClient {
-        self.client.create_database_if_absent("d", None).await.unwrap();
+        self.client.create_database_if_not_exists("d").await.unwrap();
         let database = self.client.database("d");
         let container = database.container(&properties.id);
-        database.create_container_if_absent(properties, None).await.unwrap();
+        database.create_container_if_not_exists(properties).await.unwrap();
         container
     }
 }

@@ -38,12 +38,17 @@ async fn one_call_sets_what_the_client_and_the_application_left_open() {
     let runtime =
         CosmosDriverRuntime::builder().environment(&no_environment).options(runtime).build().unwrap();
     let credential = Credential::master_key(emulator.key()).unwrap();
-    let client =
-        CosmosClient::with_runtime(&runtime, emulator.url(), credential, Some(client_options)).unwrap();
+    let client = CosmosClient::builder()
+        .runtime(&runtime)
+        .endpoint(emulator.url())
+        .credential(credential)
+        .options(client_options)
+        .build()
+        .unwrap();
     let bench = Bench { emulator, client };
     let container = bench.container().await;
 
-    let etag = container.create_item("a", json!({"id": "1", "pk": "a"}), None).await.unwrap().etag();
+    let etag = container.create_item("a", json!({"id": "1", "pk": "a"})).await.unwrap().etag();
     let item_opts = ItemOptions {
         request: RequestOptions { priority: Some(PriorityLevel::Low), ..Default::default() },
         write: ItemWriteOptions {
@@ -55,7 +60,7 @@ async fn one_call_sets_what_the_client_and_the_application_left_open() {
         ..Default::default()
     };
     let item = json!({"id": "1", "pk": "a", "n": 1});
-    let written = container.upsert_item("a", item, Some(item_opts)).await.unwrap();
+    let written = container.upsert_item("a", item).options(item_opts).await.unwrap();
     assert_eq!(written.json::<Value>().unwrap()["n"], 1);
 }
 
@@ -64,17 +69,17 @@ async fn a_call_has_its_own_deadline_headers_and_triggers() {
     let bench = Bench::start().await;
     let container = bench.container().await;
     let soon = ItemOptions::default().timeout(Duration::from_nanos(1));
-    let late = container.read_item::<Value>("a", "1", Some(soon)).await.unwrap_err();
+    let late = container.read_item::<Value>("a", "1").options(soon).await.unwrap_err();
     assert_eq!(late.kind(), ErrorKind::DeadlineExceeded, "{late}");
 
     let name = HeaderName::from_static("x-ms-activity-id");
     let custom_headers = Some(HashMap::from([(name, HeaderValue::from_static("mine"))]));
     let request = RequestOptions { custom_headers, ..Default::default() };
     let options = ItemOptions { request, ..Default::default() };
-    container.create_item("a", json!({"id": "1", "pk": "a"}), Some(options)).await.unwrap();
+    container.create_item("a", json!({"id": "1", "pk": "a"})).options(options).await.unwrap();
 
     let unwritable = ItemWriteOptions { pre_triggers: Some(vec!["\n".to_owned()]), ..Default::default() };
     let options = ItemOptions { write: unwritable, ..Default::default() };
-    let error = container.create_item("a", json!({"id": "2", "pk": "a"}), Some(options)).await.unwrap_err();
+    let error = container.create_item("a", json!({"id": "2", "pk": "a"})).options(options).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
 }

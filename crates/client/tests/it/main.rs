@@ -22,6 +22,7 @@ mod queries;
 mod queries_generated;
 mod read_many;
 mod reports;
+mod requests;
 mod resources;
 mod sendable;
 mod shared_runtime;

@@ -92,11 +92,16 @@ async fn an_empty_page_that_goes_on_where_it_began_is_an_error() {
     let (url, pages) = start().await;
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
     let key = Credential::master_key(cosmonaut_emulator::EMULATOR_KEY).unwrap();
-    let client =
-        CosmosClient::with_runtime(&runtime, &url, key, Some(speaking(HttpProtocol::Http1))).unwrap();
+    let client = CosmosClient::builder()
+        .runtime(&runtime)
+        .endpoint(&url)
+        .credential(key)
+        .options(speaking(HttpProtocol::Http1))
+        .build()
+        .unwrap();
     let container = client.database("d").container("c");
     for text in ["SELECT * FROM c", "SELECT * FROM c ORDER BY c.n", "SELECT VALUE COUNT(1) FROM c"] {
-        let rows = container.query_items::<Value>(text, FeedScope::Container, None);
+        let rows = container.query_items::<Value>(text, FeedScope::Container);
         let error = rows.collect().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidResponse, "{text}: {error}");
         assert!(error.to_string().contains("goes on where it began"), "{error}");
@@ -104,6 +109,6 @@ async fn an_empty_page_that_goes_on_where_it_began_is_an_error() {
         let asked = pages.swap(0, Ordering::Relaxed);
         assert!(asked <= 3, "{text}: {asked}");
     }
-    let error = client.list_databases(None).next().await.unwrap().unwrap_err();
+    let error = client.list_databases().next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidResponse, "{error}");
 }

@@ -25,13 +25,13 @@ async fn keys_come_from_strings_numbers_booleans_and_null() {
         ];
         for (key, value) in keys {
             let item = json!({"id": "1", "pk": value});
-            container.upsert_item(key.clone(), &item, None).await.unwrap();
-            let read = container.read_item::<Value>(key.clone(), "1", None).await.unwrap().into_value();
+            container.upsert_item(key.clone(), &item).await.unwrap();
+            let read = container.read_item::<Value>(key.clone(), "1").await.unwrap().into_value();
             assert_eq!(read["pk"], value, "{key}");
-            container.delete_item(key, "1", None).await.unwrap();
+            container.delete_item(key, "1").await.unwrap();
         }
-        container.create_item(PartitionKey::UNDEFINED, json!({"id": "1"}), None).await.unwrap();
-        let read = container.read_item::<Value>(PartitionKey::UNDEFINED, "1", None).await.unwrap();
+        container.create_item(PartitionKey::UNDEFINED, json!({"id": "1"})).await.unwrap();
+        let read = container.read_item::<Value>(PartitionKey::UNDEFINED, "1").await.unwrap();
         assert_eq!(read.value().get("pk"), None);
     })
     .await;
@@ -41,24 +41,24 @@ async fn keys_come_from_strings_numbers_booleans_and_null() {
 async fn a_hierarchical_key_is_a_tuple() {
     let bench = Bench::start().await;
     let two = bench.container_as(ContainerProperties::new("two", ["/tenant", "/user"])).await;
-    two.create_item(("contoso", 7), json!({"id": "1", "tenant": "contoso", "user": 7}), None).await.unwrap();
-    let read = two.read_item::<Value>(("contoso", 7), "1", None).await.unwrap();
+    two.create_item(("contoso", 7), json!({"id": "1", "tenant": "contoso", "user": 7})).await.unwrap();
+    let read = two.read_item::<Value>(("contoso", 7), "1").await.unwrap();
     assert_eq!(read.value()["user"], 7);
-    let error = two.read_item::<Value>("contoso", "1", None).await.unwrap_err();
+    let error = two.read_item::<Value>("contoso", "1").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadRequest, "{error}");
 
     let three = bench.container_as(ContainerProperties::new("three", ["/a", "/b", "/c"])).await;
     let item = json!({"id": "1", "a": "x", "b": true, "c": null});
-    three.create_item(("x", true, None::<&str>), &item, None).await.unwrap();
-    assert!(three.read_item::<Value>(("x", true, ()), "1", None).await.is_ok());
-    assert!(three.read_item::<Value>(("x", true, "y"), "1", None).await.unwrap_err().is_not_found());
+    three.create_item(("x", true, None::<&str>), &item).await.unwrap();
+    assert!(three.read_item::<Value>(("x", true, ()), "1").await.is_ok());
+    assert!(three.read_item::<Value>(("x", true, "y"), "1").await.unwrap_err().is_not_found());
 }
 
 #[tokio::test]
 async fn a_key_that_is_not_the_items_is_refused() {
     let bench = Bench::start().await;
     let container = bench.container().await;
-    let error = container.create_item("b", json!({"id": "1", "pk": "a"}), None).await.unwrap_err();
+    let error = container.create_item("b", json!({"id": "1", "pk": "a"})).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadRequest, "{error}");
     assert_eq!(error.status().unwrap().sub_status(), 1001, "{error}");
 }

@@ -29,12 +29,12 @@ pub(crate) async fn container(bench: &Bench, id: &str, throughput: u32) -> Conta
 }
 
 pub(crate) async fn make(bench: &Bench, properties: ContainerProperties, throughput: u32) -> ContainerClient {
-    bench.client.create_database_if_absent("d", None).await.unwrap();
+    bench.client.create_database_if_not_exists("d").await.unwrap();
     let database = bench.client.database("d");
     let container = database.container(&properties.id);
     let throughput = Some(ThroughputProperties::manual(throughput));
     let options = CreateContainerOptions { throughput, ..Default::default() };
-    database.create_container(properties, Some(options)).await.unwrap();
+    database.create_container(properties).options(options).await.unwrap();
     container
 }
 

@@ -47,7 +47,8 @@ impl Peer {
         let runtime = runtime.build().unwrap();
         let key = Credential::master_key(EMULATOR_KEY).unwrap();
         let url = format!("https://127.0.0.1:{}/", port.trim());
-        let client = CosmosClient::with_runtime(&runtime, &url, key, None).unwrap();
+        let client =
+            CosmosClient::builder().runtime(&runtime).endpoint(&url).credential(key).build().unwrap();
         Self { process, client }
     }
 }
@@ -64,34 +65,34 @@ struct Item {
 async fn a_server_of_other_authors_understands_the_client() {
     let peer = Peer::start();
     let client = &peer.client;
-    client.create_database("d", None).await.unwrap();
-    assert_eq!(client.create_database_if_absent("d", None).await.unwrap().status(), CosmosStatus::OK);
-    let mut databases = client.list_databases(None);
+    client.create_database("d").await.unwrap();
+    assert_eq!(client.create_database_if_not_exists("d").await.unwrap().status(), CosmosStatus::OK);
+    let mut databases = client.list_databases();
     assert_eq!(databases.next().await.unwrap().unwrap().id, "d");
     assert!(databases.next().await.is_none());
     let database = client.database("d");
-    database.create_container(ContainerProperties::new("c", "/pk"), None).await.unwrap();
+    database.create_container(ContainerProperties::new("c", "/pk")).await.unwrap();
     let container = database.container("c");
-    assert_eq!(container.read(None).await.unwrap().value().partition_key.paths, ["/pk"]);
+    assert_eq!(container.read().await.unwrap().value().partition_key.paths, ["/pk"]);
 
     // Names that must be escaped in the path, signed without escapes, and sent as ASCII in the key's header.
     let (id, key) = ("a b%é", "é\"x");
     let item = |n| Item { id: id.to_owned(), pk: key.to_owned(), n };
-    let made = container.create_item(key, item(1), None).await.unwrap();
+    let made = container.create_item(key, item(1)).await.unwrap();
     assert_eq!(made.status(), CosmosStatus::CREATED);
-    assert_eq!(container.read_item::<Item>(key, id, None).await.unwrap().value(), &item(1));
-    assert!(container.create_item(key, item(1), None).await.unwrap_err().is_conflict());
-    container.upsert_item(key, item(2), None).await.unwrap();
-    container.replace_item(key, id, item(3), None).await.unwrap();
-    assert_eq!(container.read_item::<Item>(key, id, None).await.unwrap().value().n, 3);
+    assert_eq!(container.read_item::<Item>(key, id).await.unwrap().value(), &item(1));
+    assert!(container.create_item(key, item(1)).await.unwrap_err().is_conflict());
+    container.upsert_item(key, item(2)).await.unwrap();
+    container.replace_item(key, id, item(3)).await.unwrap();
+    assert_eq!(container.read_item::<Item>(key, id).await.unwrap().value().n, 3);
 
-    let mut changes = container.change_feed::<Item>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    let mut changes = container.change_feed::<Item>(ChangeFeedStart::Beginning, FeedScope::Container);
     assert_eq!(changes.next_page().await.unwrap().items, [item(3)]);
     assert_eq!(changes.next_page().await.unwrap().items, []);
 
     // A read of what is not there makes this server fail, so a second delete tells.
-    container.delete_item(key, id, None).await.unwrap();
-    assert!(container.delete_item(key, id, None).await.unwrap_err().is_not_found());
-    container.delete(None).await.unwrap();
-    database.delete(None).await.unwrap();
+    container.delete_item(key, id).await.unwrap();
+    assert!(container.delete_item(key, id).await.unwrap_err().is_not_found());
+    container.delete().await.unwrap();
+    database.delete().await.unwrap();
 }

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cosmonaut::options::QueryOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{ContainerClient, FeedScope, Page};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -213,10 +213,10 @@ fn reading() -> impl Strategy<Value = Reading> {
 }
 
 async fn read(bench: &Bench, many: &ContainerClient, text: &str, reading: Reading) -> Vec<Value> {
-    let options = QueryOptions { max_item_count: Some(reading.page), ..Default::default() };
+    let options = FeedOptions { max_item_count: Some(reading.page), ..Default::default() };
     let ask = |continuation: Option<String>| {
-        let options = QueryOptions { continuation, ..options.clone() };
-        many.query_items::<Value>(text, FeedScope::Container, Some(options)).into_pages()
+        let options = FeedOptions { continuation, ..options.clone() };
+        many.query_items::<Value>(text, FeedScope::Container).options(options).into_pages()
     };
     let mut pages = ask(None);
     let mut rows = Vec::new();
@@ -266,7 +266,7 @@ async fn fill(bench: &Bench, case: usize, documents: Vec<Value>) -> (ContainerCl
         document["id"] = json!(nth.to_string());
         let key = document["pk"].as_str().unwrap();
         for container in [&many, &one] {
-            container.create_item(key, &document, None).await.unwrap();
+            container.create_item(key, &document).await.unwrap();
         }
     }
     (many, one)

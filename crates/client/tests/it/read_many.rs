@@ -1,6 +1,6 @@
 //! Many items at once, from one partition and from several, and while they split.
 
-use cosmonaut::options::{CreateContainerOptions, ReadManyOptions};
+use cosmonaut::options::{CreateContainerOptions, FeedOptions};
 use cosmonaut::{
     ContainerClient, ContainerProperties, ErrorKind, PartitionKey, RawItem, ThroughputProperties,
 };
@@ -18,11 +18,11 @@ struct Item {
 
 /// A container with five partitions.
 async fn wide(bench: &Bench) -> ContainerClient {
-    bench.client.create_database_if_absent("d", None).await.unwrap();
+    bench.client.create_database_if_not_exists("d").await.unwrap();
     let throughput = Some(ThroughputProperties::manual(30_000));
     let options = CreateContainerOptions { throughput, ..Default::default() };
     let database = bench.client.database("d");
-    database.create_container(ContainerProperties::new("c", "/pk"), Some(options)).await.unwrap();
+    database.create_container(ContainerProperties::new("c", "/pk")).options(options).await.unwrap();
     database.container("c")
 }
 
@@ -30,10 +30,10 @@ async fn wide(bench: &Bench) -> ContainerClient {
 async fn items_come_in_the_order_in_which_they_were_asked_for() {
     on_every_wire(async |_bench, container| {
         for (key, id) in [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")] {
-            container.create_item(key, json!({"id": id, "pk": key}), None).await.unwrap();
+            container.create_item(key, json!({"id": id, "pk": key})).await.unwrap();
         }
         let wanted = [("b", "1"), ("a", "2"), ("a", "missing"), ("b", "1"), ("c", "1"), ("a", "1")];
-        let read = container.read_many::<Item>(wanted, None).await.unwrap();
+        let read = container.read_many::<Item>(wanted).await.unwrap();
         let found: Vec<_> = read.items().iter().map(|item| item.as_ref().map(|item| &*item.id)).collect();
         assert_eq!(found, [Some("1"), Some("2"), None, Some("1"), None, Some("1")]);
         assert_eq!(read.items()[0].as_ref().unwrap().pk, "b");
@@ -41,7 +41,7 @@ async fn items_come_in_the_order_in_which_they_were_asked_for() {
         assert!(read.request_charge() > 0.0);
         assert_eq!(read.diagnostics().len(), 1, "one partition is asked once");
         assert_eq!(read.into_found().len(), 4);
-        let none = container.read_many::<Item>([("a", "1"); 0], None).await.unwrap();
+        let none = container.read_many::<Item>([("a", "1"); 0]).await.unwrap();
         assert!(none.items().is_empty() && none.diagnostics().is_empty());
     })
     .await;
@@ -53,12 +53,12 @@ async fn partitions_are_asked_in_parallel_and_in_portions() {
     let container = wide(&bench).await;
     let keys: Vec<String> = (0..600).map(|number| format!("key {number}")).collect();
     for key in &keys {
-        container.create_item(key, json!({"id": "profile", "pk": key}), None).await.unwrap();
+        container.create_item(key, json!({"id": "profile", "pk": key})).await.unwrap();
     }
     let sent = bench.emulator.requests();
-    let options = ReadManyOptions { max_concurrency: Some(2), ..Default::default() };
+    let options = FeedOptions { max_concurrency: Some(2), ..Default::default() };
     let wanted = keys.iter().map(|key| (key, "profile"));
-    let read = container.read_many::<Item>(wanted, Some(options)).await.unwrap();
+    let read = container.read_many::<Item>(wanted).options(options).await.unwrap();
     assert_eq!(read.missing().count(), 0);
     for (item, key) in read.items().iter().zip(&keys) {
         assert_eq!(item.as_ref().unwrap().pk, *key);
@@ -74,15 +74,15 @@ async fn only_the_pairs_that_were_asked_for_are_fetched() {
     let container = bench.container().await;
     let names: Vec<String> = (0..12).map(|number| number.to_string()).collect();
     for (key, id) in names.iter().flat_map(|key| names.iter().map(move |id| (key, id))) {
-        container.create_item(key, json!({"id": id, "pk": key}), None).await.unwrap();
+        container.create_item(key, json!({"id": id, "pk": key})).await.unwrap();
     }
-    let read = container.read_many::<Item>(names.iter().map(|name| (name, name)), None).await.unwrap();
+    let read = container.read_many::<Item>(names.iter().map(|name| (name, name))).await.unwrap();
     assert_eq!(read.missing().count(), 0);
     let bytes = |read: &cosmonaut::ReadMany<Item>| -> usize {
         let attempts = read.diagnostics().iter().flat_map(|request| request.attempts());
         attempts.map(|attempt| attempt.response_bytes).sum()
     };
-    let of_one_key = container.read_many::<Item>(names.iter().map(|name| ("0", name)), None).await.unwrap();
+    let of_one_key = container.read_many::<Item>(names.iter().map(|name| ("0", name))).await.unwrap();
     assert!(bytes(&read) < 2 * bytes(&of_one_key), "{} and {} bytes", bytes(&read), bytes(&of_one_key));
 }
 
@@ -104,14 +104,14 @@ async fn keys_of_every_kind_are_found() {
         if let Some(value) = value {
             item["pk"] = value.clone();
         }
-        container.create_item(key.clone(), &item, None).await.unwrap();
+        container.create_item(key.clone(), &item).await.unwrap();
     }
     let wanted = keys.iter().map(|(key, _)| (key.clone(), "1"));
-    let read = container.read_many::<Value>(wanted, None).await.unwrap();
+    let read = container.read_many::<Value>(wanted).await.unwrap();
     for (item, (key, value)) in read.into_items().into_iter().zip(&keys) {
         assert_eq!(item.unwrap().get("pk"), value.as_ref(), "{key}");
     }
-    let error = container.read_many::<Value>([(("a", "b"), "1")], None).await.unwrap_err();
+    let error = container.read_many::<Value>([(("a", "b"), "1")]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadRequest, "{error}");
 }
 
@@ -123,13 +123,13 @@ async fn hierarchical_keys_are_found() {
     for a in ["x", "y"] {
         for b in 0..3 {
             let item = json!({"id": "1", "a": a, "deep": {"b": b}});
-            container.create_item((a, b), &item, None).await.unwrap();
+            container.create_item((a, b), &item).await.unwrap();
             wanted.push(((a, b), "1"));
         }
     }
     // Both values are asked for, but not together.
     wanted.retain(|wanted| *wanted != (("x", 2), "1"));
-    let read = container.read_many::<Value>(wanted.clone(), None).await.unwrap();
+    let read = container.read_many::<Value>(wanted.clone()).await.unwrap();
     assert_eq!(read.missing().count(), 0);
     for (item, ((a, b), _)) in read.items().iter().zip(wanted) {
         let item = item.as_ref().unwrap();
@@ -143,12 +143,12 @@ async fn a_partition_that_splits_is_followed() {
     let container = bench.container().await;
     let keys: Vec<String> = (0..50).map(|number| format!("key {number}")).collect();
     for key in &keys {
-        container.create_item(key, json!({"id": "1", "pk": key}), None).await.unwrap();
+        container.create_item(key, json!({"id": "1", "pk": key})).await.unwrap();
     }
     let path = ResourcePath::parse("/dbs/d/colls/c").unwrap();
     let stored = bench.emulator.engine().container(&path).unwrap();
     drop(stored.split(&PartitionKeyRangeId::from("0")).unwrap());
-    let read = container.read_many::<RawItem>(keys.iter().map(|key| (key, "1")), None).await.unwrap();
+    let read = container.read_many::<RawItem>(keys.iter().map(|key| (key, "1"))).await.unwrap();
     assert_eq!(read.missing().count(), 0);
 }
 
@@ -157,14 +157,14 @@ async fn an_item_of_the_wrong_type_is_named() {
     let bench = Bench::start().await;
     let container = bench.container().await;
     for id in ["1", "2"] {
-        container.create_item("a", json!({"id": id, "pk": "a", "n": "many"}), None).await.unwrap();
+        container.create_item("a", json!({"id": id, "pk": "a", "n": "many"})).await.unwrap();
     }
     #[derive(Debug, Deserialize)]
     struct Counted {
         #[expect(dead_code, reason = "it is never read")]
         n: u32,
     }
-    let error = container.read_many::<Counted>([("a", "2"), ("a", "1")], None).await.unwrap_err();
+    let error = container.read_many::<Counted>([("a", "2"), ("a", "1")]).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Serialization);
     let message = error.to_string();
     assert!(message.contains("item \"2\" in d/c") && message.contains("`n`"), "{message}");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmonaut::options::{DiagnosticsOptions, ItemOptions, QueryOptions, ReadManyOptions};
+use cosmonaut::options::{DiagnosticsOptions, FeedOptions, ItemOptions};
 use cosmonaut::{
     ContainerProperties, CosmosClient, CosmosDriverRuntime, Credential, DiagnosticsEvent, DiagnosticsHandler,
     DiagnosticsReason,
@@ -57,26 +57,32 @@ async fn calls_are_reported_by_the_names_of_the_convention() {
         ..Default::default()
     };
     let key = Credential::master_key(emulator.key()).unwrap();
-    let client = CosmosClient::with_runtime(&runtime, emulator.url(), key, Some(options)).unwrap();
-    client.create_database("d", None).await.unwrap();
+    let client = CosmosClient::builder()
+        .runtime(&runtime)
+        .endpoint(emulator.url())
+        .credential(key)
+        .options(options)
+        .build()
+        .unwrap();
+    client.create_database("d").await.unwrap();
     let database = client.database("d");
-    database.create_container(ContainerProperties::new("c", "/pk"), None).await.unwrap();
+    database.create_container(ContainerProperties::new("c", "/pk")).await.unwrap();
     let container = database.container("c");
     let item = json!({"id": "1", "pk": "a"});
-    container.create_item("a", &item, None).await.unwrap();
+    container.create_item("a", &item).await.unwrap();
     assert!(names.take().is_empty());
 
     let one = ItemOptions { diagnostics: impatient(), ..Default::default() };
-    container.read_item::<Value>("a", "1", Some(one.clone())).await.unwrap();
-    container.upsert_item("a", &item, Some(one)).await.unwrap();
+    container.read_item::<Value>("a", "1").options(one.clone()).await.unwrap();
+    container.upsert_item("a", &item).options(one).await.unwrap();
     assert_eq!(names.take(), ["read_item", "upsert_item"]);
 
-    let many = ReadManyOptions { diagnostics: impatient(), ..Default::default() };
-    container.read_many::<Value>([("a", "1"), ("a", "2")], Some(many)).await.unwrap();
+    let many = FeedOptions { diagnostics: impatient(), ..Default::default() };
+    container.read_many::<Value>([("a", "1"), ("a", "2")]).options(many).await.unwrap();
     assert_eq!(names.take(), ["read_many_items"]);
 
-    let options = QueryOptions { diagnostics: impatient(), ..Default::default() };
-    let mut rows = container.query_items::<Value>("SELECT * FROM c", "a", Some(options));
+    let options = FeedOptions { diagnostics: impatient(), ..Default::default() };
+    let mut rows = container.query_items::<Value>("SELECT * FROM c", "a").options(options);
     while let Some(row) = rows.next().await {
         row.unwrap();
     }

@@ -1,6 +1,6 @@
 //! Calls can be spawned: what they wait in may move to another thread.
 
-use cosmonaut::options::ReadManyOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{
     ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, CosmosClient, FeedScope, Patch,
 };
@@ -12,16 +12,16 @@ fn sendable<T: Send>(_: T) {}
 #[expect(dead_code, reason = "checked by the compiler")]
 fn every_call(client: &CosmosClient, items: &ContainerClient) {
     sendable(client.connect());
-    sendable(client.create_database_if_absent("d", None));
-    sendable(items.create_item("a", &Value::Null, None));
-    sendable(items.read_item::<Value>("a", "1", None));
-    sendable(items.patch_item("a", "1", Patch::new(), None));
-    sendable(items.batch("a").delete("1").execute(None));
-    sendable(items.read_many::<Value>([("a", "1")], None::<ReadManyOptions>));
-    sendable(items.query_items::<Value>("SELECT * FROM c", FeedScope::Container, None));
-    let mut query = items.query_items::<Value>("SELECT * FROM c", FeedScope::Container, None);
+    sendable(client.create_database_if_not_exists("d"));
+    sendable(items.create_item("a", &Value::Null));
+    sendable(items.read_item::<Value>("a", "1"));
+    sendable(items.patch_item("a", "1", Patch::new()));
+    sendable(items.batch("a").delete("1").execute());
+    sendable(items.read_many::<Value>([("a", "1")]).options(None::<FeedOptions>));
+    sendable(items.query_items::<Value>("SELECT * FROM c", FeedScope::Container));
+    let mut query = items.query_items::<Value>("SELECT * FROM c", FeedScope::Container);
     sendable(query.next());
-    let mut feed = items.change_feed::<Value>(ChangeFeedStart::Beginning, FeedScope::Container, None);
+    let mut feed = items.change_feed::<Value>(ChangeFeedStart::Beginning, FeedScope::Container);
     sendable(feed.next_page());
     let processor = items.change_feed_processor("p", items);
     sendable(processor.start(|_: Changes<Value>| async { Ok(()) }));

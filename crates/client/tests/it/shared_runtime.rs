@@ -59,7 +59,12 @@ async fn answer(mut connection: TcpStream) {
 
 fn client(server: &Server) -> CosmosClient {
     let key = Credential::master_key("c2VjcmV0").unwrap();
-    CosmosClient::new(&server.url, key, Some(speaking(HttpProtocol::Http1))).unwrap()
+    CosmosClient::builder()
+        .endpoint(&server.url)
+        .credential(key)
+        .options(speaking(HttpProtocol::Http1))
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cosmonaut::options::QueryOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{ContainerClient, FeedScope};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ async fn filled(bench: &Bench, items: u32) -> ContainerClient {
     let many = container(bench, "c", FIVE).await;
     for n in 0..items {
         let key = format!("key {n}");
-        many.create_item(&*key, &json!({"id": "1", "pk": key, "a": n % 3, "n": n}), None).await.unwrap();
+        many.create_item(&*key, json!({"id": "1", "pk": key, "a": n % 3, "n": n})).await.unwrap();
     }
     many
 }
@@ -27,8 +27,8 @@ async fn a_query_goes_on_in_the_children_of_every_partition() {
     ] {
         let bench = Bench::start().await;
         let many = filled(&bench, 60).await;
-        let options = QueryOptions::default().max_item_count(2).max_concurrency(3);
-        let mut pages = many.query_items::<u32>(text, FeedScope::Container, Some(options)).into_pages();
+        let options = FeedOptions::default().max_item_count(2).max_concurrency(3);
+        let mut pages = many.query_items::<u32>(text, FeedScope::Container).options(options).into_pages();
         let mut found = Vec::new();
         let mut splits = 0;
         while let Some(page) = pages.next().await {
@@ -50,7 +50,7 @@ async fn a_count_is_right_when_a_partition_was_split_unnoticed() {
     let bench = Bench::start().await;
     let many = filled(&bench, 60).await;
     let count = async || {
-        let rows = many.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container, None);
+        let rows = many.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container);
         rows.collect().await.unwrap()
     };
     assert_eq!(count().await, [60]);

@@ -1,7 +1,7 @@
 //! Rows that sort alike: whichever way the service reads them, a query that goes on loses none and repeats none.
 
 use cosmonaut::FeedScope;
-use cosmonaut::options::{HttpProtocol, QueryOptions};
+use cosmonaut::options::{FeedOptions, HttpProtocol};
 use cosmonaut_emulator::{Emulator, TieOrder};
 
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn bench(ties: TieOrder) -> (Bench, cosmonaut::ContainerClient) {
             item["a"] = json!(1);
             item["b"] = json!(n % 2);
         }
-        many.create_item(&*key, &item, None).await.unwrap();
+        many.create_item(&*key, &item).await.unwrap();
     }
     (bench, many)
 }
@@ -32,11 +32,11 @@ async fn by_tokens(bench: &Bench, many: &cosmonaut::ContainerClient, text: &str,
     let mut found = Vec::new();
     let mut token = None;
     for turn in 0.. {
-        let mut options = QueryOptions::default().max_item_count(3);
+        let mut options = FeedOptions::default().max_item_count(3);
         if let Some(token) = token {
-            options = options.continuation(token);
+            options = options.continue_from(token);
         }
-        let mut pages = many.query_items::<u32>(text, FeedScope::Container, Some(options)).into_pages();
+        let mut pages = many.query_items::<u32>(text, FeedScope::Container).options(options).into_pages();
         let Some(page) = pages.next().await else { break };
         let page = page.unwrap();
         found.extend(page.items);
@@ -59,8 +59,7 @@ async fn a_query_goes_on_inside_a_tie_whichever_way_it_is_read() {
         {
             let (bench, many) = bench(ties).await;
             let text = format!("SELECT VALUE c.n FROM c ORDER BY {order}");
-            let at_once =
-                many.query_items::<u32>(&*text, FeedScope::Container, None).collect().await.unwrap();
+            let at_once = many.query_items::<u32>(&*text, FeedScope::Container).collect().await.unwrap();
             let mut found = by_tokens(&bench, &many, &text, splits).await;
             if !splits {
                 assert_eq!(found, at_once, "{order}, {ties:?}");

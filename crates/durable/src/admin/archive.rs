@@ -27,7 +27,7 @@ impl Admin<'_> {
     ) -> Result<(), ProviderError> {
         let call = self.call("archive");
         let failed = |error: Error| ProviderError::retryable("archive", error.to_string());
-        let found: Vec<Value> = self.within(&call, instance, Ok(Query::new(KEPT))).await?;
+        let found: Vec<Value> = self.within(&call, instance, Query::new(KEPT)).await?;
         if found.iter().any(|document| document.get("stage").is_some_and(|stage| !stage.is_null())) {
             let message =
                 format!("the last turn of instance {instance} is not spread over its documents yet");
@@ -35,15 +35,14 @@ impl Admin<'_> {
         }
         let documents = in_order(found);
         let ids: HashSet<&str> = documents.iter().filter_map(id).collect();
-        let earlier =
-            archive.query_items::<String>("SELECT VALUE c.id FROM c", FeedScope::from(instance), None);
+        let earlier = archive.query_items::<String>("SELECT VALUE c.id FROM c", FeedScope::from(instance));
         for old in earlier.collect().await.map_err(failed)? {
             if !ids.contains(&*old) {
-                archive.delete_item(instance, &old, None).await.map_err(failed)?;
+                archive.delete_item(instance, &old).await.map_err(failed)?;
             }
         }
         for document in &documents {
-            archive.upsert_item(instance, document, None).await.map_err(failed)?;
+            archive.upsert_item(instance, document).await.map_err(failed)?;
         }
         Ok(())
     }

@@ -61,7 +61,7 @@ impl Admin<'_> {
         let mut result = DeleteInstanceResult::default();
         // A worker that was in the middle of an activity may answer it meanwhile: what came after the list is in the next.
         for round in 0..MOST_ROUNDS {
-            let listed: Vec<Listed> = self.within(call, instance, Ok(listing.clone())).await?;
+            let listed: Vec<Listed> = self.within(call, instance, listing.clone()).await?;
             add(&mut result, &listed, round == 0);
             for work in listed.iter().filter(|document| document.kind == Work::KIND) {
                 self.core.dispatch.work_gone(instance, &work.id);

@@ -13,7 +13,7 @@ impl Admin<'_> {
         let call = self.call("list_executions");
         let Some(head) = self.head(&call, instance).await? else { return Ok(Vec::new()) };
         let query = Query::new("SELECT VALUE c.execution FROM c WHERE c.type = 'execution'");
-        let mut executions: Vec<u64> = self.within(&call, instance, Ok(query)).await?;
+        let mut executions: Vec<u64> = self.within(&call, instance, query).await?;
         let pruned = self.pruned(&call, instance).await?;
         executions.retain(|execution| !pruned.contains(execution));
         executions.push(head.content.state.execution);

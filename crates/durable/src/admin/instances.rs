@@ -47,7 +47,7 @@ impl Admin<'_> {
         continuation: Option<String>,
     ) -> Result<InstancePage, ProviderError> {
         let call = self.call("list_instances_page");
-        let query = listing(status).map_err(|error| super::unwritable(&call, &error))?;
+        let query = listing(status);
         let (instances, continuation) =
             self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
         Ok(InstancePage { instances, continuation })
@@ -96,10 +96,10 @@ impl Admin<'_> {
     }
 }
 
-fn listing(status: Option<&str>) -> Result<Query, cosmonaut::Error> {
+fn listing(status: Option<&str>) -> Query {
     let order = "ORDER BY c.state.createdAt DESC";
     match status {
-        None => Ok(Query::new(format!("SELECT VALUE c.instanceId FROM c WHERE {EXISTING_BY_AGE} {order}"))),
+        None => Query::new(format!("SELECT VALUE c.instanceId FROM c WHERE {EXISTING_BY_AGE} {order}")),
         Some(status) => Query::new(format!(
             "SELECT VALUE c.instanceId FROM c WHERE {EXISTING_BY_AGE} AND c.state.status = @status {order}"
         ))
@@ -107,7 +107,7 @@ fn listing(status: Option<&str>) -> Result<Query, cosmonaut::Error> {
     }
 }
 
-fn selection(scope: &Scope, filter: &InstanceFilter) -> Result<Query, cosmonaut::Error> {
+fn selection(scope: &Scope, filter: &InstanceFilter) -> Query {
     let limit = filter.limit.unwrap_or(BULK_LIMIT);
     let mut text = format!("SELECT TOP {limit} VALUE c.instanceId FROM c WHERE {EXISTING}");
     match scope {
@@ -126,12 +126,12 @@ fn selection(scope: &Scope, filter: &InstanceFilter) -> Result<Query, cosmonaut:
     }
     let mut query = Query::new(text);
     if let Some(ids) = &filter.instance_ids {
-        query = query.with("@ids", ids)?;
+        query = query.with("@ids", ids);
     }
     if let Some(before) = filter.completed_before {
-        query = query.with("@before", before)?;
+        query = query.with("@before", before);
     }
-    Ok(query)
+    query
 }
 
 #[cfg(test)]
@@ -145,14 +145,14 @@ mod tests {
             completed_before: Some(7),
             limit: Some(3),
         };
-        let query = selection(&Scope::EndedRoots, &filter).unwrap();
+        let query = selection(&Scope::EndedRoots, &filter);
         for part in
             ["TOP 3", "'Completed', 'Failed'", "IS_NULL(c.state.parent)", "@ids", "completedAt < @before"]
         {
             assert!(query.text().contains(part), "{part}: {}", query.text());
         }
         assert!(!query.text().contains("a'\"b"), "names are parameters");
-        let all = selection(&Scope::All, &InstanceFilter::default()).unwrap();
+        let all = selection(&Scope::All, &InstanceFilter::default());
         assert!(all.text().contains("TOP 1000") && !all.text().contains("status"));
     }
 }

@@ -28,8 +28,8 @@ impl Admin<'_> {
             "SELECT c.status AS status, COUNT(1) AS count, SUM(c.events) AS events FROM c \
              WHERE c.type = 'execution' GROUP BY c.status",
         );
-        let heads: Vec<Group> = self.everywhere(&call, Ok(heads)).await?;
-        let past: Vec<Group> = self.everywhere(&call, Ok(past)).await?;
+        let heads: Vec<Group> = self.everywhere(&call, heads).await?;
+        let past: Vec<Group> = self.everywhere(&call, past).await?;
         let with =
             |status: &str| heads.iter().filter(|group| group.status == status).map(|group| group.count).sum();
         let instances: u64 = heads.iter().map(|group| group.count).sum();

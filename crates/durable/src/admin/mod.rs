@@ -69,9 +69,8 @@ impl Admin<'_> {
     async fn everywhere<T: serde::de::DeserializeOwned + Send>(
         &self,
         call: &Call,
-        query: Result<Query, cosmonaut::Error>,
+        query: Query,
     ) -> Result<Vec<T>, ProviderError> {
-        let query = query.map_err(|error| unwritable(call, &error))?;
         self.core.store.query(call, &query, &FeedScope::Container).await
     }
 
@@ -80,15 +79,10 @@ impl Admin<'_> {
         &self,
         call: &Call,
         instance: &str,
-        query: Result<Query, cosmonaut::Error>,
+        query: Query,
     ) -> Result<Vec<T>, ProviderError> {
-        let query = query.map_err(|error| unwritable(call, &error))?;
         self.core.store.query(call, &query, &FeedScope::from(instance)).await
     }
-}
-
-fn unwritable(call: &Call, error: &cosmonaut::Error) -> ProviderError {
-    ProviderError::permanent(call.operation(), error.to_string())
 }
 
 impl CosmosProvider {

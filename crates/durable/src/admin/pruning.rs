@@ -33,7 +33,7 @@ impl Admin<'_> {
         let query = Query::new(
             "SELECT c.execution, c.status, c.completedAt, c.events FROM c WHERE c.type = 'execution'",
         );
-        let past: Vec<Past> = self.within(&call, instance, Ok(query)).await?;
+        let past: Vec<Past> = self.within(&call, instance, query).await?;
         let gone = to_prune(past, current, options);
         let result = PruneResult {
             instances_processed: 1,
@@ -103,7 +103,7 @@ impl Admin<'_> {
         executions: &[u64],
     ) -> Result<Vec<String>, ProviderError> {
         let query = "SELECT VALUE c.id FROM c WHERE c.type IN ('execution', 'history', 'chunk')";
-        let ids: Vec<String> = self.within(call, instance, Ok(Query::new(query))).await?;
+        let ids: Vec<String> = self.within(call, instance, Query::new(query)).await?;
         let gone = |id: &String| execution_of(id).is_some_and(|execution| executions.contains(&execution));
         Ok(ids.into_iter().filter(gone).collect())
     }

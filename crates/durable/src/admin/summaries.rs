@@ -62,7 +62,7 @@ pub struct InstanceSearch {
 impl InstanceSearch {
     /// Only the status and the time are in the index. The service looks the others up in the documents of those
     /// instances that are left.
-    fn query(&self) -> Result<Query, cosmonaut::Error> {
+    fn query(&self) -> Query {
         let Self { status, orchestration, created_since, created_before, custom_status } = self;
         let mut conditions = String::from(EXISTING_BY_AGE);
         for (is_set, condition) in [
@@ -79,10 +79,10 @@ impl InstanceSearch {
         }
         let query = Query::new(format!("{SHOWN} WHERE {conditions} ORDER BY c.state.createdAt DESC"));
         query
-            .with("@status", status)?
-            .with("@since", created_since)?
-            .with("@before", created_before)?
-            .with("@name", orchestration)?
+            .with("@status", status)
+            .with("@since", created_since)
+            .with("@before", created_before)
+            .with("@name", orchestration)
             .with("@custom", custom_status)
     }
 }
@@ -111,7 +111,7 @@ impl Admin<'_> {
         continuation: Option<String>,
     ) -> Result<SummaryPage, ProviderError> {
         let call = self.call("list_summaries_page");
-        let query = search.query().map_err(|error| super::unwritable(&call, &error))?;
+        let query = search.query();
         let (summaries, continuation) =
             self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
         Ok(SummaryPage { summaries, continuation })
@@ -121,7 +121,7 @@ impl Admin<'_> {
     pub(super) async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
         let call = self.call("tree_summaries");
         let query = Query::new(format!("{SHOWN} WHERE {EXISTING}"));
-        let mut all: Vec<InstanceSummary> = self.within(&call, root, Ok(query)).await?;
+        let mut all: Vec<InstanceSummary> = self.within(&call, root, query).await?;
         let mut seen = HashSet::from([root.to_owned()]);
         let mut level: Vec<String> = all.iter().map(|found| found.instance.clone()).collect();
         while !level.is_empty() {
@@ -152,12 +152,12 @@ mod tests {
             created_before: Some(2),
             custom_status: Some("x".into()),
         };
-        let text = all.query().unwrap().text().to_owned();
+        let text = all.query().text().to_owned();
         for part in ["@status", "@since", "@before", "@name", "@custom"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert!(!text.contains("it's"), "values are parameters");
-        let none = InstanceSearch::default().query().unwrap().text().to_owned();
+        let none = InstanceSearch::default().query().text().to_owned();
         assert!(!none.contains('@') && none.contains("ORDER BY"), "{none}");
     }
 }

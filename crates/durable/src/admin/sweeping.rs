@@ -109,7 +109,7 @@ impl Admin<'_> {
              AND (NOT IS_DEFINED(c.state.parent) OR IS_NULL(c.state.parent)) ORDER BY c.state.completedAt"
         ))
         .with("@from", from)
-        .and_then(|query| query.with("@before", before));
+        .with("@before", before);
         self.everywhere(call, query).await
     }
 
@@ -128,7 +128,7 @@ impl Admin<'_> {
             "SELECT c.instanceId AS instance, COUNT(1) AS count FROM c WHERE c.type = 'execution' \
              GROUP BY c.instanceId",
         );
-        Ok(longest(self.everywhere(call, Ok(query)).await?, keep))
+        Ok(longest(self.everywhere(call, query).await?, keep))
     }
 }
 

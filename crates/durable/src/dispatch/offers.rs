@@ -154,7 +154,7 @@ impl Shared {
         if count == 0 {
             return Ok(());
         }
-        let done = batch.execute(None).await?;
+        let done = batch.execute().await?;
         let diagnostics = done.response().diagnostics();
         self.traffic.add([diagnostics], diagnostics.request_charge());
         Ok(())
@@ -162,7 +162,7 @@ impl Shared {
 
     /// Whether a work item is there that may have been done elsewhere.
     async fn is_there(&self, item: &WorkEntry) -> cosmonaut::Result<bool> {
-        match self.container.read_item::<IgnoredAny>(&*item.instance, &item.id, None).await {
+        match self.container.read_item::<IgnoredAny>(&*item.instance, &item.id).await {
             Ok(read) => {
                 self.traffic.add([read.diagnostics()], read.diagnostics().request_charge());
                 Ok(true)
@@ -196,7 +196,7 @@ pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
         let mut news = Ok(false);
         if has_others {
             let feed = feed.get_or_insert_with(|| {
-                strong.container.change_feed(ChangeFeedStart::Beginning, FeedScope::from(OFFERS), None)
+                strong.container.change_feed(ChangeFeedStart::Beginning, FeedScope::from(OFFERS))
             });
             news = strong.read_offers(feed).await;
         }

@@ -55,7 +55,7 @@ struct Read {
 
 impl Reader {
     pub(super) fn new(number: u64, piece: Piece, container: &ContainerClient) -> Self {
-        let feed = container.change_feed(ChangeFeedStart::Now, &piece.range, None);
+        let feed = container.change_feed(ChangeFeedStart::Now, &piece.range);
         Self {
             number,
             to_search: vec![piece.range.clone()],
@@ -164,9 +164,8 @@ impl Reader {
         self.next_page_at = Some(now + pause);
         if self.left_behind.is_none() {
             let until = shared.clock.now_ms().saturating_sub(clock::millis(shared.settings.age));
-            let query = Due { after: None, until }.query()?;
-            self.left_behind =
-                Some(shared.container.query_items(query, &self.piece.range, None).into_pages());
+            let query = Due { after: None, until }.query();
+            self.left_behind = Some(shared.container.query_items(query, &self.piece.range).into_pages());
         }
         let Some(pages) = &mut self.left_behind else { return Ok(()) };
         match pages.next().await.transpose() {
@@ -219,12 +218,12 @@ struct Due {
 impl Due {
     /// Whatever has a time from which on it is visible is something to do: messages, work items, deliveries, staged
     /// turns and records of deletions.
-    fn query(&self) -> cosmonaut::Result<Query> {
+    fn query(&self) -> Query {
         let text = format!("SELECT {COLUMNS} FROM c WHERE c.visibleAt <= @until");
         match self.after {
             None => Query::new(text).with("@until", self.until),
             Some(after) => Query::new(format!("{text} AND c.visibleAt > @after"))
-                .with("@until", self.until)?
+                .with("@until", self.until)
                 .with("@after", after),
         }
     }
@@ -248,7 +247,7 @@ impl Shared {
     }
 
     async fn search(&self, range: &FeedRange, due: Due) -> cosmonaut::Result<()> {
-        let mut pages = self.container.query_items::<Row>(due.query()?, range, None).into_pages();
+        let mut pages = self.container.query_items::<Row>(due.query(), range).into_pages();
         while let Some(page) = pages.next().await.transpose()? {
             self.traffic.add(&page.diagnostics, page.request_charge);
             self.found(page.items);

@@ -122,7 +122,7 @@ impl CosmosLeaseProvider {
         // What a member leaves behind that never comes back is removed by the service.
         let ttl = Some(self.lease.as_secs().max(1) * 20);
         let document = Document::new(self.sign_id(), ttl, Content::Member(sign));
-        self.container.upsert_item(PARTITION, &document, None).await?;
+        self.container.upsert_item(PARTITION, &document).await?;
         let etag = self.read(&mut view).await?;
         let now = clock::instant();
         // What is lost is not worked on from here on, before anybody can take it.
@@ -142,7 +142,7 @@ impl CosmosLeaseProvider {
 
     /// Reads all signs and the table; gives the version of the table's document, if there is one.
     async fn read(&self, view: &mut View) -> Result<Option<String>, Error> {
-        let query = self.container.query_items::<Value>("SELECT * FROM c", PARTITION, None);
+        let query = self.container.query_items::<Value>("SELECT * FROM c", PARTITION);
         let (mut signs, mut table, mut etag) = (Vec::new(), Table::default(), None);
         for document in query.collect().await?.into_iter().filter_map(understood) {
             match document.content {
@@ -161,9 +161,9 @@ impl CosmosLeaseProvider {
         let written = match etag {
             Some(etag) => {
                 let options = ItemOptions::default().if_match(etag);
-                self.container.replace_item(PARTITION, TABLE, &document, Some(options)).await
+                self.container.replace_item(PARTITION, TABLE, &document).options(options).await
             }
-            None => self.container.create_item(PARTITION, &document, None).await,
+            None => self.container.create_item(PARTITION, &document).await,
         };
         match written {
             Ok(_) => Ok(true),
@@ -178,7 +178,7 @@ impl CosmosLeaseProvider {
         let _view = self.view.lock().await;
         *self.owned_now() = Owned { slots: Slots::none(), span: None };
         // Who has no sign does not live: the others share its slots.
-        match self.container.delete_item(PARTITION, &self.sign_id(), None).await {
+        match self.container.delete_item(PARTITION, &self.sign_id()).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
             Err(error) => Err(error),

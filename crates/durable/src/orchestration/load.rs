@@ -33,7 +33,7 @@ pub(super) async fn load(
     let due = "SELECT * FROM c WHERE c.type IN ('instance', 'kv') OR (c.type = 'message' \
                AND (c.visibleAt <= @now OR c.id < 'm:t' OR c.id >= 'm:u'))";
     let all = "SELECT * FROM c WHERE c.type IN ('instance', 'message', 'kv')";
-    let mut snapshot = read(core, call, instance, &at(call, due, now)?).await?;
+    let mut snapshot = read(core, call, instance, &Query::new(due).with("@now", now)).await?;
     // A head of before timers were noted: all messages are read, once, and noted.
     if snapshot.head.as_ref().is_some_and(|head| head.content.state.timers.is_none()) {
         snapshot = read(core, call, instance, &Query::new(all)).await?;
@@ -45,11 +45,6 @@ pub(super) async fn load(
 /// The head and the keys of an instance, without its messages.
 pub(super) async fn load_keys(core: &Core, call: &Call, instance: &str) -> Result<Snapshot, ProviderError> {
     read(core, call, instance, &Query::new("SELECT * FROM c WHERE c.type IN ('instance', 'kv')")).await
-}
-
-fn at(call: &Call, query: &str, now: u64) -> Result<Query, ProviderError> {
-    let query = Query::new(query).with("@now", now);
-    query.map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))
 }
 
 async fn read(core: &Core, call: &Call, instance: &str, query: &Query) -> Result<Snapshot, ProviderError> {
@@ -79,7 +74,7 @@ pub(super) async fn next_timer(
         NextTimer::Ask => {
             let first = "SELECT TOP 1 VALUE c.visibleAt FROM c WHERE c.type = 'message' AND c.visibleAt > @now \
                          ORDER BY c.visibleAt";
-            let query = at(call, first, now)?;
+            let query = Query::new(first).with("@now", now);
             let found: Vec<u64> = core.store.query(call, &query, &(&*head.instance_id).into()).await?;
             Ok(found.first().copied())
         }
@@ -122,8 +117,7 @@ pub(super) async fn read_history(
         return Ok(Ok(Vec::new()));
     }
     let query = Query::new("SELECT * FROM c WHERE c.type = 'history' AND c.execution = @execution")
-        .with("@execution", execution)
-        .map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))?;
+        .with("@execution", execution);
     let rows: Vec<Row> = core.store.query(call, &query, &instance.into()).await?;
     let documents = rows.into_iter().map(|row| row.read(call.operation())).collect::<Result<Vec<_>, _>>();
     let documents = match documents.map(|documents| chain(documents, last_event)) {

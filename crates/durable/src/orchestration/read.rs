@@ -131,8 +131,7 @@ pub(crate) async fn kv_value(
     // With the head, which says whether a turn is still to be spread over the keys.
     let query = Query::new("SELECT * FROM c WHERE c.id IN (@head, @key)")
         .with("@head", HEAD)
-        .and_then(|query| query.with("@key", key_id(key)))
-        .map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))?;
+        .with("@key", key_id(key));
     let rows: Vec<Row> = core.store.query(&call, &query, &instance.into()).await?;
     let mut found = None;
     for row in rows {

@@ -61,10 +61,9 @@ struct OfKind {
 /// If the account cannot be reached, the container is not there, or its documents cannot be counted.
 pub async fn diagnose(config: &CosmosProviderConfig) -> Result<Diagnosis, ConnectError> {
     let reached = reach(config).await?;
-    let properties =
-        reached.container().read(None).await.map_err(|error| reached.explained(error))?.into_value();
+    let properties = reached.container().read().await.map_err(|error| reached.explained(error))?.into_value();
     // Not every identity may see it, and not every account has it.
-    let throughput = reached.container().read_throughput(None).await.ok().and_then(|read| read.into_value());
+    let throughput = reached.container().read_throughput().await.ok().and_then(|read| read.into_value());
     let described = Described { container: Some(&properties), throughput, ..reached.described() };
     Ok(Diagnosis {
         account: reached.account().id.clone(),

@@ -43,7 +43,7 @@ impl Store {
     pub(crate) async fn batch(&self, call: &Call, batch: &Batch<'_>) -> Result<Vec<Option<Etag>>, Failure> {
         let done = call
             .run(|timeout| async move {
-                self.build(batch).execute(Some(BatchOptions::default().timeout(timeout))).await
+                self.build(batch).execute().options(BatchOptions::default().timeout(timeout)).await
             })
             .await?;
         Ok(done.results().iter().map(|result| result.etag().cloned()).collect())

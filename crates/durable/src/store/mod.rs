@@ -17,7 +17,7 @@ mod versions;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::options::QueryOptions;
+use cosmonaut::options::FeedOptions;
 use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Patch, Query};
 use duroxide::providers::ProviderError;
 use serde::de::DeserializeOwned;
@@ -69,7 +69,7 @@ impl Store {
     /// Asks for the server's time, once, before anything is decided by it.
     pub(crate) async fn learn_time(&self) -> cosmonaut::Result<()> {
         let sent = self.clock.reading();
-        let read = self.container.read(None).await?;
+        let read = self.container.read().await?;
         if let Some(date) = read.headers().get("date").and_then(|date| date.to_str().ok()) {
             self.clock.learn(date, sent);
         }
@@ -114,7 +114,7 @@ impl Store {
         let done = call
             .run(|timeout| async move {
                 let options = ItemOptions::default().timeout(timeout);
-                self.container.create_item(&*document.instance_id, document, Some(options)).await
+                self.container.create_item(&*document.instance_id, document).options(options).await
             })
             .await?;
         Ok(done.etag())
@@ -128,7 +128,7 @@ impl Store {
         let done = call
             .run(|timeout| async move {
                 let options = ItemOptions::default().timeout(timeout);
-                self.container.upsert_item(&*document.instance_id, document, Some(options)).await
+                self.container.upsert_item(&*document.instance_id, document).options(options).await
             })
             .await?;
         Ok(done.etag())
@@ -144,7 +144,7 @@ impl Store {
             .run(|timeout| async move {
                 let options = ItemOptions::default().timeout(timeout).if_match(&*document.etag);
                 let (partition, id) = (&*document.instance_id, &*document.id);
-                self.container.replace_item(partition, id, document, Some(options)).await
+                self.container.replace_item(partition, id, document).options(options).await
             })
             .await?;
         Ok(done.etag())
@@ -163,7 +163,7 @@ impl Store {
                 Some(etag) => options.if_match(etag),
                 None => options,
             };
-            self.container.delete_item(partition, id, Some(options)).await
+            self.container.delete_item(partition, id).options(options).await
         })
         .await?;
         Ok(())
@@ -180,7 +180,7 @@ impl Store {
         let patch = &patch;
         call.run(|timeout| async move {
             let options = ItemOptions::default().timeout(timeout).content_response(content);
-            self.container.patch_item(partition, id, patch.clone(), Some(options)).await
+            self.container.patch_item(partition, id, patch.clone()).options(options).await
         })
         .await
     }
@@ -208,7 +208,7 @@ impl Store {
         let read = call
             .run(|timeout| async move {
                 let options = ItemOptions::default().timeout(timeout);
-                self.container.read_item::<Row>(partition, id, Some(options)).await
+                self.container.read_item::<Row>(partition, id).options(options).await
             })
             .await;
         match read {
@@ -247,10 +247,10 @@ impl Store {
     ) -> Result<(Vec<T>, Option<String>), ProviderError> {
         let continuation = &continuation;
         let ask = |timeout| async move {
-            let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() }
+            let mut options = FeedOptions { continuation: continuation.clone(), ..FeedOptions::default() }
                 .max_item_count(size);
             options.request.end_to_end_timeout = Some(timeout);
-            let items = self.container.query_items::<T>(query.clone(), scope.clone(), Some(options));
+            let items = self.container.query_items::<T>(query.clone(), scope.clone()).options(options);
             items.into_pages().next().await.transpose()
         };
         let page = call.page(ask).await.map_err(|failure| failure.into_error(call))?;
@@ -264,9 +264,9 @@ impl Store {
         timeout: Duration,
         continuation: &Option<String>,
     ) -> cosmonaut::Result<Option<cosmonaut::Page<T>>> {
-        let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() };
+        let mut options = FeedOptions { continuation: continuation.clone(), ..FeedOptions::default() };
         options.request.end_to_end_timeout = Some(timeout);
-        let items = self.container.query_items::<T>(query.clone(), scope.clone(), Some(options));
+        let items = self.container.query_items::<T>(query.clone(), scope.clone()).options(options);
         items.into_pages().next().await.transpose()
     }
 }

@@ -71,8 +71,7 @@ impl Store {
             return Ok(Vec::new());
         }
         let query = Query::new("SELECT c.instanceId, c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
-            .with("@ids", &ids)
-            .map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))?;
+            .with("@ids", &ids);
         self.query::<There>(call, &query, &FeedScope::from(partition)).await
     }
 }

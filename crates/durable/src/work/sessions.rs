@@ -91,11 +91,7 @@ pub(crate) async fn renew_all(
         "SELECT * FROM c WHERE c.type = 'session' AND ARRAY_CONTAINS(@owners, c.owner) AND c.until > @now \
          AND c.lastActivity > @inUse",
     );
-    let query = query
-        .with("@owners", owners)
-        .and_then(|query| query.with("@now", now))
-        .and_then(|query| query.with("@inUse", in_use))
-        .map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))?;
+    let query = query.with("@owners", owners).with("@now", now).with("@inUse", in_use);
     let mut renewed = 0;
     for session in sessions(core, &call, &query).await? {
         let Session { session: name, owner, .. } = &session.content;
@@ -120,8 +116,7 @@ pub(crate) async fn renew_all(
 pub(crate) async fn clean_up(core: &Core) -> Result<usize, ProviderError> {
     let call = core.store.call("cleanup_orphaned_sessions", core.settings.call_timeout);
     let query = Query::new("SELECT * FROM c WHERE c.type = 'session' AND c.until < @now")
-        .with("@now", core.store.now_ms())
-        .map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))?;
+        .with("@now", core.store.now_ms());
     let free = sessions(core, &call, &query).await?;
     if free.is_empty() {
         return Ok(0);

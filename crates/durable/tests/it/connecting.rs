@@ -12,11 +12,11 @@ use crate::harness::{Account, DATABASE, Server};
 async fn a_container_is_made_once_and_its_documents_may_end_by_themselves() {
     let home = Server::shared(Account::OneRegion).home();
     home.provider().await;
-    let made = home.documents().read(None).await.unwrap().into_value();
+    let made = home.documents().read().await.unwrap().into_value();
     assert_eq!(made.partition_key.paths, ["/instanceId"]);
     assert!(made.default_ttl.is_some());
     home.provider().await;
-    assert_eq!(home.documents().read(None).await.unwrap().value().rid, made.rid);
+    assert_eq!(home.documents().read().await.unwrap().value().rid, made.rid);
 }
 
 #[tokio::test]
@@ -25,26 +25,26 @@ async fn who_only_looks_makes_nothing() {
     let looking = || CosmosProviderConfig { create_if_absent: false, ..home.config() };
     let error = CosmosProvider::connect(looking()).await.unwrap_err();
     assert!(error.is_not_found() && error.to_string().contains("it is not there"), "{error}");
-    assert!(home.documents().read(None).await.unwrap_err().is_not_found());
+    assert!(home.documents().read().await.unwrap_err().is_not_found());
 
-    home.client.create_database_if_absent(DATABASE, None).await.unwrap();
+    home.client.create_database_if_not_exists(DATABASE).await.unwrap();
     let without_ttl = ContainerProperties::new(&*home.container, "/instanceId");
-    home.client.database(DATABASE).create_container(without_ttl, None).await.unwrap();
+    home.client.database(DATABASE).create_container(without_ttl).await.unwrap();
     let error = CosmosProvider::connect(looking()).await.unwrap_err().to_string();
     assert!(error.contains("time to live is off"), "{error}");
     let tolerant = CosmosProviderConfig { tolerate_findings: true, ..looking() };
     CosmosProvider::connect(tolerant).await.unwrap();
-    assert!(home.documents().read(None).await.unwrap().value().default_ttl.is_none(), "nothing was changed");
+    assert!(home.documents().read().await.unwrap().value().default_ttl.is_none(), "nothing was changed");
     CosmosProvider::connect(home.config()).await.unwrap();
-    assert!(home.documents().read(None).await.unwrap().value().default_ttl.is_some());
+    assert!(home.documents().read().await.unwrap().value().default_ttl.is_some());
 }
 
 #[tokio::test]
 async fn a_container_of_another_making_is_refused() {
     let home = Server::shared(Account::OneRegion).home();
-    home.client.create_database_if_absent(DATABASE, None).await.unwrap();
+    home.client.create_database_if_not_exists(DATABASE).await.unwrap();
     let other = ContainerProperties::new(&*home.container, "/pk");
-    home.client.database(DATABASE).create_container(other, None).await.unwrap();
+    home.client.database(DATABASE).create_container(other).await.unwrap();
     for tolerate_findings in [false, true] {
         let config = CosmosProviderConfig { tolerate_findings, ..home.config() };
         let error = CosmosProvider::connect(config).await.unwrap_err().to_string();
@@ -69,8 +69,7 @@ async fn a_wrong_key_and_an_address_of_nobody_are_explained() {
 #[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_refused() {
     let emulator = Emulator::builder().tls(Tls::Own).start().await.unwrap();
-    let client =
-        CosmosClient::new(emulator.url(), Credential::master_key(emulator.key()).unwrap(), None).unwrap();
+    let client = CosmosClient::new(emulator.url(), Credential::master_key(emulator.key()).unwrap()).unwrap();
     let config = CosmosProviderConfig {
         connect_timeout: Duration::from_millis(500),
         ..CosmosProviderConfig::with_client(client)

@@ -28,7 +28,7 @@ async fn damage(home: &Home, instance: &str, kind: &str, member: &str, value: Va
     for mut document in home.all(instance).await {
         if document["type"] == kind {
             document[member] = value.clone();
-            home.documents().upsert_item(instance, &document, None).await.unwrap();
+            home.documents().upsert_item(instance, &document).await.unwrap();
         }
     }
 }

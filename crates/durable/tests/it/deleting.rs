@@ -124,14 +124,14 @@ async fn a_deletion_that_was_left_is_finished_if_it_was_decided_and_else_taken_b
         for name in ["a", "b"] {
             let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
             let patch = cosmonaut::Patch::new().set("/lock", lock);
-            documents.patch_item(name, "instance", patch, None).await.unwrap();
+            documents.patch_item(name, "instance", patch).await.unwrap();
         }
         let record = json!({
             "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
             "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a", "b"], "token": "0abc",
             "committed": committed, "visibleAt": 0,
         });
-        documents.create_item("$cleanup", &record, None).await.unwrap();
+        documents.create_item("$cleanup", &record).await.unwrap();
         let elsewhere = home.provider().await;
         while home.count("deletion").await > 0 {
             assert!(fetch_now(&elsewhere).await.is_none());
@@ -152,20 +152,20 @@ async fn an_instance_that_another_deletion_has_locked_is_left_to_it_while_it_is_
     make(&provider, "a", Some("Completed")).await;
     let documents = home.documents();
     let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
-    documents.patch_item("a", "instance", cosmonaut::Patch::new().set("/lock", lock), None).await.unwrap();
+    documents.patch_item("a", "instance", cosmonaut::Patch::new().set("/lock", lock)).await.unwrap();
     // The other deletion is decided, and its process is at work.
     let record = json!({
         "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
         "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
         "committed": true, "visibleAt": 1_u64 << 51,
     });
-    documents.create_item("$cleanup", &record, None).await.unwrap();
+    documents.create_item("$cleanup", &record).await.unwrap();
     let refused = provider.delete_instances_atomic(&["a".into()], false).await.unwrap_err();
     assert!(refused.is_retryable(), "{refused}");
-    let head = documents.read_item::<serde_json::Value>("a", "instance", None).await.unwrap().into_value();
+    let head = documents.read_item::<serde_json::Value>("a", "instance").await.unwrap().into_value();
     assert_eq!(head["lock"]["token"], "0abc", "it is still the other one's");
     // A lock whose record a failover has lost is nobody's.
-    documents.delete_item("$cleanup", "d:0abc", None).await.unwrap();
+    documents.delete_item("$cleanup", "d:0abc").await.unwrap();
     let deleted = provider.delete_instances_atomic(&["a".into()], false).await.unwrap();
     assert_eq!(deleted.instances_deleted, 1);
 }
@@ -179,13 +179,13 @@ async fn an_instance_is_free_again_although_taking_a_deletion_back_fails_at_firs
     let documents = home.documents();
     let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
     let patch = cosmonaut::Patch::new().set("/lock", lock);
-    documents.patch_item("a", "instance", patch, None).await.unwrap();
+    documents.patch_item("a", "instance", patch).await.unwrap();
     let record = json!({
         "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
         "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
         "committed": false, "visibleAt": 0,
     });
-    documents.create_item("$cleanup", &record, None).await.unwrap();
+    documents.create_item("$cleanup", &record).await.unwrap();
     drop(provider);
     // The first to unlock the instance is refused.
     let patches = FaultInjectionCondition {

@@ -59,7 +59,7 @@ async fn what_an_ended_instance_owes_is_delivered_before_it_goes() {
         "slot": duroxide_cosmonaut::slot_of("owing"), "target": "owed", "targetId": "m:oaa.1.0", "what": "message",
         "targetVisibleAt": 0, "visibleAt": far, "body": body, "chunks": 0,
     });
-    home.documents().create_item("owing", &owed, None).await.unwrap();
+    home.documents().create_item("owing", &owed).await.unwrap();
     delete(&provider, "owing", false).await;
     assert!(home.all("owing").await.is_empty());
     assert_eq!(fetch(&provider).await.0.instance, "owed");
@@ -67,7 +67,7 @@ async fn what_an_ended_instance_owes_is_delivered_before_it_goes() {
     // What cannot be read stays, with its instance, unless that is to go by force.
     let mut strange = owed.clone();
     (strange["instanceId"], strange["v"]) = ("other".into(), 99.into());
-    home.documents().create_item("other", &strange, None).await.unwrap();
+    home.documents().create_item("other", &strange).await.unwrap();
     let error = provider.delete_instances_atomic(&["other".to_owned()], false).await.unwrap_err();
     assert!(error.message.contains("other") && error.message.contains("o:1.0"), "{error}");
     delete(&provider, "other", true).await;

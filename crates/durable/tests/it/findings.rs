@@ -25,8 +25,8 @@ async fn refused(config: CosmosProviderConfig) -> Vec<FindingKind> {
 }
 
 async fn make(home: &Home, properties: ContainerProperties) {
-    home.client.create_database_if_absent(DATABASE, None).await.unwrap();
-    home.client.database(DATABASE).create_container(properties, None).await.unwrap();
+    home.client.create_database_if_not_exists(DATABASE).await.unwrap();
+    home.client.database(DATABASE).create_container(properties).await.unwrap();
 }
 
 #[tokio::test]
@@ -43,8 +43,8 @@ async fn an_account_that_writes_in_several_regions_is_refused_and_nothing_is_mad
     let emulator = multi_write().await;
     assert_eq!(refused(config(&emulator)).await, [FindingKind::WriteRegions]);
     let key = Credential::master_key(emulator.key()).unwrap();
-    let client = CosmosClient::new(emulator.url(), key, None).unwrap();
-    assert!(client.database("duroxide").read(None).await.unwrap_err().is_not_found());
+    let client = CosmosClient::new(emulator.url(), key).unwrap();
+    assert!(client.database("duroxide").read().await.unwrap_err().is_not_found());
     let elsewhere = CosmosProviderConfig { write_region: Some("Mars".into()), ..config(&emulator) };
     assert_eq!(refused(elsewhere).await, [FindingKind::WriteRegions]);
 }
@@ -72,7 +72,7 @@ async fn a_client_that_asks_another_region_is_refused() {
         let request = RequestOptions { excluded_regions, ..RequestOptions::default() };
         let options = CosmosClientOptions { request, ..CosmosClientOptions::default() };
         let key = Credential::master_key(emulator.key()).unwrap();
-        CosmosClient::new(emulator.url(), key, Some(options)).unwrap()
+        CosmosClient::builder().endpoint(emulator.url()).credential(key).options(options).build().unwrap()
     };
     let bound = |client| CosmosProviderConfig {
         write_region: Some("West US".into()),
@@ -114,7 +114,7 @@ async fn a_diagnosis_says_what_is_wrong_and_what_is_there_and_changes_nothing() 
     let kinds: Vec<_> = found.findings.iter().map(|finding| finding.kind).collect();
     assert_eq!(kinds, [FindingKind::TimeToLive, FindingKind::Indexing, FindingKind::Throughput], "{found:?}");
     assert!(found.has_errors() && found.documents.is_empty());
-    assert!(home.documents().read(None).await.unwrap().value().default_ttl.is_none());
+    assert!(home.documents().read().await.unwrap().value().default_ttl.is_none());
 
     let provider = home.provider().await;
     send(&provider, start("a")).await;

@@ -19,7 +19,7 @@ async fn owe(home: &Home, source: &str, target: &str) {
         "targetId": format!("m:o{}.1.0", source.len()), "what": "message", "targetVisibleAt": 0, "visibleAt": 1,
         "body": serde_json::to_string(&start(target)).unwrap(),
     });
-    home.documents().create_item(source, &intent, None).await.unwrap();
+    home.documents().create_item(source, &intent).await.unwrap();
 }
 
 /// Fetches until all of these have been started.

@@ -63,7 +63,7 @@ async fn twenty_processes_together_read_about_as_much_as_one() {
         waiting.spawn(async move { member.fetch_orchestration_item(LOCK, PATIENCE * 10, None).await });
     }
     until("all have their share", async || {
-        let table = shared.documents().read_item::<serde_json::Value>("$leases", "shares", None).await;
+        let table = shared.documents().read_item::<serde_json::Value>("$leases", "shares").await;
         table.is_ok_and(|table| table.value()["shares"].as_array().is_some_and(|all| all.len() == 20))
     })
     .await;

@@ -80,21 +80,21 @@ impl Server {
     }
 
     pub(crate) fn client(&self) -> CosmosClient {
-        CosmosClient::new(&self.url, Credential::master_key(&self.key).unwrap(), None).unwrap()
+        CosmosClient::new(&self.url, Credential::master_key(&self.key).unwrap()).unwrap()
     }
 
     /// A client whose requests meet what is injected.
     pub(crate) fn faulty_client(&self, faults: &FaultInjector) -> CosmosClient {
         let runtime = CosmosDriverRuntime::builder().fault_injection(faults.clone()).build().unwrap();
         let key = Credential::master_key(&self.key).unwrap();
-        CosmosClient::with_runtime(&runtime, &self.url, key, None).unwrap()
+        CosmosClient::builder().runtime(&runtime).endpoint(&self.url).credential(key).build().unwrap()
     }
 
     /// A client that reaches the account in a way of its own.
     pub(crate) fn client_on(&self, network: Arc<dyn HttpClientFactory>) -> CosmosClient {
         let runtime = CosmosDriverRuntime::builder().http_client_factory(network).build().unwrap();
         let key = Credential::master_key(&self.key).unwrap();
-        CosmosClient::with_runtime(&runtime, &self.url, key, None).unwrap()
+        CosmosClient::builder().runtime(&runtime).endpoint(&self.url).credential(key).build().unwrap()
     }
 
     /// A container that no other test has.
@@ -136,7 +136,7 @@ impl Home {
 
     /// All documents of an instance, or of all.
     pub(crate) async fn all(&self, scope: impl Into<FeedScope>) -> Vec<Value> {
-        self.documents().query_items("SELECT * FROM c", scope, None).collect().await.unwrap()
+        self.documents().query_items("SELECT * FROM c", scope).collect().await.unwrap()
     }
 
     /// How many documents there are of each kind.
@@ -179,17 +179,16 @@ impl ProviderFactory for Factory {
         for mut document in home.all(instance).await {
             if document["type"] == "history" {
                 document["body"] = "no history".into();
-                documents.upsert_item(instance, &document, None).await.unwrap();
+                documents.upsert_item(instance, &document).await.unwrap();
             }
         }
         // What a provider holds in memory is good for the version of the head that it has seen.
         let touch = Patch::new().set("/touched", true);
-        documents.patch_item(instance, "instance", touch, None).await.unwrap();
+        documents.patch_item(instance, "instance", touch).await.unwrap();
     }
 
     async fn get_max_attempt_count(&self, instance: &str) -> u32 {
-        let head: Value =
-            self.last().documents().read_item(instance, "instance", None).await.unwrap().into_value();
+        let head: Value = self.last().documents().read_item(instance, "instance").await.unwrap().into_value();
         let deliveries = head["deliveries"].as_object().unwrap().values();
         let attempts = deliveries.map(|delivery| delivery["attempts"].as_u64().unwrap());
         u32::try_from(attempts.max().unwrap_or(0)).unwrap()

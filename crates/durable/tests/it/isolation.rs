@@ -39,7 +39,7 @@ async fn instances_that_cannot_be_read_keep_no_other_waiting() {
     for instance in ["newer-1", "newer-2"] {
         make(&provider, instance, None).await;
         let newer = Patch::new().set("/v", 99);
-        home.documents().patch_item(instance, "instance", newer, None).await.unwrap();
+        home.documents().patch_item(instance, "instance", newer).await.unwrap();
         send(&provider, signal(instance, 1)).await;
     }
     let healthy = names("healthy", 5);
@@ -57,7 +57,7 @@ async fn a_work_item_that_cannot_be_read_keeps_no_other_waiting() {
         provider.enqueue_for_worker(activity(instance, 1, "")).await.unwrap();
     }
     let poison = Patch::new().set("/v", 99);
-    home.documents().patch_item("poisoned", "w:1:1", poison, None).await.unwrap();
+    home.documents().patch_item("poisoned", "w:1:1", poison).await.unwrap();
     let mut left = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
     until("the healthy items are run", async || {
         let fetched = provider.fetch_work_item(LOCK, Duration::ZERO, None, &TagFilter::Any).await;
@@ -147,7 +147,7 @@ async fn events_to_instances_that_do_not_exist_are_not_asked_for_again_and_again
             "id": "m:c1", "instanceId": instance, "type": "message", "v": 1, "slot": 0, "visibleAt": 1,
             "body": serde_json::to_string(&signal(&instance, n)).unwrap(),
         });
-        home.documents().create_item(&*instance, &event, None).await.unwrap();
+        home.documents().create_item(&*instance, &event).await.unwrap();
     }
     // Each is looked at once.
     assert!(fetch_now(&provider).await.is_none());

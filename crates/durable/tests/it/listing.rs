@@ -20,7 +20,7 @@ async fn page(home: &Home) -> f64 {
 async fn a_page_of_a_list_costs_the_same_however_many_instances_there_are() {
     let home = Server::shared(Account::OneRegion).home();
     make(&home.provider().await, "a", Some("Completed")).await;
-    let mut head: Value = home.documents().read_item("a", "instance", None).await.unwrap().into_value();
+    let mut head: Value = home.documents().read_item("a", "instance").await.unwrap().into_value();
     let created = head["state"]["createdAt"].as_u64().unwrap();
     let mut charges = Vec::new();
     for count in [20, 400] {
@@ -28,7 +28,7 @@ async fn a_page_of_a_list_costs_the_same_however_many_instances_there_are() {
             let name = format!("copy-{n}");
             head["instanceId"] = (&*name).into();
             head["state"]["createdAt"] = (created + n).into();
-            home.documents().upsert_item(&*name, &head, None).await.unwrap();
+            home.documents().upsert_item(&*name, &head).await.unwrap();
         }
         charges.push(page(&home).await);
     }

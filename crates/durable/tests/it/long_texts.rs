@@ -20,7 +20,7 @@ async fn an_input_of_more_pieces_than_a_transaction_holds_is_acknowledged_and_le
     assert!(work == activity(INSTANCE, 2, &*long));
     provider.ack_work_item(&token, Some(completion(INSTANCE, 2))).await.unwrap();
     let query = "SELECT VALUE c.type FROM c";
-    let left: Vec<String> = home.documents().query_items(query, INSTANCE, None).collect().await.unwrap();
+    let left: Vec<String> = home.documents().query_items(query, INSTANCE).collect().await.unwrap();
     assert_eq!(left, ["message"]);
 }
 
@@ -41,7 +41,7 @@ async fn a_lost_piece_is_an_error_that_names_the_instance_and_no_standstill() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
     let long = "x".repeat(1_000_000);
-    let lose_piece = async |id: &str| home.documents().delete_item(INSTANCE, id, None).await.unwrap();
+    let lose_piece = async |id: &str| home.documents().delete_item(INSTANCE, id).await.unwrap();
     // Of an activity's input: the orchestration learns that the activity has failed.
     provider.enqueue_for_worker(activity(INSTANCE, 2, &*long)).await.unwrap();
     let work = home.all(INSTANCE).await.into_iter().find(|document| document["type"] == "work").unwrap();

@@ -40,7 +40,7 @@ pub(crate) async fn partition_of(server: &Server, home: &Home, instance: &str) -
     };
     let before = lsns();
     let probe = serde_json::json!({"id": "probe", "instanceId": instance, "type": "probe"});
-    home.documents().upsert_item(instance, &probe, None).await.unwrap();
+    home.documents().upsert_item(instance, &probe).await.unwrap();
     let changed = lsns().into_iter().zip(before).find(|(now, before)| now != before);
     changed.expect("a write raises the LSN of its partition").0.0
 }

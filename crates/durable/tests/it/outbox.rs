@@ -34,7 +34,7 @@ async fn a_delivery_that_is_repeated_after_it_was_processed_is_no_second_one() {
         "target": "child", "targetId": message["id"], "what": "message", "targetVisibleAt": 0, "visibleAt": 0,
         "body": message["body"], "chunks": 0,
     });
-    home.documents().upsert_item("parent", &with_slot_of(owed, "parent"), None).await.unwrap();
+    home.documents().upsert_item("parent", with_slot_of(owed, "parent")).await.unwrap();
     drop(provider);
     let elsewhere = eager(&home).await;
     while home.count("intent").await > 0 {

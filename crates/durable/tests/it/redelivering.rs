@@ -30,7 +30,7 @@ async fn sent(provider: &CosmosProvider, parent: &str, messages: Vec<duroxide::p
 async fn lose(home: &Home, target: &str) {
     for document in home.all(target).await {
         let id = document["id"].as_str().unwrap();
-        home.documents().delete_item(target, id, None).await.unwrap();
+        home.documents().delete_item(target, id).await.unwrap();
     }
 }
 
@@ -114,7 +114,7 @@ async fn an_unreadable_delivery_does_not_keep_others_from_being_made_again() {
     let slot = duroxide_cosmonaut::slot_of("parent");
     for (id, v) in [("o:0.0", 1), ("o:0.1", 99)] {
         let strange = json!({"id": id, "instanceId": "parent", "type": "delivered", "v": v, "slot": slot});
-        home.documents().create_item("parent", &strange, None).await.unwrap();
+        home.documents().create_item("parent", &strange).await.unwrap();
     }
     drop(provider);
     lose(&home, "child").await;
@@ -189,7 +189,7 @@ async fn what_one_process_has_seen_of_a_failover_all_others_hear_of() {
     for version in changed["versions"].as_object_mut().unwrap().values_mut() {
         *version = (version.as_i64().unwrap() + 1).into();
     }
-    home.documents().upsert_item("$leases", &changed, None).await.unwrap();
+    home.documents().upsert_item("$leases", &changed).await.unwrap();
     assert_eq!(fetch(&provider).await.0.instance, "child");
     assert!(home.all(FeedScope::Container).await.iter().all(|document| document["type"] != "intent"));
 }
@@ -214,7 +214,7 @@ async fn a_partition_that_fails_over_alone_takes_nothing_from_instances_of_other
         for member in &members {
             assert!(fetch_now(member).await.is_none());
         }
-        let table = home.documents().read_item::<Value>("$leases", "shares", None).await;
+        let table = home.documents().read_item::<Value>("$leases", "shares").await;
         table.is_ok_and(|table| table.value()["shares"].as_array().is_some_and(|all| all.len() == 2))
     })
     .await;

@@ -130,7 +130,7 @@ async fn requests_of_one(processes: usize) -> f64 {
         worlds.push(World::share(home.clone(), &name, options(), activities, orchestrations).await);
     }
     until("all have their share", async || {
-        let table = home.documents().read_item::<serde_json::Value>("$leases", "shares", None).await;
+        let table = home.documents().read_item::<serde_json::Value>("$leases", "shares").await;
         table.is_ok_and(|table| table.value()["shares"].as_array().is_some_and(|all| all.len() == processes))
     })
     .await;

@@ -134,15 +134,15 @@ async fn instances_that_cannot_go_keep_no_others_however_often_processes_restart
     make_with_running_child(&provider).await;
     make(&provider, "done", Some("Completed")).await;
     // As many as a sweep looks at, all of which ended before.
-    let parent = home.documents().read_item::<Value>("parent", "instance", None).await.unwrap().into_value();
-    let running = home.documents().read_item::<Value>("child", "instance", None).await.unwrap().into_value();
+    let parent = home.documents().read_item::<Value>("parent", "instance").await.unwrap().into_value();
+    let running = home.documents().read_item::<Value>("child", "instance").await.unwrap().into_value();
     for n in 0..PAGE {
         let (name, of) = (format!("parent-{n}"), format!("child-{n}"));
         let (mut parent, mut running) = (parent.clone(), running.clone());
         (parent["instanceId"], parent["state"]["completedAt"]) = (name.clone().into(), (1000 + n).into());
         (running["instanceId"], running["state"]["parent"]) = (of.clone().into(), name.clone().into());
-        home.documents().create_item(name, &parent, None).await.unwrap();
-        home.documents().create_item(of, &running, None).await.unwrap();
+        home.documents().create_item(name, &parent).await.unwrap();
+        home.documents().create_item(of, &running).await.unwrap();
     }
     until("the one that may go has gone", async || {
         // Each sweep is another process's first one.

@@ -18,7 +18,7 @@ use crate::harness::{Account, Home, Server};
 async fn made_with(home: &Home, throughput: Throughput) -> Option<ThroughputProperties> {
     let config = CosmosProviderConfig { throughput, ..home.config() };
     CosmosProvider::connect(config).await.unwrap();
-    home.documents().read_throughput(None).await.unwrap().into_value()
+    home.documents().read_throughput().await.unwrap().into_value()
 }
 
 #[tokio::test]
@@ -43,11 +43,11 @@ async fn a_database_that_shares_its_throughput_goes_on_doing_so() {
         throughput: Some(ThroughputProperties::manual(400)),
         ..CreateDatabaseOptions::default()
     };
-    home.client.create_database("sharing", Some(shared)).await.unwrap();
+    home.client.create_database("sharing").options(shared).await.unwrap();
     let config = CosmosProviderConfig { database: "sharing".into(), ..home.config() };
     CosmosProvider::connect(config).await.unwrap();
     let container = home.client.database("sharing").container(&home.container);
-    assert_eq!(container.read_throughput(None).await.unwrap().into_value(), None);
+    assert_eq!(container.read_throughput().await.unwrap().into_value(), None);
 }
 
 #[tokio::test]

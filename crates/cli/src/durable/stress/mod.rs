@@ -136,8 +136,8 @@ impl Target {
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) => Err(failed(&error)),
         };
-        let makes_database = !is_there(database.read(None).await.map(drop))?;
-        if is_there(database.container(&config.container).read(None).await.map(drop))? {
+        let makes_database = !is_there(database.read().await.map(drop))?;
+        if is_there(database.container(&config.container).read().await.map(drop))? {
             return Err(Failure::Work(format!(
                 "{name} is there already, and a load belongs in a container of its own (name another with --container, \
                  or delete this one if an earlier run has left it)"
@@ -148,8 +148,8 @@ impl Target {
 
     async fn remove(&self) -> Result<(), Failure> {
         let removed = match self.makes_database {
-            true => self.database.delete(None).await.map(drop),
-            false => self.database.container(&self.config.container).delete(None).await.map(drop),
+            true => self.database.delete().await.map(drop),
+            false => self.database.container(&self.config.container).delete().await.map(drop),
         };
         match removed {
             Err(error) if !error.is_not_found() => {

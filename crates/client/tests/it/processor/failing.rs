@@ -57,7 +57,7 @@ async fn a_handler_that_fails_or_panics_is_given_the_page_again() {
 async fn a_change_that_cannot_be_read_goes_to_its_own_handler_or_is_reported() {
     let shop = Shop::with(ONE, "/id").await;
     shop.write_one("a", 1).await;
-    shop.notes.create_item("b", &json!({"id": "odd", "pk": "b"}), None).await.unwrap();
+    shop.notes.create_item("b", json!({"id": "odd", "pk": "b"})).await.unwrap();
     shop.write_one("c", 1).await;
 
     let (ledger, events) = (Ledger::default(), Events::default());
@@ -89,7 +89,12 @@ async fn throttling_and_outages_are_waited_out() {
     let faults = FaultInjector::new();
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
     let (url, key) = (shop.bench.emulator.url(), Credential::master_key(shop.bench.emulator.key()).unwrap());
-    let client = CosmosClient::with_runtime(&runtime.build().unwrap(), url, key, None).unwrap();
+    let client = CosmosClient::builder()
+        .runtime(&runtime.build().unwrap())
+        .endpoint(url)
+        .credential(key)
+        .build()
+        .unwrap();
     let database = client.database("d");
     let (ledger, events) = (Ledger::default(), Events::default());
     let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
@@ -188,7 +193,7 @@ async fn a_lease_that_somebody_deletes_is_not_read_any_more() {
     let one = ledger.start("one", shop.processor().on_event(events.listener())).await;
     events.until("acquired 0").await;
     let id = shop.lease_documents().await["0"]["id"].as_str().unwrap().to_owned();
-    shop.leases.delete_item(&*id, &id, None).await.unwrap();
+    shop.leases.delete_item(&*id, &id).await.unwrap();
     events.until("released 0 LeaseGone").await;
     shop.write(1).await;
     one.stop().await;

@@ -36,10 +36,10 @@ async fn write_by_hand(shop: &Shop, continuation: &str) -> String {
             members.insert("PartitionId".into(), token.into());
         }
         let key = format!("guid {at}");
-        shop.leases.create_item(&*key, &lease, None).await.unwrap();
+        shop.leases.create_item(&*key, &lease).await.unwrap();
     }
     let marker = format!("{prefix}.info");
-    shop.leases.create_item(&*marker, &json!({"id": marker, "partitionKey": marker}), None).await.unwrap();
+    shop.leases.create_item(&*marker, json!({"id": marker, "partitionKey": marker})).await.unwrap();
     prefix
 }
 
@@ -79,9 +79,8 @@ async fn leases_that_net_has_written_are_taken_over() {
     assert!(!ledger.entries().iter().any(|entry| of_first.contains(&entry.note)), "it was read by .NET");
 
     let query = cosmonaut::Query::new("SELECT * FROM c WHERE STARTSWITH(c.id, @prefix) ORDER BY c.id")
-        .with("@prefix", format!("{prefix}.."))
-        .unwrap();
-    let leases = shop.leases.query_items::<Value>(query, FeedScope::Container, None).collect().await.unwrap();
+        .with("@prefix", format!("{prefix}.."));
+    let leases = shop.leases.query_items::<Value>(query, FeedScope::Container).collect().await.unwrap();
     assert_eq!(leases.len(), 5, "no lease was made beside those that there were");
     for (at, lease) in leases.iter().enumerate() {
         assert_eq!(lease["partitionKey"], format!("guid {at}"));
@@ -114,7 +113,7 @@ async fn a_lease_of_a_live_owner_is_left_alone_and_one_of_a_dead_owner_is_taken(
     ] {
         let (key, id) = (format!("guid {at}"), format!("{prefix}..{at}"));
         let patch = cosmonaut::Patch::new().set("/Owner", owner).set("/timestamp", timestamp);
-        shop.leases.patch_item(&*key, &id, patch, None).await.unwrap();
+        shop.leases.patch_item(&*key, &id, patch).await.unwrap();
     }
     let ledger = Ledger::default();
     let one = ledger.start("one", shop.processor()).await;

@@ -58,7 +58,7 @@ impl Shop {
 
     pub(super) async fn write_one(&self, key: &str, n: u32) {
         let note = Note { id: n.to_string(), pk: key.to_owned(), n };
-        self.notes.create_item(key, &note, None).await.unwrap();
+        self.notes.create_item(key, &note).await.unwrap();
     }
 
     /// A processor `p` with short intervals, from the beginning on, whose leases do not expire.
@@ -69,8 +69,7 @@ impl Shop {
     /// The documents of the lease container that are leases, by token.
     pub(super) async fn lease_documents(&self) -> BTreeMap<String, Value> {
         let query = "SELECT * FROM c WHERE IS_DEFINED(c.timestamp)";
-        let rows =
-            self.leases.query_items::<Value>(query, FeedScope::Container, None).collect().await.unwrap();
+        let rows = self.leases.query_items::<Value>(query, FeedScope::Container).collect().await.unwrap();
         rows.into_iter().map(|lease| (lease["LeaseToken"].as_str().unwrap().to_owned(), lease)).collect()
     }
 
@@ -103,7 +102,12 @@ pub(super) fn another_client(bench: &Bench) -> CosmosClient {
 
 pub(super) fn client(url: &str, key: &str) -> CosmosClient {
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
-    CosmosClient::with_runtime(&runtime, url, Credential::master_key(key).unwrap(), None).unwrap()
+    CosmosClient::builder()
+        .runtime(&runtime)
+        .endpoint(url)
+        .credential(Credential::master_key(key).unwrap())
+        .build()
+        .unwrap()
 }
 
 /// Short intervals, from the beginning on.

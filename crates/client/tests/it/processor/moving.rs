@@ -118,7 +118,7 @@ async fn prefix(shop: &Shop) -> String {
     let id = lease["id"].as_str().unwrap();
     for lease in documents.values() {
         let id = lease["id"].as_str().unwrap();
-        shop.leases.delete_item(id, id, None).await.unwrap();
+        shop.leases.delete_item(id, id).await.unwrap();
     }
     id.strip_suffix(token.as_str()).unwrap().to_owned()
 }
@@ -136,7 +136,7 @@ async fn a_merge_makes_a_lease_of_the_stretch_and_a_stretch_of_several_is_cut() 
     let token_of_high = format!("{}-{}", bounds["min"].as_str().unwrap(), bounds["max"].as_str().unwrap());
     let stretch = lease(&format!("{prefix}{token_of_high}"), 1, &token_of_high, &high);
     for lease in [&merged, &stretch] {
-        shop.leases.create_item(lease["id"].as_str().unwrap(), lease, None).await.unwrap();
+        shop.leases.create_item(lease["id"].as_str().unwrap(), lease).await.unwrap();
     }
     let (ledger, events) = (Ledger::default(), Events::default());
     let one = ledger.start("one", shop.processor().on_event(events.listener())).await;

@@ -76,7 +76,7 @@ async fn all_versions_and_deletes_are_handed_over_and_a_mode_stays() {
     })
     .await;
     shop.write_one("a", 1).await;
-    shop.notes.delete_item("a", "1", None).await.unwrap();
+    shop.notes.delete_item("a", "1").await.unwrap();
     patiently(async {
         while seen.lock().unwrap().len() < 2 {
             pause().await;
@@ -126,7 +126,7 @@ async fn the_first_leases_are_made_once_by_one_of_many() {
         assert_eq!(shop.lease_documents().await.len(), 5);
         let query = "SELECT * FROM c WHERE ENDSWITH(c.id, '.info') OR ENDSWITH(c.id, '.lock')";
         let scope = cosmonaut::FeedScope::Container;
-        let signs = shop.leases.query_items::<Value>(query, scope, None).collect().await.unwrap();
+        let signs = shop.leases.query_items::<Value>(query, scope).collect().await.unwrap();
         let [marker] = &signs[..] else { panic!("{signs:?}") };
         let expected = if key == "/id" { json!(null) } else { marker["id"].clone() };
         assert_eq!(marker["partitionKey"], expected);

@@ -29,7 +29,7 @@ pub(super) async fn settled(home: &Home, roots: &[String]) -> Vec<Value> {
             }
         }
         loop {
-            let all = home.documents().query_items("SELECT * FROM c", FeedScope::Container, None);
+            let all = home.documents().query_items("SELECT * FROM c", FeedScope::Container);
             // A region that is just being lost may not answer.
             if let Ok(found) = all.collect().await {
                 documents = found;
@@ -52,7 +52,7 @@ async fn pause() {
 }
 
 async fn has_ended(home: &Home, instance: &str) -> bool {
-    let head = home.documents().read_item::<Value>(instance, "instance", None).await;
+    let head = home.documents().read_item::<Value>(instance, "instance").await;
     head.is_ok_and(|head| matches!(head.value()["state"]["status"].as_str(), Some("Completed" | "Failed")))
 }
 

@@ -116,7 +116,7 @@ async fn what_a_large_turn_prepares_prolongs_its_lock() {
     send(&provider, start(INSTANCE)).await;
     let (_, token) = fetch(&provider).await;
     let until = || async {
-        let head = home.documents().read_item::<Value>(INSTANCE, "instance", None).await.unwrap();
+        let head = home.documents().read_item::<Value>(INSTANCE, "instance").await.unwrap();
         head.value()["lock"]["until"].as_u64().unwrap()
     };
     let fetched = until().await;

@@ -49,7 +49,7 @@ async fn run(server: &'static Server, death: Option<Death>) -> (u64, bool) {
     audit(&documents, &ledger, &roots, &output);
     assert_eq!(client.get_kv_value(&roots[0], "round").await.unwrap().as_deref(), Some("2"));
     // Thousands of them would be much to keep.
-    home.documents().delete(None).await.unwrap();
+    home.documents().delete().await.unwrap();
     (requests, died)
 }
 

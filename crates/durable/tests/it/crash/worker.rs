@@ -138,7 +138,7 @@ fn process() {
 async fn connect(leases: Leases) -> CosmosProvider {
     let variable = |name: &str| std::env::var(name).unwrap();
     let key = Credential::master_key(&variable(KEY)).unwrap();
-    let client = CosmosClient::new(&variable(URL), key, None).unwrap();
+    let client = CosmosClient::new(&variable(URL), key).unwrap();
     let home = Home { client, container: variable(CONTAINER) };
     CosmosProvider::connect(CosmosProviderConfig { leases, ..config(&home) }).await.unwrap()
 }

@@ -186,7 +186,7 @@ async fn an_instance_whose_history_cannot_be_read_ends_as_poisoned_and_says_why(
             if document["type"] == "history" {
                 let (id, body) = (document["id"].as_str().unwrap(), document["body"].as_str().unwrap());
                 let patch = Patch::new().set("/body", damage(body));
-                documents.patch_item("i", id, patch, None).await.unwrap();
+                documents.patch_item("i", id, patch).await.unwrap();
             }
         }
         let impatient = RuntimeOptions { max_attempts: 0, ..options() };

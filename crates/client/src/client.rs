@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cosmonaut_driver::transport::Trust;
 use cosmonaut_driver::{CosmosDriver, CosmosDriverRuntime, Credential};
-use cosmonaut_options::CosmosClientOptions;
+use cosmonaut_options::{CosmosClientOptions, GroupReport};
 use cosmonaut_wire::model::{AccountProperties, DatabaseProperties};
 use cosmonaut_wire::{EMULATOR_KEY, ResourcePath, ResourceType};
 
@@ -262,6 +262,23 @@ impl CosmosClient {
     fn databases(&self, query: Option<Query>) -> Items<DatabaseProperties> {
         let feed = ResourcePath::top_feed(ResourceType::Database).map_err(Error::from);
         Listing::items(&self.driver, feed, query)
+    }
+
+    /// Every option with its value, as long as a call sets nothing, and whose value that is: this client's, the
+    /// runtime's, a variable's, or the default.
+    ///
+    /// ```no_run
+    /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
+    /// for group in client.explain_options() {
+    ///     for option in group.options.iter().filter(|option| option.value.is_some()) {
+    ///         println!("{} = {:?} by {:?}", option.option.path, option.value, option.sources);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn explain_options(&self) -> Vec<GroupReport> {
+        self.driver.explain_options()
     }
 
     /// The driver below, for what this client has no method for.

@@ -11,7 +11,7 @@ use crate::container::run;
 use crate::listing::Listing;
 use crate::metadata::{create, if_match, json_body, resource, with_throughput};
 use crate::options::{CreateContainerOptions, DeleteDatabaseOptions, ReadDatabaseOptions, ThroughputOptions};
-use crate::throughput::Throughput;
+use crate::throughput::{Throughput, ThroughputPoller};
 use crate::{ContainerClient, Error, ErrorKind, Items, Query, Request, Response, Result};
 
 /// The client of a database. Cheap to clone.
@@ -115,7 +115,7 @@ impl DatabaseClient {
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is no such database.
     pub fn read_throughput(&self) -> Request<'_, ThroughputOptions, Response<Option<ThroughputProperties>>> {
-        Request::new(async |options| self.throughput(options).await?.read().await)
+        Request::new(async |options| self.throughput(options)?.read().await)
     }
 
     /// Changes the throughput that the database's containers share.
@@ -134,15 +134,24 @@ impl DatabaseClient {
         &self,
         throughput: ThroughputProperties,
     ) -> Request<'_, ThroughputOptions, Response<ThroughputProperties>> {
-        Request::new(async move |options| self.throughput(options).await?.replace(throughput).await)
+        Request::new(async move |options| self.throughput(options)?.replace(throughput).await)
     }
 
-    async fn throughput(&self, options: Option<ThroughputOptions>) -> Result<Throughput<'_>> {
-        let layer = ThroughputOptions::operation_layer(options.as_ref());
-        let read = CosmosOperation::new(OperationType::Read, Arc::clone(self.path()?));
-        let properties: DatabaseProperties =
-            resource("database", run(&self.driver, &read, &layer).await?)?.into_value();
-        Ok(Throughput::of(&self.driver, self.path()?, properties.rid, layer))
+    /// Changes the throughput that the database's containers share, and watches until the service has done so.
+    ///
+    /// ```no_run
+    /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {
+    /// use cosmonaut::ThroughputProperties;
+    /// shop.begin_replace_throughput(ThroughputProperties::manual(50_000)).wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn begin_replace_throughput(&self, throughput: ThroughputProperties) -> ThroughputPoller {
+        ThroughputPoller::new(self.throughput(None), throughput)
+    }
+
+    fn throughput(&self, options: Option<ThroughputOptions>) -> Result<Throughput> {
+        Ok(Throughput::of(&self.driver, self.path()?, options.as_ref()))
     }
 
     /// Creates a container.

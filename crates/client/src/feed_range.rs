@@ -183,6 +183,7 @@ impl From<FeedRange> for EpkRange {
 /// assert_eq!(customer, FeedScope::PartitionKey(PartitionKey::from("contoso")));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum FeedScope {
     /// All of it.
     #[default]

@@ -80,6 +80,7 @@ mod database;
 
 mod container;
 mod throughput;
+mod throughput_control;
 
 mod batch;
 mod bulk;
@@ -150,3 +151,5 @@ pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, 
 pub use read_many::ReadMany;
 pub use request::Request;
 pub use response::Response;
+pub use throughput::{ThroughputPoller, ThroughputStatus};
+pub use throughput_control::ThroughputControlGroup;

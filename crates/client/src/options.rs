@@ -16,9 +16,9 @@ use crate::{ChangeFeed, Error, ErrorKind, Items, Request, Result};
 
 pub use cosmonaut_options::{
     ConnectionOptions, ConnectionPoolOptions, CosmosAccountOptions, CosmosClientOptions,
-    CosmosRuntimeOptions, DiagnosticsOptions, HedgingOptions, HedgingThreshold, HttpProtocol,
-    ItemWriteOptions, PartitionFailoverOptions, ProxyUri, RegionOptions, RequestOptions, RetryLimitOptions,
-    RetryOptions, SessionRetryOptions, ShardingOptions, ThrottlingRetryOptions,
+    CosmosRuntimeOptions, DiagnosticsOptions, Explanation, GroupReport, HedgingOptions, HedgingThreshold,
+    HttpProtocol, ItemWriteOptions, Layer, PartitionFailoverOptions, ProxyUri, RegionOptions, RequestOptions,
+    RetryLimitOptions, RetryOptions, SessionRetryOptions, ShardingOptions, ThrottlingRetryOptions,
 };
 
 /// Options of a call on one item.

@@ -1,32 +1,131 @@
 //! Throughput of databases and containers: the service keeps it in a resource of its own, the offer.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions, OperationType};
 use cosmonaut_wire::model::{FeedEnvelope, Offer, QuerySpec, ThroughputProperties, from_json};
 use cosmonaut_wire::{ResourcePath, ResourceType, headers};
 use http::{HeaderName, HeaderValue};
+use serde::Deserialize;
 
 use crate::container::run;
 use crate::metadata::{json_body, resource};
+use crate::options::ThroughputOptions;
 use crate::{Error, ErrorKind, Response, Result};
 
+/// How far a change of throughput is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ThroughputStatus {
+    /// The throughput that was asked for.
+    pub throughput: ThroughputProperties,
+    /// Whether the service is still at it: partitions may have to be split first, which takes minutes.
+    pub is_pending: bool,
+    /// The least that it may be set to, if the service said that.
+    pub minimum: Option<u32>,
+}
+
+/// A change of throughput, from the request to its end: see
+/// [`ContainerClient::begin_replace_throughput`](crate::ContainerClient::begin_replace_throughput).
+///
+/// Dropping it does not stop the change, only the watching.
+#[must_use = "nothing is sent until it is polled"]
+pub struct ThroughputPoller {
+    throughput: Result<Throughput>,
+    wanted: ThroughputProperties,
+    interval: Duration,
+    step: Step,
+}
+
+enum Step {
+    Begin,
+    /// The resource id of the offer to look at.
+    Pending(String),
+    Over,
+}
+
+impl ThroughputPoller {
+    pub(crate) fn new(throughput: Result<Throughput>, wanted: ThroughputProperties) -> Self {
+        const INTERVAL: Duration = Duration::from_secs(5);
+        Self { throughput, wanted, interval: INTERVAL, step: Step::Begin }
+    }
+
+    /// How often it looks; every 5 seconds if nothing is said.
+    pub fn every(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// Asks for the change, and from the second call on waits for a while and looks how far it is. `None` after the
+    /// change has ended. After an error the next call tries again.
+    pub async fn next(&mut self) -> Option<Result<ThroughputStatus>> {
+        if matches!(self.step, Step::Over) {
+            return None;
+        }
+        let looked = self.look().await;
+        Some(looked.map(|(rid, status)| {
+            self.step = if status.is_pending { Step::Pending(rid) } else { Step::Over };
+            status
+        }))
+    }
+
+    async fn look(&self) -> Result<(String, ThroughputStatus)> {
+        let throughput = self.throughput.as_ref().map_err(Error::clone)?;
+        let offer = match &self.step {
+            Step::Pending(rid) => {
+                throughput.driver.platform().sleep(self.interval).await;
+                throughput.look_at(rid).await?
+            }
+            Step::Begin | Step::Over => throughput.replace_offer(self.wanted).await?,
+        };
+        let header = |name| offer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let status = ThroughputStatus {
+            throughput: offer.value().throughput().unwrap_or(self.wanted),
+            is_pending: header(headers::OFFER_REPLACE_PENDING) == Some("true"),
+            minimum: header(headers::MIN_THROUGHPUT).and_then(|text| text.parse().ok()),
+        };
+        Ok((offer.into_value().rid, status))
+    }
+
+    /// Waits until the change has ended.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if there is no such resource or it has no throughput of its own, and what requests can
+    /// end in. The change itself goes on.
+    pub async fn wait(mut self) -> Result<ThroughputProperties> {
+        loop {
+            match self.next().await {
+                Some(Ok(ThroughputStatus { is_pending: true, .. })) => {}
+                Some(ended) => return ended.map(|status| status.throughput),
+                None => return Ok(self.wanted),
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for ThroughputPoller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ThroughputPoller").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
 /// The throughput of one database or container.
-pub(crate) struct Throughput<'a> {
-    driver: &'a CosmosDriver,
+pub(crate) struct Throughput {
+    driver: CosmosDriver,
     /// What it is the throughput of.
-    owner: &'a ResourcePath,
-    rid: Option<String>,
+    owner: Arc<ResourcePath>,
     options: OperationOptions,
 }
 
-impl<'a> Throughput<'a> {
-    /// That of the resource with this resource id.
+impl Throughput {
     pub(crate) fn of(
-        driver: &'a CosmosDriver,
-        owner: &'a ResourcePath,
-        rid: Option<String>,
-        options: OperationOptions,
+        driver: &CosmosDriver,
+        owner: &Arc<ResourcePath>,
+        options: Option<&ThroughputOptions>,
     ) -> Self {
-        Self { driver, owner, rid, options }
+        let options = ThroughputOptions::operation_layer(options);
+        Self { driver: driver.clone(), owner: Arc::clone(owner), options }
     }
 
     pub(crate) async fn read(&self) -> Result<Response<Option<ThroughputProperties>>> {
@@ -38,6 +137,11 @@ impl<'a> Throughput<'a> {
         &self,
         throughput: ThroughputProperties,
     ) -> Result<Response<ThroughputProperties>> {
+        let replaced = self.replace_offer(throughput).await?;
+        Ok(replaced.map(|offer| offer.throughput().unwrap_or(throughput)))
+    }
+
+    async fn replace_offer(&self, throughput: ThroughputProperties) -> Result<Response<Offer>> {
         let (offer, response) = self.find().await?;
         let Some(mut offer) = offer else {
             let message = format!("{} has no throughput of its own (it was made without)", self.owner);
@@ -47,13 +151,19 @@ impl<'a> Throughput<'a> {
             // The service picks the amount when the kind changes, so setting it is a step of its own.
             let migrated = self.put(&offer, Some(header)).await?;
             if migrated.value().throughput() == Some(throughput) {
-                return Ok(migrated.map(|_| throughput));
+                return Ok(migrated);
             }
             offer = migrated.into_value();
         }
         offer.set_throughput(throughput);
-        let replaced = self.put(&offer, None).await?;
-        Ok(replaced.map(|offer| offer.throughput().unwrap_or(throughput)))
+        self.put(&offer, None).await
+    }
+
+    async fn look_at(&self, rid: &str) -> Result<Response<Offer>> {
+        let path = ResourcePath::account().child(ResourceType::Offer, rid)?;
+        let operation = CosmosOperation::new(OperationType::Read, path);
+        let options = self.named("read_container_throughput", "read_database_throughput");
+        resource("offer", run(&self.driver, &operation, &options).await?)
     }
 
     async fn put(&self, offer: &Offer, migration: Option<HeaderName>) -> Result<Response<Offer>> {
@@ -63,7 +173,7 @@ impl<'a> Throughput<'a> {
             operation = operation.with_header(header, HeaderValue::from_static("true"));
         }
         let options = self.named("replace_container_throughput", "replace_database_throughput");
-        resource("offer", run(self.driver, &operation, &options).await?)
+        resource("offer", run(&self.driver, &operation, &options).await?)
     }
 
     /// The options, with a name for what the caller does: offers are the service's word for it.
@@ -75,14 +185,22 @@ impl<'a> Throughput<'a> {
 
     /// The offer, which the service finds by the resource id of what it is for.
     async fn find(&self) -> Result<(Option<Offer>, CosmosResponse)> {
+        #[derive(Deserialize)]
+        struct Owner {
+            #[serde(rename = "_rid", default)]
+            rid: String,
+        }
+        // Read and not taken from the cache: the container may have been made anew since.
+        let read = CosmosOperation::new(OperationType::Read, Arc::clone(&self.owner));
+        let what = if self.owner.kind() == ResourceType::Container { "container" } else { "database" };
+        let owner: Owner = resource(what, run(&self.driver, &read, &self.options).await?)?.into_value();
         let query = QuerySpec::new("SELECT * FROM root WHERE root.offerResourceId = @rid");
-        let rid = self.rid.as_deref().unwrap_or_default();
-        let query = query.with_parameter("@rid", rid).expect("a string has a JSON form");
+        let query = query.with_parameter("@rid", &owner.rid).expect("a string has a JSON form");
         let operation =
             CosmosOperation::new(OperationType::Query, ResourcePath::top_feed(ResourceType::Offer)?)
                 .with_body(json_body(&query)?);
         let options = self.named("read_container_throughput", "read_database_throughput");
-        let response = run(self.driver, &operation, &options).await?;
+        let response = run(&self.driver, &operation, &options).await?;
         let found = FeedEnvelope::parse(ResourceType::Offer, response.body()).and_then(|page| {
             page.items.first().map(|offer| from_json("offer", offer.get().as_bytes())).transpose()
         });

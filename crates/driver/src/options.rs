@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use cosmonaut_options::{
     ConnectionOptionsView, CosmosAccountOptionsView, CosmosClientOptions, CosmosRuntimeOptions,
-    DiagnosticsOptions, DiagnosticsOptionsView, EnvironmentOptions, HedgingOptions, HedgingOptionsView,
-    OptionErrors, RegionOptionsView, RequestOptions, RequestOptionsView, RetryLimitOptions,
-    RetryLimitOptionsView, RetryOptionsView,
+    DiagnosticsOptions, DiagnosticsOptionsView, EnvironmentOptions, GroupReport, HedgingOptions,
+    HedgingOptionsView, OptionErrors, RegionOptionsView, RequestOptions, RequestOptionsView,
+    RetryLimitOptions, RetryLimitOptionsView, RetryOptionsView,
 };
 use cosmonaut_wire::SessionToken;
 
@@ -48,6 +48,11 @@ pub(crate) struct LayeredOptions {
 }
 
 impl LayeredOptions {
+    /// What holds for each option, and who set it.
+    pub(crate) fn explain(&self) -> Vec<GroupReport> {
+        self.environment.explain_with(&self.runtime, &self.account)
+    }
+
     /// Checks what was set for the account, and what only all layers together can get wrong.
     pub(crate) fn validate(&self) -> Result<(), OptionErrors> {
         self.account.validate()?;

@@ -101,15 +101,29 @@ impl EnvironmentOptions {
 
     /// Every group there is, with what holds for each option as long as code sets nothing.
     pub fn explain(&self) -> Vec<GroupReport> {
+        self.explain_with(&CosmosRuntimeOptions::default(), &CosmosClientOptions::default())
+    }
+
+    /// Every group there is, with what holds for each option of one client as long as a call sets nothing.
+    pub fn explain_with(
+        &self,
+        runtime: &CosmosRuntimeOptions,
+        account: &CosmosClientOptions,
+    ) -> Vec<GroupReport> {
+        macro_rules! report {
+            ($group:ident, $below:expr) => {
+                GroupReport::resolved($below.with_runtime(&runtime.$group).with_account(&account.$group))
+            };
+        }
         vec![
-            GroupReport::resolved(environment(&self.connection)),
-            GroupReport::resolved(Layers::<RegionOptions>::none()),
-            GroupReport::resolved(environment(&self.retry)),
-            GroupReport::resolved(environment(&self.retry_limits)),
-            GroupReport::resolved(environment(&self.request)),
-            GroupReport::resolved(environment(&self.hedging)),
-            GroupReport::resolved(environment(&self.account)),
-            GroupReport::resolved(Layers::<DiagnosticsOptions>::none()),
+            report!(connection, environment(&self.connection)),
+            report!(regions, Layers::none()),
+            report!(retry, environment(&self.retry)),
+            report!(retry_limits, environment(&self.retry_limits)),
+            report!(request, environment(&self.request)),
+            report!(hedging, environment(&self.hedging)),
+            report!(account, environment(&self.account)),
+            report!(diagnostics, Layers::none()),
             GroupReport::declared::<ItemWriteOptions>(),
         ]
     }

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use cosmonaut_wire::model::{ChangeOperationType, FullFidelityChange, from_json};
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::{Error, Result};
+use super::read_item;
+use crate::{Error, FromItem, Result};
 
 /// What happened to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,8 +45,9 @@ pub struct Change<T> {
     pub expired: bool,
 }
 
-impl<T: DeserializeOwned> Change<T> {
-    pub(crate) fn read(change: &RawValue) -> Result<Self> {
+impl<T: FromItem> Change<T> {
+    /// Reads a change in the body of an answer.
+    pub(crate) fn read(change: &RawValue, body: &Bytes) -> Result<Self> {
         let read: FullFidelityChange<'_> = from_json("change", change.get().as_bytes())
             .map_err(|error| Error::unreadable::<Self>("an entry of the change feed", error))?;
         let metadata = &read.metadata;
@@ -55,10 +57,7 @@ impl<T: DeserializeOwned> Change<T> {
             ChangeOperationType::Delete => ChangeKind::Delete,
             ChangeOperationType::Other => ChangeKind::Other,
         };
-        let image = |image: &RawValue| {
-            from_json::<T>("item", image.get().as_bytes())
-                .map_err(|error| Error::unreadable::<T>("an item of the change feed", error))
-        };
+        let image = |image: &RawValue| read_item(image, body);
         Ok(Self {
             kind,
             current: read.current_item().map(image).transpose()?,

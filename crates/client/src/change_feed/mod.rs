@@ -10,13 +10,12 @@ mod token;
 
 use std::fmt;
 
+use bytes::Bytes;
 use cosmonaut_driver::DiagnosticsContext;
-use cosmonaut_wire::model::from_json;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::options::FeedOptions;
-use crate::{ContainerClient, Error, FeedScope, Result};
+use crate::{ContainerClient, FeedScope, FromItem, Result};
 
 pub use change::{Change, ChangeKind};
 pub use start::ChangeFeedStart;
@@ -29,11 +28,13 @@ use reader::Reader;
 /// The changes of a container or a part of it, page by page. It has no end: an empty page says that there is
 /// nothing new at the moment.
 ///
+/// Items are read as any type that `serde` knows, or as [`RawItem`](crate::RawItem).
+///
 /// Changes to the items of one partition key come in the order in which they were made. After an error, and if
 /// what [`next_page`](Self::next_page) returns is dropped, the next call goes on behind the last page.
 pub struct ChangeFeed<C> {
     reader: Box<Reader>,
-    read: fn(&RawValue) -> Result<C>,
+    read: fn(&RawValue, &Bytes) -> Result<C>,
 }
 
 /// Some changes, and where to go on behind them.
@@ -104,7 +105,7 @@ impl<C> ChangeFeed<C> {
     ) -> Result<ChangeFeedPage<I>> {
         let reader = &mut self.reader;
         let page = reader.next_page().await?;
-        let items = read(&mut page.items()?.into_iter().map(self.read))?;
+        let items = page.read(|changes, body| read(&mut changes.map(|change| (self.read)(change, body))))?;
         let (request_charge, diagnostics) = reader.accept(page);
         Ok(ChangeFeedPage { items, continuation: reader.continuation()?, request_charge, diagnostics })
     }
@@ -137,12 +138,12 @@ impl ContainerClient {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn change_feed<T: DeserializeOwned>(
+    pub fn change_feed<T: FromItem>(
         &self,
         start: ChangeFeedStart,
         scope: impl Into<FeedScope>,
     ) -> ChangeFeed<T> {
-        ChangeFeed { reader: self.reader(Mode::LatestVersion, start, scope.into()), read: item }
+        ChangeFeed { reader: self.reader(Mode::LatestVersion, start, scope.into()), read: read_item }
     }
 
     /// Every version of every item, and every delete. The container has to keep them, by the change feed policy
@@ -166,7 +167,7 @@ impl ContainerClient {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn all_versions_and_deletes<T: DeserializeOwned>(
+    pub fn all_versions_and_deletes<T: FromItem>(
         &self,
         start: ChangeFeedStart,
         scope: impl Into<FeedScope>,
@@ -180,7 +181,7 @@ impl ContainerClient {
     }
 }
 
-fn item<T: DeserializeOwned>(change: &RawValue) -> Result<T> {
-    from_json("item", change.get().as_bytes())
-        .map_err(|error| Error::unreadable::<T>("an item of the change feed", error))
+/// Reads an item in the body of an answer.
+pub(crate) fn read_item<T: FromItem>(item: &RawValue, body: &Bytes) -> Result<T> {
+    T::from_json(&body.slice_ref(item.get().as_bytes()), "an item of the change feed")
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use cosmonaut_driver::{CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions};
 use cosmonaut_wire::ResourceId;
 use http::StatusCode;
@@ -75,10 +76,15 @@ struct Answer {
 pub(super) struct ChangesPage(Option<(usize, CosmosResponse)>);
 
 impl ChangesPage {
-    /// The changes.
-    pub(super) fn items(&self) -> Result<Vec<&RawValue>> {
-        let Some((_, response)) = &self.0 else { return Ok(Vec::new()) };
-        changes_in(response)
+    /// Hands out the changes, with the body that they are in.
+    pub(super) fn read<T>(
+        &self,
+        read: impl FnOnce(&mut dyn Iterator<Item = &RawValue>, &Bytes) -> Result<T>,
+    ) -> Result<T> {
+        match &self.0 {
+            Some((_, response)) => read(&mut changes_in(response)?.into_iter(), response.body()),
+            None => read(&mut std::iter::empty(), &Bytes::new()),
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a change feed starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChangeFeedStart {
     /// With the first change.
     Beginning,

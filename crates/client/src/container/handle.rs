@@ -6,6 +6,7 @@ use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationO
 use cosmonaut_wire::{PathError, ResourcePath, ResourceType};
 
 use crate::Error;
+use crate::throughput_control::Control;
 
 /// A container by name, and the driver of its account.
 pub(crate) struct ContainerHandle {
@@ -16,6 +17,8 @@ pub(crate) struct ContainerHandle {
     pub(crate) items: Arc<ResourcePath>,
     pub(crate) database: Arc<str>,
     pub(crate) id: Arc<str>,
+    /// The group with a limit that its calls are in.
+    control: Option<Control>,
 }
 
 impl ContainerHandle {
@@ -27,17 +30,49 @@ impl ContainerHandle {
         let path = database.0.child(ResourceType::Container, id)?;
         let items = path.feed(ResourceType::Document)?;
         let (path, items) = (Arc::new(path), Arc::new(items));
-        Ok(Self { driver, path, items, database: Arc::clone(database.1), id: id.into() })
+        Ok(Self { driver, path, items, database: Arc::clone(database.1), id: id.into(), control: None })
+    }
+
+    /// The same container, whose calls are in a group.
+    pub(crate) fn controlled(&self, control: Control) -> Self {
+        Self {
+            driver: self.driver.clone(),
+            path: Arc::clone(&self.path),
+            items: Arc::clone(&self.items),
+            database: Arc::clone(&self.database),
+            id: Arc::clone(&self.id),
+            control: Some(control),
+        }
     }
 
     /// Runs an operation; an error says which.
-    // No `async fn`: each layer of those costs a future of its own around the driver's.
-    pub(crate) fn run<'a>(
-        &'a self,
-        operation: &'a CosmosOperation,
-        options: &'a OperationOptions,
-    ) -> impl Future<Output = Result<CosmosResponse, Error>> + Send + 'a {
-        run(&self.driver, operation, options)
+    pub(crate) async fn run(
+        &self,
+        operation: &CosmosOperation,
+        options: &OperationOptions,
+    ) -> Result<CosmosResponse, Error> {
+        let Some(control) = &self.control else {
+            // Not by `run`: each layer of `async fn` costs a future of its own around the driver's.
+            let result = self.driver.execute_operation(operation, options).await;
+            return result.map_err(|error| Error::of_operation(error, operation));
+        };
+        Box::pin(self.run_in(control, operation, options)).await
+    }
+
+    /// Runs an operation when it is its turn in its group.
+    async fn run_in(
+        &self,
+        control: &Control,
+        operation: &CosmosOperation,
+        options: &OperationOptions,
+    ) -> Result<CosmosResponse, Error> {
+        let (turn, options) = control.turn(&self.driver, &self.path, options).await?;
+        let result = run(&self.driver, operation, &options).await;
+        turn.pay(match &result {
+            Ok(response) => Some(response.request_charge()),
+            Err(error) => error.diagnostics().map(|diagnostics| diagnostics.request_charge()),
+        });
+        result
     }
 }
 

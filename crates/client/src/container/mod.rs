@@ -15,7 +15,8 @@ use crate::metadata::{if_match, json_body, resource};
 use crate::options::{
     DeleteContainerOptions, ReadContainerOptions, ReplaceContainerOptions, ThroughputOptions,
 };
-use crate::throughput::Throughput;
+use crate::throughput::{Throughput, ThroughputPoller};
+use crate::throughput_control::Control;
 use crate::{Error, Request, Response, Result};
 
 pub(crate) use handle::{ContainerHandle, run};
@@ -60,6 +61,12 @@ impl ContainerClient {
     /// What calls are made with.
     pub(crate) fn handle(&self) -> Result<&Arc<ContainerHandle>> {
         self.handle.as_ref().map_err(Error::clone)
+    }
+
+    /// The same container, whose calls are in a group with a limit.
+    pub(crate) fn controlled(&self, control: Control) -> Self {
+        let handle = self.handle.as_ref().map(|handle| Arc::new(handle.controlled(control)));
+        Self { id: Arc::clone(&self.id), handle: handle.map_err(Error::clone) }
     }
 
     /// The name.
@@ -211,7 +218,7 @@ impl ContainerClient {
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container.
     pub fn read_throughput(&self) -> Request<'_, ThroughputOptions, Response<Option<ThroughputProperties>>> {
-        Request::new(async |options| self.throughput(options).await?.read().await)
+        Request::new(async |options| self.throughput(options)?.read().await)
     }
 
     /// Changes the container's throughput, between manual and autoscale too: that takes two steps, of which the
@@ -232,17 +239,25 @@ impl ContainerClient {
         &self,
         throughput: ThroughputProperties,
     ) -> Request<'_, ThroughputOptions, Response<ThroughputProperties>> {
-        Request::new(async move |options| self.throughput(options).await?.replace(throughput).await)
+        Request::new(async move |options| self.throughput(options)?.replace(throughput).await)
     }
 
-    async fn throughput(&self, options: Option<ThroughputOptions>) -> Result<Throughput<'_>> {
+    /// Changes the container's throughput, and watches until the service has done so.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// use cosmonaut::ThroughputProperties;
+    /// orders.begin_replace_throughput(ThroughputProperties::manual(50_000)).wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn begin_replace_throughput(&self, throughput: ThroughputProperties) -> ThroughputPoller {
+        ThroughputPoller::new(self.throughput(None), throughput)
+    }
+
+    fn throughput(&self, options: Option<ThroughputOptions>) -> Result<Throughput> {
         let handle = self.handle()?;
-        let layer = ThroughputOptions::operation_layer(options.as_ref());
-        // Read and not taken from the cache: the container may have been made anew since.
-        let read = CosmosOperation::new(OperationType::Read, Arc::clone(&handle.path));
-        let properties: ContainerProperties =
-            resource("container", handle.run(&read, &layer).await?)?.into_value();
-        Ok(Throughput::of(&handle.driver, &handle.path, properties.rid, layer))
+        Ok(Throughput::of(&handle.driver, &handle.path, options.as_ref()))
     }
 }
 

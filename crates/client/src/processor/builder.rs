@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
@@ -19,7 +18,7 @@ use super::running::ChangeFeedProcessor;
 use super::settings::{ProcessorStart, Settings};
 use super::store::{LeaseStore, guid};
 use super::workers::Workers;
-use crate::change_feed::{Change, Mode};
+use crate::change_feed::{Change, Mode, read_item};
 use crate::container::ContainerHandle;
 use crate::options::FeedOptions;
 use crate::{ContainerClient, Error, ErrorKind, FromItem, Result};
@@ -194,10 +193,7 @@ impl ProcessorBuilder {
         F: Fn(Changes<T>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
-        let read = |change: &RawValue, body: &Bytes| {
-            T::from_json(&body.slice_ref(change.get().as_bytes()), "an item of the change feed")
-        };
-        let delivery = self.delivery(read, handler);
+        let delivery = self.delivery(read_item, handler);
         self.begin(delivery).await
     }
 
@@ -211,12 +207,12 @@ impl ProcessorBuilder {
         handler: F,
     ) -> Result<ChangeFeedProcessor>
     where
-        T: DeserializeOwned + Send + 'static,
+        T: FromItem + Send + 'static,
         F: Fn(Changes<Change<T>>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         self.settings.mode = Mode::AllVersionsAndDeletes;
-        let delivery = self.delivery(|change: &RawValue, _: &Bytes| Change::read(change), handler);
+        let delivery = self.delivery(Change::read, handler);
         self.begin(delivery).await
     }
 

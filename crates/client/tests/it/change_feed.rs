@@ -7,7 +7,7 @@ use cosmonaut::model::ChangeFeedPolicy;
 use cosmonaut::options::FeedOptions;
 use cosmonaut::{
     ChangeFeed, ChangeFeedStart, ChangeKind, ContainerClient, ContainerProperties, ErrorKind, FeedRange,
-    FeedScope,
+    FeedScope, RawItem,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -198,4 +198,17 @@ async fn a_change_of_another_type_is_not_lost() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Query, "{error}");
+}
+
+#[tokio::test]
+async fn changes_are_given_as_bytes_too() {
+    on_every_wire(async |_, items| {
+        let item = r#"{"id":"1","pk":"a","n":1.50}"#;
+        items.create_item("a", RawItem::from(item)).await.unwrap();
+        let mut feed = items.change_feed::<RawItem>(ChangeFeedStart::Beginning, "a");
+        let page = feed.next_page().await.unwrap();
+        assert_eq!(page.items.len(), 1);
+        assert_eq!(page.items[0].json::<Value>().unwrap()["n"], 1.5);
+    })
+    .await;
 }

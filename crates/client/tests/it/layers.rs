@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use cosmonaut::options::{
-    CosmosClientOptions, CosmosRuntimeOptions, ItemOptions, ItemWriteOptions, RegionOptions, RequestOptions,
+    CosmosClientOptions, CosmosRuntimeOptions, ItemOptions, ItemWriteOptions, Layer, RegionOptions,
+    RequestOptions,
 };
 use cosmonaut::{
     ConsistencyLevel, CosmosClient, CosmosDriverRuntime, Credential, ErrorKind, IndexingDirective,
@@ -82,4 +83,34 @@ async fn a_call_has_its_own_deadline_headers_and_triggers() {
     let options = ItemOptions { write: unwritable, ..Default::default() };
     let error = container.create_item("a", json!({"id": "2", "pk": "a"})).options(options).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+}
+
+#[tokio::test]
+async fn a_client_says_which_options_hold_and_who_has_set_them() {
+    let variables = |name: &str| (name == "AZURE_COSMOS_HEDGING_ENABLED").then(|| "false".into());
+    let everywhere = CosmosRuntimeOptions {
+        request: RequestOptions::default().with_priority(PriorityLevel::Low),
+        ..Default::default()
+    };
+    let runtime = CosmosDriverRuntime::builder().environment(&variables).options(everywhere).build().unwrap();
+    let client = CosmosClient::builder()
+        .runtime(&runtime)
+        .endpoint("http://localhost:1")
+        .credential(Credential::master_key("c2VjcmV0").unwrap())
+        .preferred_regions(["West US"])
+        .build()
+        .unwrap();
+    let groups = client.explain_options();
+    let shown = format!("{groups:?}");
+    assert!(!shown.contains("c2VjcmV0"));
+    for (group, path, value, layer) in [
+        ("RegionOptions", "preferred_regions", "West US", Layer::Account),
+        ("RequestOptions", "priority", "Low", Layer::Runtime),
+        ("HedgingOptions", "hedging_enabled", "false", Layer::Environment),
+        ("RequestOptions", "end_to_end_timeout", "2m", Layer::Default),
+    ] {
+        let group = groups.iter().find(|known| known.name == group).unwrap();
+        let option = group.options.iter().find(|option| option.option.path == path).unwrap();
+        assert_eq!((option.value.as_deref(), &*option.sources), (Some(value), &[layer][..]), "{path}");
+    }
 }

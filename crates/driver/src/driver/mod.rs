@@ -7,6 +7,7 @@ mod core;
 use std::fmt;
 use std::sync::Arc;
 
+use cosmonaut_options::GroupReport;
 use cosmonaut_policy::{
     CosmosEndpoint, CosmosOperation, LocationSnapshot, PartitionId, SessionView as _, ShardStats,
 };
@@ -144,6 +145,11 @@ impl CosmosDriver {
             parents: range.parents.to_vec(),
         };
         Ok(map.ranges().iter().map(info).collect())
+    }
+
+    /// Every option with its value, as long as an operation sets nothing, and whose value that is.
+    pub fn explain_options(&self) -> Vec<GroupReport> {
+        self.core.options.explain()
     }
 
     /// All that this driver has seen of a container, for passing on to another.

@@ -102,7 +102,6 @@ mod page;
 mod request;
 mod response;
 
-mod concurrent;
 #[cfg(test)]
 mod even_partitions;
 mod metadata;

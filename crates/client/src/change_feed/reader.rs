@@ -35,7 +35,7 @@ struct State {
     opening: Opening,
     parts: Vec<Part>,
     next_part: usize,
-    in_flight: InFlight<Answer>,
+    in_flight: InFlight<'static, Answer>,
     /// Changes that are not accepted yet.
     offered: Option<ChangesPage>,
     had_changes: bool,

@@ -9,8 +9,8 @@ use super::lease::{Lease, LeaseRange, mode_name};
 use super::split_plan::missing;
 use super::store::LeaseStore;
 use crate::change_feed::Mode;
-use crate::concurrent::try_all;
 use crate::container::ContainerHandle;
+use crate::feeds::in_flight::try_all;
 use crate::{Error, ErrorKind, Result};
 
 /// How long an instance may take to create the leases.

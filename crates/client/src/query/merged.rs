@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct Merged {
     merger: Merger,
     sources: Vec<Source>,
-    in_flight: InFlight<Fetched>,
+    in_flight: InFlight<'static, Fetched>,
     /// A row that was taken to see whether there is one. It is not in what [`Merged::progress`] says.
     ahead: Option<Box<RawValue>>,
     progress: Progress,

@@ -22,7 +22,7 @@ pub(super) struct Streamed {
     pieces: VecDeque<Piece>,
     window: Window,
     body: Bytes,
-    in_flight: InFlight<Fetched>,
+    in_flight: InFlight<'static, Fetched>,
     /// How many pieces are asked at once. It doubles with every answer that is used, so that a reader who only
     /// wants the first rows is not charged for others.
     look_ahead: usize,

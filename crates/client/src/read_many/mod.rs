@@ -9,8 +9,8 @@ use bytes::Bytes;
 use cosmonaut_driver::{DiagnosticsContext, OperationOptions};
 use cosmonaut_wire::PartitionKey;
 
-use crate::concurrent::try_all;
 use crate::container::ContainerHandle;
+use crate::feeds::in_flight::try_all;
 use crate::items::ItemName;
 use crate::options::FeedOptions;
 use crate::{ContainerClient, Error, FromItem, Request, Result};

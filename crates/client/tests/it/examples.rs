@@ -11,6 +11,8 @@ mod batch;
 mod bulk;
 #[path = "../../examples/change_feed.rs"]
 mod change_feed;
+#[path = "../../examples/conflicts.rs"]
+mod conflicts;
 #[path = "../../examples/failover.rs"]
 mod failover;
 #[path = "../../examples/first_steps.rs"]
@@ -21,9 +23,12 @@ mod processor;
 mod queries;
 #[path = "../../examples/support/mod.rs"]
 mod support;
+#[path = "../../examples/throughput.rs"]
+mod throughput;
 
-use cosmonaut::CosmosDriverRuntime;
 use cosmonaut::fault_injection::FaultInjector;
+use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential};
+use cosmonaut_emulator::Emulator;
 use support::Account;
 
 #[tokio::test]
@@ -60,6 +65,35 @@ async fn a_change_feed_runs() {
 async fn a_processor_runs() {
     let account = Account::emulated().await.unwrap();
     processor::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn throughput_runs() {
+    let account = Account::emulated().await.unwrap();
+    throughput::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn conflicts_are_decided() {
+    let emulator =
+        Emulator::builder().regions(["East US", "West US"]).multi_write(true).start().await.unwrap();
+    let [east, west] = ["East US", "West US"].map(|region| {
+        let runtime = CosmosDriverRuntime::builder().build().unwrap();
+        let key = Credential::master_key(emulator.key()).unwrap();
+        let client = CosmosClient::builder().runtime(&runtime).endpoint(emulator.url()).credential(key);
+        client.preferred_regions([region]).build().unwrap()
+    });
+    let here = conflicts::container(&east).await.unwrap();
+    let there = conflicts::container(&west).await.unwrap();
+    emulator.control().pause(None, None).unwrap();
+    for (container, visits) in [(&here, 2), (&there, 3)] {
+        let counter = serde_json::json!({"id": "1", "page": "home", "visits": visits});
+        container.create_item("home", &counter).await.unwrap();
+    }
+    emulator.control().resume(None, None).unwrap();
+    assert_eq!(conflicts::decide(&here).await.unwrap(), 1);
+    let kept: serde_json::Value = here.read_item("home", "1").await.unwrap().into_value();
+    assert_eq!(kept["visits"], 5);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cosmonaut_driver::transport::BoxFuture;
 use cosmonaut_driver::{CosmosDriver, OperationOptions};
 use cosmonaut_wire::model::ThroughputProperties;
 use cosmonaut_wire::{PriorityLevel, ResourcePath};
@@ -129,28 +130,46 @@ impl ContainerClient {
     /// The same container, whose calls are in a group with a limit.
     #[must_use]
     pub fn with_throughput_control(&self, group: &ThroughputControlGroup) -> Self {
-        self.controlled(Control { group: group.clone() })
+        self.controlled(Arc::new(group.clone()))
     }
 }
 
-/// A container's calls in a group.
-#[derive(Clone)]
-pub(crate) struct Control {
-    group: ThroughputControlGroup,
+/// Who says when a container's calls are sent. A trait, so that an application without groups does not carry them.
+pub(crate) trait Control: Send + Sync {
+    /// Waits for a call's turn; gives what is to be paid for it, and its options.
+    fn turn<'a>(
+        &'a self,
+        driver: &'a CosmosDriver,
+        container: &'a Arc<ResourcePath>,
+        options: &'a OperationOptions,
+    ) -> BoxFuture<'a, Result<(Box<dyn Paid>, OperationOptions)>>;
 }
 
-impl Control {
-    /// Waits for a call's turn; gives what is to be paid for it, and its options.
-    pub(crate) async fn turn(
-        &self,
-        driver: &CosmosDriver,
-        container: &Arc<ResourcePath>,
-        options: &OperationOptions,
-    ) -> Result<(Sent, OperationOptions)> {
-        let group = &self.group;
-        group.check()?;
+/// A call that is on its way. Unless it says what it has cost, it is taken to have cost what was expected.
+pub(crate) trait Paid: Send {
+    /// Settles what the call has cost; `None` if that is not known.
+    fn pay(&self, charge: Option<f64>);
+}
+
+impl Control for ThroughputControlGroup {
+    fn turn<'a>(
+        &'a self,
+        driver: &'a CosmosDriver,
+        container: &'a Arc<ResourcePath>,
+        options: &'a OperationOptions,
+    ) -> BoxFuture<'a, Result<(Box<dyn Paid>, OperationOptions)>> {
+        Box::pin(async move {
+            let sent = self.wait_for_turn(driver, container).await?;
+            Ok((Box::new(sent) as Box<dyn Paid>, self.apply(options.clone())))
+        })
+    }
+}
+
+impl ThroughputControlGroup {
+    async fn wait_for_turn(&self, driver: &CosmosDriver, container: &Arc<ResourcePath>) -> Result<Sent> {
+        self.check()?;
         let budget = {
-            let mut budgets = group.budgets.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(budgets.entry(container.to_string()).or_default())
         };
         let now = || driver.platform().now().since_start();
@@ -162,11 +181,11 @@ impl Control {
                 Err(_) => {}
             }
         }
-        let Some((estimate, wait)) = lock(&budget).reserve(now(), group.max_wait) else {
+        let Some((estimate, wait)) = lock(&budget).reserve(now(), self.max_wait) else {
             let message = format!(
                 "throughput control group {:?} has no request units left for longer than {:?} (send less, or raise its \
                  limit or `max_wait`); the call was not sent",
-                group.name, group.max_wait
+                self.name, self.max_wait
             );
             return Err(Error::new(ErrorKind::Throttled, message));
         };
@@ -174,12 +193,12 @@ impl Control {
         if !wait.is_zero() {
             driver.platform().sleep(wait).await;
         }
-        Ok((turn.send(), group.apply(options.clone())))
+        Ok(turn.send())
     }
 
     /// The limit in request units a second.
     async fn rate(&self, driver: &CosmosDriver, container: &Arc<ResourcePath>) -> Result<f64> {
-        let share = match self.group.limit {
+        let share = match self.limit {
             Limit::Amount(amount) => return Ok(amount),
             Limit::Share(share) => share,
         };
@@ -205,8 +224,8 @@ struct Turn {
     reserved: Option<f64>,
 }
 
-/// A call that is on its way. Unless it says what it has cost, it is taken to have cost what was expected.
-pub(crate) struct Sent {
+/// A call that is on its way, and what is held for it.
+struct Sent {
     budget: Arc<Mutex<Budget>>,
     reserved: f64,
 }
@@ -217,9 +236,8 @@ impl Turn {
     }
 }
 
-impl Sent {
-    /// Settles what the call has cost; `None` if that is not known.
-    pub(crate) fn pay(self, charge: Option<f64>) {
+impl Paid for Sent {
+    fn pay(&self, charge: Option<f64>) {
         if let Some(charge) = charge {
             lock(&self.budget).settle(self.reserved, charge);
         }

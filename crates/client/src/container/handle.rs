@@ -18,7 +18,7 @@ pub(crate) struct ContainerHandle {
     pub(crate) database: Arc<str>,
     pub(crate) id: Arc<str>,
     /// The group with a limit that its calls are in.
-    control: Option<Control>,
+    control: Option<Arc<dyn Control>>,
 }
 
 impl ContainerHandle {
@@ -34,7 +34,7 @@ impl ContainerHandle {
     }
 
     /// The same container, whose calls are in a group.
-    pub(crate) fn controlled(&self, control: Control) -> Self {
+    pub(crate) fn controlled(&self, control: Arc<dyn Control>) -> Self {
         Self {
             driver: self.driver.clone(),
             path: Arc::clone(&self.path),
@@ -56,13 +56,13 @@ impl ContainerHandle {
             let result = self.driver.execute_operation(operation, options).await;
             return result.map_err(|error| Error::of_operation(error, operation));
         };
-        Box::pin(self.run_in(control, operation, options)).await
+        Box::pin(self.run_in(&**control, operation, options)).await
     }
 
     /// Runs an operation when it is its turn in its group.
     async fn run_in(
         &self,
-        control: &Control,
+        control: &dyn Control,
         operation: &CosmosOperation,
         options: &OperationOptions,
     ) -> Result<CosmosResponse, Error> {

@@ -64,7 +64,7 @@ impl ContainerClient {
     }
 
     /// The same container, whose calls are in a group with a limit.
-    pub(crate) fn controlled(&self, control: Control) -> Self {
+    pub(crate) fn controlled(&self, control: Arc<dyn Control>) -> Self {
         let handle = self.handle.as_ref().map(|handle| Arc::new(handle.controlled(control)));
         Self { id: Arc::clone(&self.id), handle: handle.map_err(Error::clone) }
     }

@@ -8,6 +8,8 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer};
 
+use super::json_place::way_to;
+
 /// A body that is not the document it should be.
 #[derive(Debug)]
 pub struct JsonError {
@@ -64,20 +66,14 @@ pub(super) fn from_json_seed<'de, S>(
     seed: S,
 ) -> Result<S::Value, JsonError>
 where
-    S: DeserializeSeed<'de> + Copy,
+    S: DeserializeSeed<'de>,
 {
     let mut plain = serde_json::Deserializer::from_slice(body);
     let read = seed.deserialize(&mut plain).and_then(|value| plain.end().map(|()| value));
-    read.map_err(|source| JsonError { document, member: member_at_fault(body, seed), source })
-}
-
-/// Reads again, this time keeping track of the way: only a failure pays for that.
-fn member_at_fault<'de, S: DeserializeSeed<'de>>(body: &'de [u8], seed: S) -> String {
-    let mut plain = serde_json::Deserializer::from_slice(body);
-    let mut track = serde_path_to_error::Track::new();
-    // The result is the failure already in hand, or none if only trailing characters are at fault.
-    let _ = seed.deserialize(serde_path_to_error::Deserializer::new(&mut plain, &mut track));
-    track.path().to_string()
+    read.map_err(|source| {
+        let member = way_to(body, (source.line(), source.column()));
+        JsonError { document, member, source }
+    })
 }
 
 /// For members that some servers write as `null` and others leave out: both read as the default.

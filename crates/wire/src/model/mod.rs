@@ -24,6 +24,7 @@ mod error;
 mod feed;
 mod indexing;
 mod json;
+mod json_place;
 mod key_definition;
 mod offer;
 mod partition_range;

@@ -6,7 +6,7 @@ mod support;
 
 use std::error::Error;
 
-use cosmonaut::{ContainerProperties, CosmosClient, ItemOptions, Patch};
+use cosmonaut::{ContainerProperties, CosmosClient, Patch};
 use serde::{Deserialize, Serialize};
 use support::Account;
 
@@ -36,10 +36,10 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
 
     // Replaced only if nobody else has changed it since it was read.
     let read = orders.read_item::<Order>("contoso", "7").await?;
-    let unchanged = read.etag().map(|etag| ItemOptions::default().if_match(etag));
+    let version = read.etag().ok_or("an item that was read has a version")?;
     let order = Order { total: 13.0, ..read.into_value() };
-    orders.replace_item("contoso", "7", &order).options(unchanged.clone()).await?;
-    match orders.replace_item("contoso", "7", &order).options(unchanged).await {
+    orders.replace_item("contoso", "7", &order).if_match(version.clone()).await?;
+    match orders.replace_item("contoso", "7", &order).if_match(version).await {
         Err(error) if error.is_precondition_failed() => println!("that version is gone: read it again"),
         other => return Err(format!("expected a failed precondition, got {other:?}").into()),
     }

@@ -99,7 +99,9 @@ impl CosmosClientBuilder {
     /// # }
     /// ```
     pub fn from_env(self) -> Self {
-        self.named_by(&|name| std::env::var_os(name)).unwrap_or_else(|error| Self::default().failed(error))
+        let earlier = self.error.clone();
+        let named = self.named_by(&|name| std::env::var_os(name));
+        named.unwrap_or_else(|error| Self::default().failed(earlier.unwrap_or(error)))
     }
 
     fn named_by(self, variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self> {
@@ -186,6 +188,11 @@ impl CosmosClientBuilder {
         let credential =
             credential.ok_or_else(|| missing("a key or another credential (`key`, `credential`)"))?;
         match runtime {
+            Some(_) if accepts_any_certificate => {
+                let message = "the connection string switches the check of certificates off, which is the runtime's to \
+                               say (`CosmosDriverRuntimeBuilder::trust`)";
+                Err(Error::new(ErrorKind::Configuration, message))
+            }
             Some(runtime) => CosmosClient::with_runtime(&runtime, &endpoint, credential, options),
             None => {
                 let trust = Trust { accept_invalid: accepts_any_certificate, ..Trust::default() };

@@ -10,9 +10,9 @@ use cosmonaut_wire::model::{AccountProperties, DatabaseProperties};
 use cosmonaut_wire::{EMULATOR_KEY, ResourcePath, ResourceType};
 
 use crate::container::run;
-use crate::listing::Listing;
+use crate::listing::{Listing, Runner};
 use crate::metadata::{create, json_body, resource, with_throughput};
-use crate::options::CreateDatabaseOptions;
+use crate::options::{CreateDatabaseOptions, ReadDatabaseOptions};
 use crate::{DatabaseClient, Error, Items, Query, Request, Response, Result};
 
 /// Where `cosmonaut up` and the emulators of others listen.
@@ -178,11 +178,9 @@ impl CosmosClient {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if there is one of this name.
-    pub fn create_database<'a>(
-        &'a self,
-        id: &'a str,
-    ) -> Request<'a, CreateDatabaseOptions, Response<DatabaseProperties>> {
-        Request::new(async move |options| self.create_database_as(id, options).await)
+    pub fn create_database(&self, id: &str) -> Request<CreateDatabaseOptions, Response<DatabaseProperties>> {
+        let (this, id) = (self.clone(), id.to_owned());
+        Request::new(async move |options| this.create_database_as(&id, options).await)
     }
 
     async fn create_database_as(
@@ -211,19 +209,24 @@ impl CosmosClient {
     ///
     /// # Errors
     /// What reading and creating may end in, but never a conflict.
-    pub fn create_database_if_not_exists<'a>(
-        &'a self,
-        id: &'a str,
-    ) -> Request<'a, CreateDatabaseOptions, Response<DatabaseProperties>> {
-        Request::new(async move |options| {
-            let database = self.database(id);
-            match database.read().await {
+    pub fn create_database_if_not_exists(
+        &self,
+        id: &str,
+    ) -> Request<CreateDatabaseOptions, Response<DatabaseProperties>> {
+        let (this, id) = (self.clone(), id.to_owned());
+        Request::new(async move |options: Option<CreateDatabaseOptions>| {
+            let database = this.database(&id);
+            let reading = || {
+                let request = options.as_ref().map(|options| options.request.clone()).unwrap_or_default();
+                database.read().options(ReadDatabaseOptions { request })
+            };
+            match reading().await {
                 Err(error) if error.is_not_found() => {}
                 found => return found,
             }
-            match self.create_database_as(id, options).await {
+            match this.create_database_as(&id, options.clone()).await {
                 // Somebody was faster.
-                Err(error) if error.is_conflict() => database.read().await,
+                Err(error) if error.is_conflict() => reading().await,
                 made => made,
             }
         })
@@ -261,7 +264,7 @@ impl CosmosClient {
 
     fn databases(&self, query: Option<Query>) -> Items<DatabaseProperties> {
         let feed = ResourcePath::top_feed(ResourceType::Database).map_err(Error::from);
-        Listing::items(&self.driver, feed, query)
+        Listing::items(Ok(Runner::Account(self.driver.clone())), feed, query)
     }
 
     /// Every option with its value, as long as a call sets nothing, and whose value that is: this client's, the
@@ -285,10 +288,10 @@ impl CosmosClient {
     ///
     /// ```no_run
     /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {
-    /// // What the client has seen of a container, for a session that goes on elsewhere.
-    /// let container = cosmonaut::ResourcePath::parse("/dbs/shop/colls/orders")?;
-    /// let rid = client.driver().container(&container).await?.rid;
-    /// println!("{}", client.driver().session_token(rid));
+    /// let orders = cosmonaut::ResourcePath::parse("/dbs/shop/colls/orders")?;
+    /// for partition in client.driver().partitions(&orders, false).await? {
+    ///     println!("{:?}", partition.range);
+    /// }
     /// # Ok(())
     /// # }
     /// ```

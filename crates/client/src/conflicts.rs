@@ -4,7 +4,7 @@ use cosmonaut_driver::{CosmosOperation, OperationType};
 use cosmonaut_wire::{PartitionKey, ResourceType};
 use serde::Deserialize;
 
-use crate::listing::Listing;
+use crate::listing::{Listing, Runner};
 use crate::options::DeleteConflictOptions;
 use crate::{ContainerClient, Error, ErrorKind, FromItem, Items, Query, Request, Response, Result};
 
@@ -17,9 +17,14 @@ use crate::{ContainerClient, Error, ErrorKind, FromItem, Items, Query, Request, 
 /// while let Some(conflict) = conflicts.next().await {
 ///     let conflict = conflict?;
 ///     if let Some(lost) = conflict.item::<Order>()? {
-///         let kept: Order = orders.read_item(&*lost.customer, &lost.id).await?.into_value();
-///         let merged = Order { total: kept.total.max(lost.total), ..kept };
-///         orders.upsert_item(&*lost.customer, &merged).await?;
+///         match orders.read_item::<Order>(&*lost.customer, &lost.id).await {
+///             Ok(kept) if kept.value().total < lost.total => {
+///                 orders.upsert_item(&*lost.customer, &lost).await?;
+///             }
+///             Err(error) if !error.is_not_found() => return Err(error),
+///             // The one that was kept is right, or what it left was deleted since.
+///             Ok(_) | Err(_) => {}
+///         }
 ///         orders.delete_conflict(&*lost.customer, conflict.id()).await?;
 ///     }
 /// }
@@ -97,18 +102,18 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of that id.
-    pub fn delete_conflict<'a>(
-        &'a self,
+    pub fn delete_conflict(
+        &self,
         partition_key: impl Into<PartitionKey>,
-        id: &'a str,
-    ) -> Request<'a, DeleteConflictOptions, Response<()>> {
-        let partition_key = partition_key.into();
+        id: &str,
+    ) -> Request<DeleteConflictOptions, Response<()>> {
+        let (handle, partition_key, id) = (self.handle().cloned(), partition_key.into(), id.to_owned());
         Request::new(async move |options: Option<DeleteConflictOptions>| {
             if id.is_empty() {
                 return Err(Error::new(ErrorKind::BadRequest, "a conflict has an id (pass `Conflict::id`)"));
             }
-            let handle = self.handle()?;
-            let path = handle.path.child(ResourceType::Conflict, id)?;
+            let handle = handle?;
+            let path = handle.path.child(ResourceType::Conflict, &id)?;
             let delete = CosmosOperation::new(OperationType::Delete, path).with_target(partition_key);
             let layer = DeleteConflictOptions::operation_layer(options.as_ref());
             Ok(Response::new((), handle.run(&delete, &layer).await?))
@@ -116,11 +121,8 @@ impl ContainerClient {
     }
 
     fn conflicts(&self, query: Option<Query>) -> Items<Conflict> {
-        let handle = match self.handle() {
-            Ok(handle) => handle,
-            Err(error) => return Items::failed(error),
-        };
-        let feed = handle.path.feed(ResourceType::Conflict).map_err(Error::from);
-        Listing::items(&handle.driver, feed, query)
+        let handle = self.handle().cloned();
+        let feed = handle.clone().and_then(|handle| Ok(handle.path.feed(ResourceType::Conflict)?));
+        Listing::items(handle.map(Runner::Container), feed, query)
     }
 }

@@ -8,9 +8,12 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, ThroughputP
 use cosmonaut_wire::{ResourcePath, ResourceType};
 
 use crate::container::run;
-use crate::listing::Listing;
+use crate::listing::{Listing, Runner};
 use crate::metadata::{create, if_match, json_body, resource, with_throughput};
-use crate::options::{CreateContainerOptions, DeleteDatabaseOptions, ReadDatabaseOptions, ThroughputOptions};
+use crate::options::{
+    CreateContainerOptions, DeleteDatabaseOptions, ReadContainerOptions, ReadDatabaseOptions,
+    ThroughputOptions,
+};
 use crate::throughput::{Throughput, ThroughputPoller};
 use crate::{ContainerClient, Error, ErrorKind, Items, Query, Request, Response, Result};
 
@@ -72,11 +75,12 @@ impl DatabaseClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of this name.
-    pub fn read(&self) -> Request<'_, ReadDatabaseOptions, Response<DatabaseProperties>> {
-        Request::new(async |options: Option<ReadDatabaseOptions>| {
-            let operation = CosmosOperation::new(OperationType::Read, Arc::clone(self.path()?));
+    pub fn read(&self) -> Request<ReadDatabaseOptions, Response<DatabaseProperties>> {
+        let this = self.clone();
+        Request::new(async move |options: Option<ReadDatabaseOptions>| {
+            let operation = CosmosOperation::new(OperationType::Read, Arc::clone(this.path()?));
             let layer = ReadDatabaseOptions::operation_layer(options.as_ref());
-            resource("database", run(&self.driver, &operation, &layer).await?)
+            resource("database", run(&this.driver, &operation, &layer).await?)
         })
     }
 
@@ -91,13 +95,14 @@ impl DatabaseClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none of this name.
-    pub fn delete(&self) -> Request<'_, DeleteDatabaseOptions, Response<()>> {
-        Request::new(async |options: Option<DeleteDatabaseOptions>| {
-            let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(self.path()?));
+    pub fn delete(&self) -> Request<DeleteDatabaseOptions, Response<()>> {
+        let this = self.clone();
+        Request::new(async move |options: Option<DeleteDatabaseOptions>| {
+            let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(this.path()?));
             let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
             let operation = if_match(operation, etag)?;
             let layer = DeleteDatabaseOptions::operation_layer(options.as_ref());
-            Ok(Response::new((), run(&self.driver, &operation, &layer).await?))
+            Ok(Response::new((), run(&this.driver, &operation, &layer).await?))
         })
     }
 
@@ -114,8 +119,9 @@ impl DatabaseClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is no such database.
-    pub fn read_throughput(&self) -> Request<'_, ThroughputOptions, Response<Option<ThroughputProperties>>> {
-        Request::new(async |options| self.throughput(options)?.read().await)
+    pub fn read_throughput(&self) -> Request<ThroughputOptions, Response<Option<ThroughputProperties>>> {
+        let this = self.clone();
+        Request::new(async move |options| this.throughput(options)?.read().await)
     }
 
     /// Changes the throughput that the database's containers share.
@@ -133,8 +139,9 @@ impl DatabaseClient {
     pub fn replace_throughput(
         &self,
         throughput: ThroughputProperties,
-    ) -> Request<'_, ThroughputOptions, Response<ThroughputProperties>> {
-        Request::new(async move |options| self.throughput(options)?.replace(throughput).await)
+    ) -> Request<ThroughputOptions, Response<ThroughputProperties>> {
+        let this = self.clone();
+        Request::new(async move |options| this.throughput(options)?.replace(throughput).await)
     }
 
     /// Changes the throughput that the database's containers share, and watches until the service has done so.
@@ -172,8 +179,9 @@ impl DatabaseClient {
     pub fn create_container(
         &self,
         properties: ContainerProperties,
-    ) -> Request<'_, CreateContainerOptions, Response<ContainerProperties>> {
-        Request::new(async move |options| self.create_container_as(&properties, options).await)
+    ) -> Request<CreateContainerOptions, Response<ContainerProperties>> {
+        let this = self.clone();
+        Request::new(async move |options| this.create_container_as(&properties, options).await)
     }
 
     /// Reads the container of this name, or creates it if there is none: the status is 200 or 201.
@@ -192,8 +200,9 @@ impl DatabaseClient {
     pub fn create_container_if_not_exists(
         &self,
         properties: ContainerProperties,
-    ) -> Request<'_, CreateContainerOptions, Response<ContainerProperties>> {
-        Request::new(async move |options| self.find_or_create_container(&properties, options).await)
+    ) -> Request<CreateContainerOptions, Response<ContainerProperties>> {
+        let this = self.clone();
+        Request::new(async move |options| this.find_or_create_container(&properties, options).await)
     }
 
     async fn find_or_create_container(
@@ -202,11 +211,15 @@ impl DatabaseClient {
         options: Option<CreateContainerOptions>,
     ) -> Result<Response<ContainerProperties>> {
         let container = self.container(&properties.id);
-        let found = match container.read().await {
+        let reading = || {
+            let request = options.as_ref().map(|options| options.request.clone()).unwrap_or_default();
+            container.read().options(ReadContainerOptions { request })
+        };
+        let found = match reading().await {
             Err(error) if error.is_not_found() => {
-                match self.create_container_as(properties, options).await {
+                match self.create_container_as(properties, options.clone()).await {
                     // Somebody was faster.
-                    Err(error) if error.is_conflict() => container.read().await?,
+                    Err(error) if error.is_conflict() => reading().await?,
                     made => return made,
                 }
             }
@@ -271,7 +284,7 @@ impl DatabaseClient {
 
     fn containers(&self, query: Option<Query>) -> Items<ContainerProperties> {
         let feed = self.path().and_then(|path| Ok(path.feed(ResourceType::Container)?));
-        Listing::items(&self.driver, feed, query)
+        Listing::items(Ok(Runner::Account(self.driver.clone())), feed, query)
     }
 }
 

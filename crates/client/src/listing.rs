@@ -7,7 +7,7 @@ use cosmonaut_wire::model::FeedEnvelope;
 use cosmonaut_wire::{ResourcePath, headers};
 use http::HeaderValue;
 
-use crate::container::run;
+use crate::container::{ContainerHandle, run};
 use crate::metadata::json_body;
 use crate::options::FeedOptions;
 use crate::page::{Made, Making, RawPage, Source};
@@ -21,34 +21,55 @@ pub(crate) struct Listing {
 
 /// What is asked for each page.
 struct Feed {
-    driver: CosmosDriver,
+    runner: Runner,
     operation: CosmosOperation,
     options: OperationOptions,
+}
+
+/// Who runs the requests of a feed.
+#[derive(Clone)]
+pub(crate) enum Runner {
+    /// The account.
+    Account(CosmosDriver),
+    /// A container, whose calls may be in a group.
+    Container(Arc<ContainerHandle>),
+}
+
+impl Runner {
+    async fn run(&self, operation: &CosmosOperation, options: &OperationOptions) -> Result<CosmosResponse> {
+        match self {
+            Self::Account(driver) => run(driver, operation, options).await,
+            Self::Container(handle) => handle.run(operation, options).await,
+        }
+    }
 }
 
 impl Listing {
     /// All resources of a feed, or those for which a query holds.
     pub(crate) fn items<T>(
-        driver: &CosmosDriver,
+        runner: Result<Runner>,
         feed: Result<ResourcePath>,
         query: Option<Query>,
     ) -> Items<T> {
-        let driver = driver.clone();
-        Items::new(move |options| Ok(Box::new(Self::start(driver, feed?, query, options)?)))
+        Items::new(move |options| Ok(Box::new(Self::start(runner?, feed?, query, options)?)))
     }
 
-    fn start(
-        driver: CosmosDriver,
-        path: ResourcePath,
-        query: Option<Query>,
-        options: FeedOptions,
-    ) -> Result<Self> {
+    fn start(runner: Runner, path: ResourcePath, query: Option<Query>, options: FeedOptions) -> Result<Self> {
         let mut operation = match query {
             Some(query) => {
-                CosmosOperation::new(OperationType::Query, path).with_body(json_body(&query.into_spec()?)?)
+                let body = json_body(&query.into_spec()?)?;
+                let is_partitioned = matches!(runner, Runner::Container(_));
+                let operation = CosmosOperation::new(OperationType::Query, path).with_body(body);
+                if is_partitioned {
+                    let everywhere = HeaderValue::from_static("true");
+                    operation.with_header(headers::ENABLE_CROSS_PARTITION_QUERY, everywhere)
+                } else {
+                    operation
+                }
             }
             None => CosmosOperation::new(OperationType::ReadFeed, path),
         };
+        options.check_page()?;
         if let Some(count) = options.max_item_count {
             operation = operation.with_header(headers::MAX_ITEM_COUNT, HeaderValue::from(count));
         }
@@ -57,7 +78,7 @@ impl Listing {
             let message = "the continuation is none that a page was given with (pass `Page::continuation`)";
             Error::new(ErrorKind::Configuration, message)
         })?;
-        Ok(Self { feed: Arc::new(Feed { driver, operation, options: layer }), from })
+        Ok(Self { feed: Arc::new(Feed { runner, operation, options: layer }), from })
     }
 }
 
@@ -69,7 +90,7 @@ impl Source for Listing {
             if let Some(from) = &from {
                 operation = operation.with_header(headers::CONTINUATION, from.clone());
             }
-            let response = run(&feed.driver, &operation, &feed.options).await?;
+            let response = feed.runner.run(&operation, &feed.options).await?;
             let page = feed.page(response, from.as_ref())?;
             let next = page.continuation.as_deref().and_then(|next| HeaderValue::try_from(next).ok());
             let rest = next.map(|from| Box::new(Self { feed, from: Some(from) }) as Box<dyn Source>);

@@ -117,6 +117,16 @@ impl FeedOptions {
         }
     }
 
+    /// An error for a page of nothing.
+    pub(crate) fn check_page(&self) -> Result<()> {
+        match self.max_item_count {
+            Some(0) => {
+                Err(Error::new(ErrorKind::Configuration, "max_item_count is 0 (a page has at least 1 item)"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// An error if something is set that says nothing here.
     pub(crate) fn refuse(&self, continuation: Option<&str>, max_item_count: Option<&str>) -> Result<()> {
         let message = match (&self.continuation, continuation, self.max_item_count, max_item_count) {
@@ -132,7 +142,7 @@ impl FeedOptions {
 macro_rules! setters {
     ($options:ident [$($feed:ident)*] $setters:tt) => {
         setters!(@on [impl $options] $setters);
-        setters!(@on [impl<T> Request<'_, $options, T>] $setters);
+        setters!(@on [impl<T> Request<$options, T>] $setters);
         $(setters!(@on [impl<T> $feed<T>] $setters);)*
     };
     (@on [$($head:tt)+]
@@ -159,7 +169,8 @@ macro_rules! request_setters {
         }
 
         setters! { $options [$($feed)*] {
-            /// How long the call may take, every retry included; of a feed, each page.
+            /// How long each request of the call may take, every retry included. Most calls are one request; a page of a
+            /// query is one for each partition that it asks.
             timeout(timeout: Duration) => |to| to.request.end_to_end_timeout = Some(timeout);
             /// The consistency to ask for, at most the account's.
             consistency_level(level: ConsistencyLevel) => |to| to.request.consistency_level = Some(level);

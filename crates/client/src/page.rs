@@ -138,15 +138,7 @@ impl RawPage {
 impl<T> Items<T> {
     /// Items of what `begin` makes with the options, once the first is asked for.
     pub(crate) fn new(begin: impl FnOnce(FeedOptions) -> Result<Box<dyn Source>> + Send + 'static) -> Self {
-        Self::of(State::New(Box::new(begin)))
-    }
-
-    /// What gives nothing but an error.
-    pub(crate) fn failed(error: Error) -> Self {
-        Self::of(State::Failed(error))
-    }
-
-    fn of(state: State) -> Self {
+        let state = State::New(Box::new(begin));
         let pages = Pages { begun: None, state, options: FeedOptions::default(), items: PhantomData };
         Self { pages, left: VecDeque::new(), taken_of: None, continuation: None }
     }

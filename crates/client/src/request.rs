@@ -5,7 +5,9 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::Result;
+use cosmonaut_driver::transport::BoxFuture;
+
+use crate::{Error, ErrorKind, Result};
 
 /// A call that is sent when it is awaited. Until then it can be given options.
 ///
@@ -20,28 +22,27 @@ use crate::Result;
 /// # }
 /// ```
 ///
-/// A request is a future, so that it can be spawned, raced or joined as well. Once it was polled it is on its way, and
+/// A request is a future and borrows nothing, so that it can be kept, spawned, raced or joined as well. Once it was polled it is on its way, and
 /// options do not change it any more.
 #[must_use = "nothing is sent until it is awaited"]
-pub struct Request<'a, O, T> {
+pub struct Request<O, T> {
     options: Option<O>,
-    state: State<'a, O, T>,
+    state: State<O, T>,
 }
 
-enum State<'a, O, T> {
-    New(Send<'a, O, T>),
-    Sent(Answer<'a, T>),
+enum State<O, T> {
+    New(Begin<O, T>),
+    Sent(BoxFuture<'static, Result<T>>),
     Over,
 }
 
-type Send<'a, O, T> = Box<dyn FnOnce(Option<O>) -> Answer<'a, T> + std::marker::Send + 'a>;
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + std::marker::Send + 'a>>;
+type Begin<O, T> = Box<dyn FnOnce(Option<O>) -> BoxFuture<'static, Result<T>> + Send>;
 
-impl<'a, O, T> Request<'a, O, T> {
+impl<O, T> Request<O, T> {
     /// A call that `send` makes with the options that were given, if any.
-    pub(crate) fn new<F>(send: impl FnOnce(Option<O>) -> F + std::marker::Send + 'a) -> Self
+    pub(crate) fn new<F>(send: impl FnOnce(Option<O>) -> F + Send + 'static) -> Self
     where
-        F: Future<Output = Result<T>> + std::marker::Send + 'a,
+        F: Future<Output = Result<T>> + Send + 'static,
     {
         Self { options: None, state: State::New(Box::new(|options| Box::pin(send(options)))) }
     }
@@ -53,7 +54,7 @@ impl<'a, O, T> Request<'a, O, T> {
     }
 }
 
-impl<O: Default, T> Request<'_, O, T> {
+impl<O: Default, T> Request<O, T> {
     /// The options, for the setters of each kind of call.
     pub(crate) fn options_mut(&mut self) -> &mut O {
         self.options.get_or_insert_default()
@@ -61,17 +62,19 @@ impl<O: Default, T> Request<'_, O, T> {
 }
 
 // Options are only ever moved, so where a request stands in memory does not matter to them.
-impl<O, T> Unpin for Request<'_, O, T> {}
+impl<O, T> Unpin for Request<O, T> {}
 
-impl<O, T> Future for Request<'_, O, T> {
+impl<O, T> Future for Request<O, T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut sent = match mem::replace(&mut self.state, State::Over) {
             State::New(send) => send(self.options.take()),
             State::Sent(sent) => sent,
-            // A future is not polled after its end; one that is has nothing to give.
-            State::Over => return Poll::Pending,
+            State::Over => {
+                let message = "a request is awaited once (make another one)";
+                return Poll::Ready(Err(Error::new(ErrorKind::Configuration, message)));
+            }
         };
         let answered = sent.as_mut().poll(context);
         if answered.is_pending() {
@@ -81,7 +84,7 @@ impl<O, T> Future for Request<'_, O, T> {
     }
 }
 
-impl<O: fmt::Debug, T> fmt::Debug for Request<'_, O, T> {
+impl<O: fmt::Debug, T> fmt::Debug for Request<O, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request").field("options", &self.options).finish_non_exhaustive()
     }

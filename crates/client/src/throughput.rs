@@ -10,6 +10,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 
 use crate::container::run;
+use crate::listing::check_progress;
 use crate::metadata::{json_body, resource};
 use crate::options::ThroughputOptions;
 use crate::{Error, ErrorKind, Response, Result};
@@ -29,7 +30,8 @@ pub struct ThroughputStatus {
 /// A change of throughput, from the request to its end: see
 /// [`ContainerClient::begin_replace_throughput`](crate::ContainerClient::begin_replace_throughput).
 ///
-/// Dropping it does not stop the change, only the watching.
+/// Between manual and autoscale a change takes two requests, each of which the service may take minutes for: whoever
+/// drops this before [`next`](Self::next) has said that nothing is pending may have made the first one only.
 #[must_use = "nothing is sent until it is polled"]
 pub struct ThroughputPoller {
     throughput: Result<Throughput>,
@@ -40,8 +42,12 @@ pub struct ThroughputPoller {
 
 enum Step {
     Begin,
-    /// The resource id of the offer to look at.
-    Pending(String),
+    Pending {
+        /// The resource id of the offer to look at.
+        rid: String,
+        /// Whether the amount was set, and not the kind alone.
+        is_set: bool,
+    },
     Over,
 }
 
@@ -57,43 +63,59 @@ impl ThroughputPoller {
         self
     }
 
+    /// The options of each request.
+    pub fn options(mut self, options: ThroughputOptions) -> Self {
+        if let Ok(throughput) = &mut self.throughput {
+            throughput.options = ThroughputOptions::operation_layer(Some(&options));
+        }
+        self
+    }
+
     /// Asks for the change, and from the second call on waits for a while and looks how far it is. `None` after the
-    /// change has ended. After an error the next call tries again.
+    /// change has ended. After an error the next call goes on.
     pub async fn next(&mut self) -> Option<Result<ThroughputStatus>> {
         if matches!(self.step, Step::Over) {
             return None;
         }
-        let looked = self.look().await;
-        Some(looked.map(|(rid, status)| {
-            self.step = if status.is_pending { Step::Pending(rid) } else { Step::Over };
-            status
-        }))
+        Some(self.advance().await)
     }
 
-    async fn look(&self) -> Result<(String, ThroughputStatus)> {
+    async fn advance(&mut self) -> Result<ThroughputStatus> {
         let throughput = self.throughput.as_ref().map_err(Error::clone)?;
-        let offer = match &self.step {
-            Step::Pending(rid) => {
+        let (mut offer, mut is_set) = match &self.step {
+            Step::Pending { rid, is_set } => {
                 throughput.driver.platform().sleep(self.interval).await;
-                throughput.look_at(rid).await?
+                (throughput.look_at(rid).await?, *is_set)
             }
-            Step::Begin | Step::Over => throughput.replace_offer(self.wanted).await?,
+            Step::Begin | Step::Over => {
+                let found = throughput.find_own().await?;
+                (throughput.look_at(&found.rid).await?, false)
+            }
         };
+        if !is_pending(&offer) && !is_set {
+            is_set = migration(offer.value().throughput(), self.wanted).is_none();
+            offer = throughput.put_toward(offer.into_value(), self.wanted).await?;
+            is_set |= offer.value().throughput() == Some(self.wanted);
+        }
         let header = |name| offer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         let status = ThroughputStatus {
             throughput: offer.value().throughput().unwrap_or(self.wanted),
-            is_pending: header(headers::OFFER_REPLACE_PENDING) == Some("true"),
+            is_pending: is_pending(&offer) || !is_set,
             minimum: header(headers::MIN_THROUGHPUT).and_then(|text| text.parse().ok()),
         };
-        Ok((offer.into_value().rid, status))
+        self.step = match status.is_pending {
+            true => Step::Pending { rid: offer.into_value().rid, is_set },
+            false => Step::Over,
+        };
+        Ok(status)
     }
 
     /// Waits until the change has ended.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is no such resource or it has no throughput of its own, and what requests can
-    /// end in. The change itself goes on.
-    pub async fn wait(mut self) -> Result<ThroughputProperties> {
+    /// end in. Waiting again goes on.
+    pub async fn wait(&mut self) -> Result<ThroughputProperties> {
         loop {
             match self.next().await {
                 Some(Ok(ThroughputStatus { is_pending: true, .. })) => {}
@@ -102,6 +124,12 @@ impl ThroughputPoller {
             }
         }
     }
+}
+
+/// Whether the service is still at the last change.
+fn is_pending(offer: &Response<Offer>) -> bool {
+    let pending = offer.headers().get(headers::OFFER_REPLACE_PENDING);
+    pending.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"))
 }
 
 impl std::fmt::Debug for ThroughputPoller {
@@ -142,21 +170,32 @@ impl Throughput {
     }
 
     async fn replace_offer(&self, throughput: ThroughputProperties) -> Result<Response<Offer>> {
-        let (offer, response) = self.find().await?;
-        let Some(mut offer) = offer else {
-            let message = format!("{} has no throughput of its own (it was made without)", self.owner);
-            return Err(Error::of_answer(ErrorKind::NotFound, message, response));
-        };
-        if let Some(header) = migration(offer.throughput(), throughput) {
-            // The service picks the amount when the kind changes, so setting it is a step of its own.
-            let migrated = self.put(&offer, Some(header)).await?;
-            if migrated.value().throughput() == Some(throughput) {
-                return Ok(migrated);
-            }
-            offer = migrated.into_value();
+        let found = self.find_own().await?;
+        let is_migrated = migration(found.throughput(), throughput).is_some();
+        let replaced = self.put_toward(found, throughput).await?;
+        if !is_migrated || replaced.value().throughput() == Some(throughput) {
+            return Ok(replaced);
         }
-        offer.set_throughput(throughput);
-        self.put(&offer, None).await
+        // The service picks the amount when the kind changes, so setting it is a step of its own.
+        self.put_toward(replaced.into_value(), throughput).await
+    }
+
+    /// Changes the kind of throughput or, if that is right, its amount.
+    async fn put_toward(&self, mut offer: Offer, wanted: ThroughputProperties) -> Result<Response<Offer>> {
+        let migration = migration(offer.throughput(), wanted);
+        if migration.is_none() {
+            offer.set_throughput(wanted);
+        }
+        self.put(&offer, migration).await
+    }
+
+    /// The offer, which has to be there.
+    async fn find_own(&self) -> Result<Offer> {
+        let (offer, response) = self.find().await?;
+        offer.ok_or_else(|| {
+            let message = format!("{} has no throughput of its own (it was made without)", self.owner);
+            Error::of_answer(ErrorKind::NotFound, message, response)
+        })
     }
 
     async fn look_at(&self, rid: &str) -> Result<Response<Offer>> {
@@ -200,16 +239,26 @@ impl Throughput {
             CosmosOperation::new(OperationType::Query, ResourcePath::top_feed(ResourceType::Offer)?)
                 .with_body(json_body(&query)?);
         let options = self.named("read_container_throughput", "read_database_throughput");
-        let response = run(&self.driver, &operation, &options).await?;
-        let found = FeedEnvelope::parse(ResourceType::Offer, response.body()).and_then(|page| {
-            page.items.first().map(|offer| from_json("offer", offer.get().as_bytes())).transpose()
-        });
-        match found {
-            Ok(offer) => Ok((offer, response)),
-            Err(error) => {
-                let error = Error::caused_by(ErrorKind::InvalidResponse, error.to_string(), error);
-                Err(error.found_in(response))
+        let mut from: Option<String> = None;
+        loop {
+            let mut operation = operation.clone();
+            if let Some(from) = from.as_deref().and_then(|from| HeaderValue::try_from(from).ok()) {
+                operation = operation.with_header(headers::CONTINUATION, from);
             }
+            let response = run(&self.driver, &operation, &options).await?;
+            let found = FeedEnvelope::parse(ResourceType::Offer, response.body()).and_then(|page| {
+                page.items.first().map(|offer| from_json("offer", offer.get().as_bytes())).transpose()
+            });
+            let next = response.continuation().map(str::to_owned);
+            match found {
+                Ok(None) if next.is_some() => check_progress(0, from.as_deref(), next.as_deref())?,
+                Ok(offer) => return Ok((offer, response)),
+                Err(error) => {
+                    let error = Error::caused_by(ErrorKind::InvalidResponse, error.to_string(), error);
+                    return Err(error.found_in(response));
+                }
+            }
+            from = next;
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Groups of calls that share a limit on what they use of a container's throughput.
 //!
-//! The limit is kept here, by what answers say that they have cost; the service knows nothing of it.
+//! The limit is kept here, by what answers say that they have cost; the service knows nothing of it. What may be sent is
+//! decided by `Budget`, which knows neither clocks nor tasks.
+
+mod budget;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,19 +11,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cosmonaut_driver::transport::BoxFuture;
-use cosmonaut_driver::{CosmosDriver, OperationOptions};
+use cosmonaut_driver::{CosmosDriver, OperationOptions, OperationType};
 use cosmonaut_wire::model::ThroughputProperties;
 use cosmonaut_wire::{PriorityLevel, ResourcePath};
+use tokio::sync::{Mutex as Turnstile, Notify};
 
+use crate::options::ThroughputOptions;
+use crate::processor::waiting::unless;
 use crate::throughput::Throughput;
 use crate::{ContainerClient, Error, ErrorKind, Result};
+
+use budget::Budget;
 
 /// Calls that together use no more than some request units a second of a container, so that a report or an import
 /// leaves the rest to others.
 ///
-/// Calls wait for their turn, in order, before they are sent. What they cost is known only afterwards, so one expensive
-/// query may overdraw; those after it wait longer. The limit is one of this process: several that are to share one use
-/// the service's throughput buckets ([`throughput_bucket`](Self::throughput_bucket)). Clones are one group.
+/// Calls wait for their turn, in order, before they are sent. What a call costs is known only afterwards: until then it is
+/// taken to cost what the last ones of its kind did, and the first of a kind is sent alone. So what is used may pass the
+/// limit for a moment by as much as calls under way turn out to be dearer than expected; those after them wait for it.
+///
+/// All calls on items and conflicts count, bulk and queries included; what is done with the container itself does not.
+/// The limit is one of this process: processes that are to share one use the service's throughput buckets
+/// ([`throughput_bucket`](Self::throughput_bucket)). Clones are one group.
 ///
 /// ```no_run
 /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
@@ -39,9 +51,11 @@ pub struct ThroughputControlGroup {
     max_wait: Duration,
     priority: Option<PriorityLevel>,
     throughput_bucket: Option<usize>,
-    /// By the container's path.
-    budgets: Arc<Mutex<HashMap<String, Arc<Mutex<Budget>>>>>,
+    /// By the account's endpoint and the container's path.
+    queues: Arc<Mutex<Queues>>,
 }
+
+type Queues = HashMap<(String, String), Arc<Queue>>;
 
 #[derive(Clone, Copy, Debug)]
 enum Limit {
@@ -51,6 +65,24 @@ enum Limit {
     Share(f64),
 }
 
+/// The calls of a group on one container.
+#[derive(Default)]
+struct Queue {
+    /// Whose turn it is next holds this; the others wait for it in order.
+    turnstile: Turnstile<()>,
+    /// Held by the call that learns what is provisioned.
+    learning: Turnstile<()>,
+    /// Something may be left that was not before.
+    settled: Notify,
+    budget: Mutex<Budget>,
+}
+
+impl Queue {
+    fn budget(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl ThroughputControlGroup {
     /// A group that uses at most so many request units a second of each container.
     pub fn limit(name: impl Into<Arc<str>>, request_units_per_second: f64) -> Self {
@@ -58,7 +90,8 @@ impl ThroughputControlGroup {
     }
 
     /// A group that uses at most this share, between 0 and 1, of what is provisioned for each container. That is read
-    /// when a container is first used, and every minute.
+    /// when a container is first used, and every minute, so the credential has to be allowed to: a key is, a role for
+    /// data alone is not.
     pub fn share(name: impl Into<Arc<str>>, share: f64) -> Self {
         Self::new(name.into(), Limit::Share(share))
     }
@@ -71,12 +104,13 @@ impl ThroughputControlGroup {
             max_wait: MAX_WAIT,
             priority: None,
             throughput_bucket: None,
-            budgets: Arc::default(),
+            queues: Arc::default(),
         }
     }
 
-    /// How long a call waits for its turn at most, before it ends in [`ErrorKind::Throttled`] without having been sent;
-    /// two minutes if nothing is said.
+    /// How long a call waits for its turn at most, and never longer than its own timeout, before it ends in
+    /// [`ErrorKind::Throttled`] without having been sent; two minutes if nothing is said. Bulk runs wait as long as it
+    /// takes.
     #[must_use]
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.max_wait = wait;
@@ -97,13 +131,6 @@ impl ThroughputControlGroup {
         self
     }
 
-    /// The options of a call in this group.
-    fn apply(&self, mut options: OperationOptions) -> OperationOptions {
-        options.request.priority = options.request.priority.or(self.priority);
-        options.request.throughput_bucket = options.request.throughput_bucket.or(self.throughput_bucket);
-        options
-    }
-
     fn check(&self) -> Result<()> {
         let (is_right, remedy) = match self.limit {
             Limit::Amount(amount) => (amount.is_finite() && amount > 0.0, "a limit is above 0"),
@@ -114,6 +141,77 @@ impl ThroughputControlGroup {
         }
         let message = format!("throughput control group {:?} has {:?} ({remedy})", self.name, self.limit);
         Err(Error::new(ErrorKind::Configuration, message))
+    }
+
+    fn queue(&self, call: &Call<'_>) -> Arc<Queue> {
+        let key = (call.driver.endpoint().to_string(), call.container.to_string());
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(queues.entry(key).or_default())
+    }
+
+    /// Takes what the call is expected to cost as soon as it is there.
+    async fn reserve(queue: &Arc<Queue>, call: &Call<'_>) -> Sent {
+        let _turn = queue.turnstile.lock().await;
+        loop {
+            let settled = queue.settled.notified();
+            let wait = match queue.budget().reserve(call.operation, call.now()) {
+                Ok(reserved) => {
+                    return Sent { queue: Arc::clone(queue), operation: call.operation, reserved };
+                }
+                Err(wait) => wait,
+            };
+            match wait {
+                Some(wait) => drop(unless(call.driver.platform().sleep(wait), settled).await),
+                None => settled.await,
+            }
+        }
+    }
+
+    /// Learns what is provisioned, if that is not known or was learned long ago. One call does it; the others wait for
+    /// that only if nothing is known yet.
+    async fn learn(&self, queue: &Queue, call: &Call<'_>) -> Result<()> {
+        if !queue.budget().is_outdated(call.now()) {
+            return Ok(());
+        }
+        let _learning = match queue.learning.try_lock() {
+            Ok(learning) => learning,
+            Err(_) if queue.budget().has_rate() => return Ok(()),
+            Err(_) => queue.learning.lock().await,
+        };
+        if !queue.budget().is_outdated(call.now()) {
+            return Ok(());
+        }
+        match self.rate(call).await {
+            Ok(rate) => queue.budget().set_rate(rate, call.now()),
+            // What was provisioned a minute ago is better than nothing.
+            Err(error) if !queue.budget().keep_rate(call.now()) => return Err(error),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The limit in request units a second.
+    async fn rate(&self, call: &Call<'_>) -> Result<f64> {
+        let share = match self.limit {
+            Limit::Amount(amount) => return Ok(amount),
+            Limit::Share(share) => share,
+        };
+        let options = ThroughputOptions { request: call.options.request.clone() };
+        let provisioned =
+            Throughput::of(call.driver, call.container, Some(&options)).read().await?.into_value();
+        match provisioned {
+            Some(ThroughputProperties::Manual { throughput }) => Ok(f64::from(throughput) * share),
+            Some(ThroughputProperties::Autoscale { max_throughput, .. }) => {
+                Ok(f64::from(max_throughput) * share)
+            }
+            None => {
+                let message = format!(
+                    "{} has no throughput of its own to take a share of (use `ThroughputControlGroup::limit`)",
+                    call.container
+                );
+                Err(Error::new(ErrorKind::Configuration, message))
+            }
+        }
     }
 }
 
@@ -127,276 +225,110 @@ impl fmt::Debug for ThroughputControlGroup {
 }
 
 impl ContainerClient {
-    /// The same container, whose calls are in a group with a limit.
+    /// The same container, whose calls are in a group with a limit, instead of the group that they were in.
     #[must_use]
     pub fn with_throughput_control(&self, group: &ThroughputControlGroup) -> Self {
         self.controlled(Arc::new(group.clone()))
     }
 }
 
-/// Who says when a container's calls are sent. A trait, so that an application without groups does not carry them.
-pub(crate) trait Control: Send + Sync {
-    /// Waits for a call's turn; gives what is to be paid for it, and its options.
-    fn turn<'a>(
-        &'a self,
-        driver: &'a CosmosDriver,
-        container: &'a Arc<ResourcePath>,
-        options: &'a OperationOptions,
-    ) -> BoxFuture<'a, Result<(Box<dyn Paid>, OperationOptions)>>;
+/// A call that waits for its turn.
+pub(crate) struct Call<'a> {
+    pub(crate) driver: &'a CosmosDriver,
+    pub(crate) container: &'a Arc<ResourcePath>,
+    pub(crate) operation: OperationType,
+    pub(crate) options: &'a OperationOptions,
+    /// Whether it waits as long as it takes.
+    pub(crate) is_patient: bool,
 }
 
-/// A call that is on its way. Unless it says what it has cost, it is taken to have cost what was expected.
+impl Call<'_> {
+    /// The time of day: the same for all clients of a process, whichever runtime they are of.
+    fn now(&self) -> Duration {
+        self.driver.platform().time_of_day()
+    }
+}
+
+/// A call whose turn it is: its options, and whom to tell what it has cost.
+pub(crate) struct Turn {
+    pub(crate) options: OperationOptions,
+    pub(crate) sent: Box<dyn Paid>,
+}
+
+/// Who says when a container's calls are sent. A trait, so that an application without groups does not carry them.
+pub(crate) trait Control: Send + Sync {
+    /// Waits for a call's turn. Whoever waits no longer gives back what is held for it.
+    fn turn<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Turn>>;
+}
+
+/// A call that is on its way. Unless it is paid, it is taken to have cost what was expected.
 pub(crate) trait Paid: Send {
-    /// Settles what the call has cost; `None` if that is not known.
-    fn pay(&self, charge: Option<f64>);
+    /// Settles what the call has cost, as far as that is known.
+    fn pay(self: Box<Self>, charge: Charge);
+}
+
+/// What a call has cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Charge {
+    Known(f64),
+    /// At least this.
+    AtLeast(f64),
 }
 
 impl Control for ThroughputControlGroup {
-    fn turn<'a>(
-        &'a self,
-        driver: &'a CosmosDriver,
-        container: &'a Arc<ResourcePath>,
-        options: &'a OperationOptions,
-    ) -> BoxFuture<'a, Result<(Box<dyn Paid>, OperationOptions)>> {
+    fn turn<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Turn>> {
         Box::pin(async move {
-            let sent = self.wait_for_turn(driver, container).await?;
-            Ok((Box::new(sent) as Box<dyn Paid>, self.apply(options.clone())))
+            self.check()?;
+            let (platform, queue) = (call.driver.platform(), self.queue(&call));
+            let own = call.options.request.end_to_end_timeout;
+            let most = own.map_or(self.max_wait, |own| own.min(self.max_wait));
+            let began = platform.now();
+            self.learn(&queue, &call).await?;
+            let end = async {
+                match call.is_patient {
+                    true => std::future::pending().await,
+                    // Whatever is there at once is had without a wait.
+                    false if most.is_zero() => tokio::task::yield_now().await,
+                    false => platform.sleep(most).await,
+                }
+            };
+            let Some(sent) = unless(end, Self::reserve(&queue, &call)).await else {
+                let message = format!(
+                    "throughput control group {:?} has had no request units for the call within {most:?} (send less, or \
+                     raise its limit or `max_wait`); the call was not sent",
+                    self.name
+                );
+                return Err(Error::new(ErrorKind::Throttled, message));
+            };
+            let mut options = call.options.clone();
+            let request = &mut options.request;
+            request.priority = request.priority.or(self.priority);
+            request.throughput_bucket = request.throughput_bucket.or(self.throughput_bucket);
+            if !call.is_patient {
+                // What was waited is part of the time that the call has.
+                request.end_to_end_timeout = own.map(|own| own.saturating_sub(platform.now().since(began)));
+            }
+            Ok(Turn { options, sent: Box::new(sent) })
         })
     }
 }
 
-impl ThroughputControlGroup {
-    async fn wait_for_turn(&self, driver: &CosmosDriver, container: &Arc<ResourcePath>) -> Result<Sent> {
-        self.check()?;
-        let budget = {
-            let mut budgets = self.budgets.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(budgets.entry(container.to_string()).or_default())
-        };
-        let now = || driver.platform().now().since_start();
-        if lock(&budget).is_outdated(now()) {
-            match self.rate(driver, container).await {
-                Ok(rate) => lock(&budget).set_rate(rate, now()),
-                // What was provisioned a minute ago is better than nothing.
-                Err(error) if !lock(&budget).keep_rate(now()) => return Err(error),
-                Err(_) => {}
-            }
-        }
-        let Some((estimate, wait)) = lock(&budget).reserve(now(), self.max_wait) else {
-            let message = format!(
-                "throughput control group {:?} has no request units left for longer than {:?} (send less, or raise its \
-                 limit or `max_wait`); the call was not sent",
-                self.name, self.max_wait
-            );
-            return Err(Error::new(ErrorKind::Throttled, message));
-        };
-        let turn = Turn { budget, reserved: Some(estimate) };
-        if !wait.is_zero() {
-            driver.platform().sleep(wait).await;
-        }
-        Ok(turn.send())
-    }
-
-    /// The limit in request units a second.
-    async fn rate(&self, driver: &CosmosDriver, container: &Arc<ResourcePath>) -> Result<f64> {
-        let share = match self.limit {
-            Limit::Amount(amount) => return Ok(amount),
-            Limit::Share(share) => share,
-        };
-        let provisioned = Throughput::of(driver, container, None).read().await?.into_value();
-        match provisioned {
-            Some(ThroughputProperties::Manual { throughput }) => Ok(f64::from(throughput) * share),
-            Some(ThroughputProperties::Autoscale { max_throughput, .. }) => {
-                Ok(f64::from(max_throughput) * share)
-            }
-            None => {
-                let message = format!(
-                    "{container} has no throughput of its own to take a share of (use `ThroughputControlGroup::limit`)"
-                );
-                Err(Error::new(ErrorKind::Configuration, message))
-            }
-        }
-    }
-}
-
-/// A call that waits for its turn. What is held for it is given back if it does not wait to the end.
-struct Turn {
-    budget: Arc<Mutex<Budget>>,
-    reserved: Option<f64>,
-}
-
 /// A call that is on its way, and what is held for it.
 struct Sent {
-    budget: Arc<Mutex<Budget>>,
+    queue: Arc<Queue>,
+    operation: OperationType,
     reserved: f64,
 }
 
-impl Turn {
-    fn send(mut self) -> Sent {
-        Sent { budget: Arc::clone(&self.budget), reserved: self.reserved.take().unwrap_or(0.0) }
-    }
-}
-
 impl Paid for Sent {
-    fn pay(&self, charge: Option<f64>) {
-        if let Some(charge) = charge {
-            lock(&self.budget).settle(self.reserved, charge);
-        }
+    fn pay(self: Box<Self>, charge: Charge) {
+        self.queue.budget().settle(self.operation, self.reserved, charge);
     }
 }
 
-impl Drop for Turn {
+impl Drop for Sent {
     fn drop(&mut self) {
-        if let Some(reserved) = self.reserved.take() {
-            lock(&self.budget).balance += reserved;
-        }
-    }
-}
-
-fn lock(budget: &Mutex<Budget>) -> MutexGuard<'_, Budget> {
-    budget.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a group may use of a container: request units that grow with time, up to those of a second.
-///
-/// Whoever comes takes what a call is expected to cost, and waits until the balance would be back at zero. So calls are
-/// sent in the order in which they came, and in the long run no more is used than the rate.
-#[derive(Debug)]
-struct Budget {
-    /// Request units a second; 0 until it is known.
-    rate: f64,
-    rate_since: Duration,
-    balance: f64,
-    at: Duration,
-    /// What a call is expected to cost.
-    estimate: f64,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { rate: 0.0, rate_since: Duration::ZERO, balance: 0.0, at: Duration::ZERO, estimate: 1.0 }
-    }
-}
-
-impl Budget {
-    fn is_outdated(&self, now: Duration) -> bool {
-        const VALID: Duration = Duration::from_secs(60);
-        self.rate == 0.0 || now.saturating_sub(self.rate_since) >= VALID
-    }
-
-    fn set_rate(&mut self, rate: f64, now: Duration) {
-        let is_first = self.rate == 0.0;
-        self.grow(now);
-        (self.rate, self.rate_since) = (rate, now);
-        if is_first {
-            self.balance += rate;
-        }
-    }
-
-    /// Goes on with the rate for another while; false if there is none.
-    fn keep_rate(&mut self, now: Duration) -> bool {
-        self.rate_since = now;
-        self.rate > 0.0
-    }
-
-    fn grow(&mut self, now: Duration) {
-        let passed = now.saturating_sub(self.at).as_secs_f64();
-        self.balance = (self.balance + passed * self.rate).min(self.rate);
-        self.at = self.at.max(now);
-    }
-
-    /// Takes what a call is expected to cost; gives that, and how long the call has to wait. `None`, and nothing taken,
-    /// if that is too long.
-    fn reserve(&mut self, now: Duration, max_wait: Duration) -> Option<(f64, Duration)> {
-        self.grow(now);
-        let missing = (-self.balance).max(0.0);
-        let wait = Duration::try_from_secs_f64(missing / self.rate).unwrap_or(Duration::MAX);
-        if wait > max_wait {
-            return None;
-        }
-        self.balance -= self.estimate;
-        Some((self.estimate, wait))
-    }
-
-    fn settle(&mut self, reserved: f64, charge: f64) {
-        /// How much of the newest charge there is in the estimate.
-        const NEWEST: f64 = 0.2;
-        if !charge.is_finite() || charge < 0.0 {
-            return;
-        }
-        self.balance += reserved - charge;
-        self.estimate += (charge - self.estimate) * NEWEST;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn budget(rate: f64) -> Budget {
-        let mut budget = Budget::default();
-        budget.set_rate(rate, Duration::ZERO);
-        budget
-    }
-
-    #[test]
-    fn calls_wait_in_order_until_there_is_something_left() {
-        let mut budget = budget(10.0);
-        let seconds = Duration::from_secs;
-        for (now, max_wait, expected) in [
-            // A second's worth is there at once, one unit a call.
-            (0, 0, Some(0)),
-            (0, 0, Some(0)),
-            (10, 0, Some(0)),
-        ] {
-            let wait = budget.reserve(seconds(now), seconds(max_wait)).map(|(_, wait)| wait.as_secs());
-            assert_eq!(wait, expected, "{now}");
-        }
-        budget.settle(1.0, 60.0);
-        // 10 at most, less one held and 59 more than was expected: 50 are missing, 5 seconds' worth.
-        assert_eq!(budget.reserve(seconds(10), seconds(4)), None);
-        let (_, wait) = budget.reserve(seconds(10), seconds(60)).unwrap();
-        assert_eq!(wait, seconds(5));
-        let (_, wait) = budget.reserve(seconds(10), seconds(60)).unwrap();
-        assert!(wait > seconds(5), "the next one waits longer");
-    }
-
-    #[test]
-    fn what_was_not_sent_is_given_back_and_an_unknown_charge_is_what_was_expected() {
-        let shared = Arc::new(Mutex::new(budget(10.0)));
-        let turn = || {
-            let (reserved, _) = lock(&shared).reserve(Duration::ZERO, Duration::MAX).unwrap();
-            Turn { budget: Arc::clone(&shared), reserved: Some(reserved) }
-        };
-        drop(turn());
-        assert_eq!(lock(&shared).balance, 10.0);
-        turn().send().pay(None);
-        drop(turn().send());
-        assert_eq!(lock(&shared).balance, 8.0);
-        turn().send().pay(Some(3.0));
-        assert_eq!(lock(&shared).balance, 5.0);
-    }
-
-    proptest! {
-        /// Whatever calls cost, no more is sent by any moment than the rate allows, a second's worth to begin with, and
-        /// the one call that overdraws.
-        #[test]
-        fn no_more_is_used_than_the_rate_allows(
-            rate in 1.0..1000.0f64,
-            calls in prop::collection::vec((0..500u64, 0.0..200.0f64), 1..200),
-        ) {
-            let mut budget = budget(rate);
-            let (mut now, mut used) = (Duration::ZERO, 0.0);
-            for (pause, charge) in calls {
-                now += Duration::from_millis(pause);
-                let (reserved, wait) = budget.reserve(now, Duration::MAX).unwrap();
-                now += wait;
-                let allowed = rate * (now.as_secs_f64() + 1.0);
-                prop_assert!(used <= allowed + 1e-6 * allowed, "{used} of {allowed}");
-                used += charge;
-                budget.settle(reserved, charge);
-            }
-        }
+        self.queue.budget().ended(self.operation);
+        self.queue.settled.notify_one();
     }
 }

@@ -125,6 +125,11 @@ impl ResourcePath {
         self.plain.as_deref().unwrap_or(&self.escaped[1..])
     }
 
+    /// The name of what it leads to, as it was given; empty for a feed's.
+    pub fn name(&self) -> &str {
+        if self.is_feed() { "" } else { self.plain().rsplit('/').next().unwrap_or_default() }
+    }
+
     /// The kind of the resource, or of the resources in the feed.
     pub fn kind(&self) -> ResourceType {
         self.kind

@@ -142,7 +142,7 @@ impl Batch {
     /// # Errors
     /// If an operation fails, none is applied, and the error is that operation's: its kind and its status, with
     /// [`batch_failure`](Error::batch_failure) naming it.
-    pub fn execute(self) -> Request<'static, BatchOptions, BatchResponse> {
+    pub fn execute(self) -> Request<BatchOptions, BatchResponse> {
         Request::new(async move |options: Option<BatchOptions>| {
             let body = self.check()?;
             let handle = self.container.handle()?;

@@ -14,6 +14,7 @@ use super::backlog::{Held, Request};
 use super::pace::Answered;
 use super::result::outcome;
 use crate::metadata::json_body;
+use crate::throughput_control::Turn;
 use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
 
 /// 413 inside an answer: the answer had no room for this operation, which was not tried.
@@ -66,10 +67,11 @@ impl Answer {
 /// Sends a request. Gives what came of each operation, and what it cost.
 pub(super) async fn send(
     container: &ContainerClient,
+    turn: Result<Option<Turn>>,
     request: &Request,
     options: &OperationOptions,
 ) -> (Vec<Came>, f64) {
-    match ask(container, request, options).await {
+    match ask(container, turn, request, options).await {
         Ok((results, response)) => {
             let results = request.operations.iter().zip(results);
             let came = results.map(|(held, result)| read(held, result, &response)).collect();
@@ -81,6 +83,7 @@ pub(super) async fn send(
 
 async fn ask(
     container: &ContainerClient,
+    turn: Result<Option<Turn>>,
     request: &Request,
     options: &OperationOptions,
 ) -> Result<(Vec<model::BatchResult>, CosmosResponse)> {
@@ -89,7 +92,7 @@ async fn ask(
     let operation = CosmosOperation::new(OperationType::Bulk, Arc::clone(&handle.items))
         .with_target(PartitionTarget::Range(request.partition.clone()))
         .with_body(json_body(&operations)?);
-    let response = handle.run(&operation, options).await?;
+    let response = handle.run_in(turn?, &operation, options).await?;
     // What cannot be read may have been applied, each of it.
     match from_json::<Vec<model::BatchResult>>("bulk request", response.body()) {
         Ok(results) if results.len() == operations.len() => Ok((results, response)),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use cosmonaut_driver::platform::Platform;
-use cosmonaut_driver::{Moment, OperationOptions, PartitionInfo};
+use cosmonaut_driver::{Moment, OperationOptions, OperationType, PartitionInfo};
 use cosmonaut_wire::model::PartitionKeyDefinition;
 use tokio::sync::mpsc;
 
@@ -34,7 +34,13 @@ impl Pending {
     /// Sends the request, and tells what came of it.
     pub(super) async fn run(mut self, container: ContainerClient, options: Arc<OperationOptions>) {
         if let Some(request) = &self.request {
-            let came = send(&container, request, &options).await;
+            // What is waited for a turn in a group is no time of the partition's.
+            let turn = match container.handle() {
+                Ok(handle) => handle.turn(OperationType::Bulk, &options, true).await,
+                Err(error) => Err(error),
+            };
+            self.sent = self.platform.now();
+            let came = send(&container, turn, request, &options).await;
             self.end(|_| came);
         }
     }

@@ -52,7 +52,8 @@ pub struct ChangeFeedPage<C> {
 }
 
 impl<C> ChangeFeed<C> {
-    /// Options by themselves, instead of all that were given before. Like all options they hold from the next page on.
+    /// Options by themselves, instead of all that were given before. Like all options they hold from the next
+    /// request on.
     #[must_use]
     pub fn options(mut self, options: impl Into<Option<FeedOptions>>) -> Self {
         *self.options_mut() = options.into().unwrap_or_default();

@@ -106,6 +106,7 @@ impl Reader {
     pub(super) async fn next_page(&mut self) -> Result<ChangesPage> {
         let handle = self.handle.clone()?;
         self.options.refuse(Some("pass `ChangeFeedStart::Token`"), None)?;
+        self.options.check_page()?;
         if self.state.is_none() {
             self.state = Some(self.begin(&handle).await?);
         }
@@ -279,7 +280,8 @@ impl State {
     async fn find_lost(&mut self, asking: &Asking<'_>) -> Result<()> {
         while let Some(lost) = self.parts.iter().position(|part| part.turn == Turn::Lost) {
             let range = self.parts[lost].place.range.clone();
-            let found = places(asking.handle, &self.scope, &range, true).await?;
+            // A request under way may hold what the look-up waits for.
+            let found = self.in_flight.during(places(asking.handle, &self.scope, &range, true)).await?;
             let parent = self.parts.remove(lost);
             self.add(found, parent.at);
         }

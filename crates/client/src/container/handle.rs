@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions};
+use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions, OperationType};
 use cosmonaut_wire::{PathError, ResourcePath, ResourceType};
 
 use crate::Error;
-use crate::throughput_control::Control;
+use crate::throughput_control::{Call, Charge, Control, Turn};
 
 /// A container by name, and the driver of its account.
 pub(crate) struct ContainerHandle {
@@ -45,33 +45,54 @@ impl ContainerHandle {
         }
     }
 
-    /// Runs an operation; an error says which.
+    /// Runs an operation on items; an error says which. If the container's calls are in a group, it waits for its turn.
     pub(crate) async fn run(
         &self,
         operation: &CosmosOperation,
         options: &OperationOptions,
     ) -> Result<CosmosResponse, Error> {
-        let Some(control) = &self.control else {
+        if self.control.is_none() {
             // Not by `run`: each layer of `async fn` costs a future of its own around the driver's.
             let result = self.driver.execute_operation(operation, options).await;
             return result.map_err(|error| Error::of_operation(error, operation));
-        };
-        Box::pin(self.run_in(&**control, operation, options)).await
+        }
+        Box::pin(async {
+            let turn = self.turn(operation.operation_type(), options, false).await?;
+            self.run_in(turn, operation, options).await
+        })
+        .await
     }
 
-    /// Runs an operation when it is its turn in its group.
-    async fn run_in(
+    /// Waits for a call's turn, if the container's calls are in a group.
+    pub(crate) async fn turn(
         &self,
-        control: &dyn Control,
+        operation: OperationType,
+        options: &OperationOptions,
+        is_patient: bool,
+    ) -> Result<Option<Turn>, Error> {
+        let Some(control) = &self.control else { return Ok(None) };
+        let call = Call { driver: &self.driver, container: &self.path, operation, options, is_patient };
+        control.turn(call).await.map(Some)
+    }
+
+    /// Runs an operation whose turn it is.
+    pub(crate) async fn run_in(
+        &self,
+        turn: Option<Turn>,
         operation: &CosmosOperation,
         options: &OperationOptions,
     ) -> Result<CosmosResponse, Error> {
-        let (turn, options) = control.turn(&self.driver, &self.path, options).await?;
+        let Some(Turn { options, sent }) = turn else { return run(&self.driver, operation, options).await };
         let result = run(&self.driver, operation, &options).await;
-        turn.pay(match &result {
-            Ok(response) => Some(response.request_charge()),
-            Err(error) => error.diagnostics().map(|diagnostics| diagnostics.request_charge()),
-        });
+        let diagnostics = match &result {
+            Ok(response) => Some(response.diagnostics()),
+            Err(error) => error.diagnostics(),
+        };
+        if let Some(diagnostics) = diagnostics {
+            let charge = diagnostics.request_charge();
+            let is_known = !diagnostics.has_unknown_charge();
+            sent.pay(if is_known { Charge::Known(charge) } else { Charge::AtLeast(charge) });
+        }
         result
     }
 }

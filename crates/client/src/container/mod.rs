@@ -86,12 +86,13 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
-    pub fn read(&self) -> Request<'_, ReadContainerOptions, Response<ContainerProperties>> {
-        Request::new(async |options: Option<ReadContainerOptions>| {
-            let handle = self.handle()?;
+    pub fn read(&self) -> Request<ReadContainerOptions, Response<ContainerProperties>> {
+        let handle = self.handle().cloned();
+        Request::new(async move |options: Option<ReadContainerOptions>| {
+            let handle = handle?;
             let operation = CosmosOperation::new(OperationType::Read, Arc::clone(&handle.path));
             let layer = ReadContainerOptions::operation_layer(options.as_ref());
-            resource("container", handle.run(&operation, &layer).await?)
+            resource("container", run(&handle.driver, &operation, &layer).await?)
         })
     }
 
@@ -113,15 +114,16 @@ impl ContainerClient {
     pub fn replace(
         &self,
         properties: ContainerProperties,
-    ) -> Request<'_, ReplaceContainerOptions, Response<ContainerProperties>> {
+    ) -> Request<ReplaceContainerOptions, Response<ContainerProperties>> {
+        let handle = self.handle().cloned();
         Request::new(async move |options: Option<ReplaceContainerOptions>| {
-            let handle = self.handle()?;
+            let handle = handle?;
             let operation = CosmosOperation::new(OperationType::Replace, Arc::clone(&handle.path))
                 .with_body(json_body(&properties)?);
             let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
             let operation = if_match(operation, etag)?;
             let layer = ReplaceContainerOptions::operation_layer(options.as_ref());
-            resource("container", handle.run(&operation, &layer).await?)
+            resource("container", run(&handle.driver, &operation, &layer).await?)
         })
     }
 
@@ -136,14 +138,15 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is none of this name.
-    pub fn delete(&self) -> Request<'_, DeleteContainerOptions, Response<()>> {
-        Request::new(async |options: Option<DeleteContainerOptions>| {
-            let handle = self.handle()?;
+    pub fn delete(&self) -> Request<DeleteContainerOptions, Response<()>> {
+        let handle = self.handle().cloned();
+        Request::new(async move |options: Option<DeleteContainerOptions>| {
+            let handle = handle?;
             let operation = CosmosOperation::new(OperationType::Delete, Arc::clone(&handle.path));
             let etag = options.as_ref().and_then(|options| options.if_match_etag.as_ref());
             let operation = if_match(operation, etag)?;
             let layer = DeleteContainerOptions::operation_layer(options.as_ref());
-            Ok(Response::new((), handle.run(&operation, &layer).await?))
+            Ok(Response::new((), run(&handle.driver, &operation, &layer).await?))
         })
     }
 
@@ -217,8 +220,9 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if there is no such container.
-    pub fn read_throughput(&self) -> Request<'_, ThroughputOptions, Response<Option<ThroughputProperties>>> {
-        Request::new(async |options| self.throughput(options)?.read().await)
+    pub fn read_throughput(&self) -> Request<ThroughputOptions, Response<Option<ThroughputProperties>>> {
+        let this = self.clone();
+        Request::new(async move |options| this.throughput(options)?.read().await)
     }
 
     /// Changes the container's throughput, between manual and autoscale too: that takes two steps, of which the
@@ -238,8 +242,9 @@ impl ContainerClient {
     pub fn replace_throughput(
         &self,
         throughput: ThroughputProperties,
-    ) -> Request<'_, ThroughputOptions, Response<ThroughputProperties>> {
-        Request::new(async move |options| self.throughput(options)?.replace(throughput).await)
+    ) -> Request<ThroughputOptions, Response<ThroughputProperties>> {
+        let this = self.clone();
+        Request::new(async move |options| this.throughput(options)?.replace(throughput).await)
     }
 
     /// Changes the container's throughput, and watches until the service has done so.

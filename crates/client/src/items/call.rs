@@ -93,6 +93,14 @@ pub(super) fn on_item(
 /// What options of an item say about the request itself; the rest is the operation layer.
 fn with_options(mut operation: CosmosOperation, options: &ItemOptions) -> Result<CosmosOperation> {
     let write = &options.write;
+    let is_conditional = write.if_match_etag.is_some() || options.if_none_match_etag.is_some();
+    if is_conditional
+        && matches!(operation.operation_type(), OperationType::Create | OperationType::DeleteByPartitionKey)
+    {
+        let message =
+            "`if_match` and `if_none_match` are about one version of one item that is there (leave them out)";
+        return Err(Error::new(ErrorKind::Configuration, message));
+    }
     operation = match (&write.if_match_etag, &options.if_none_match_etag) {
         (None, None) => operation,
         (Some(etag), None) => operation.with_precondition(Precondition::IfMatch(etag_header(etag)?)),

@@ -6,6 +6,8 @@ mod body;
 mod call;
 mod patch;
 
+use std::sync::Arc;
+
 use cosmonaut_driver::{CosmosOperation, OperationType};
 use cosmonaut_wire::{PartitionKey, ResourceType};
 use http::StatusCode;
@@ -43,7 +45,7 @@ impl ItemResponse {
 }
 
 /// A call on an item that is sent when it is awaited.
-pub type ItemRequest<'a, T> = Request<'a, ItemOptions, Response<T>>;
+pub type ItemRequest<T> = Request<ItemOptions, Response<T>>;
 
 impl ContainerClient {
     /// Creates an item. The partition key is that in the item.
@@ -66,7 +68,7 @@ impl ContainerClient {
         &self,
         partition_key: impl Into<PartitionKey>,
         item: impl IntoItem,
-    ) -> ItemRequest<'_, RawItem> {
+    ) -> ItemRequest<RawItem> {
         self.write(|handle| {
             Ok(on_items(handle, OperationType::Create, partition_key).with_body(item.into_json()?))
         })
@@ -91,19 +93,17 @@ impl ContainerClient {
     /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::Serialization`] if it is no `T`,
     /// [`ErrorKind::NotModified`] if it still is of the version that
     /// [`if_none_match`](ItemOptions::if_none_match) names.
-    pub fn read_item<'a, T: FromItem + 'a>(
-        &'a self,
+    pub fn read_item<T: FromItem + 'static>(
+        &self,
         partition_key: impl Into<PartitionKey>,
-        id: &'a str,
-    ) -> ItemRequest<'a, T> {
-        let read = self.handle();
-        let read =
-            read.and_then(|handle| Ok((handle, on_item(handle, OperationType::Read, partition_key, id)?)));
+        id: &str,
+    ) -> ItemRequest<T> {
+        let read = self.prepare(|handle| on_item(handle, OperationType::Read, partition_key, id));
         Request::new(async move |options| {
             let (handle, read) = read?;
             let call = ItemCall::new(read, options)?;
             let response = handle.run(&call.operation, &call.layer).await?;
-            let name = ItemName { handle, id };
+            let name = ItemName { handle: &handle, id: call.operation.path().name() };
             if response.status().code() == StatusCode::NOT_MODIFIED {
                 let message = format!("{name} has not changed");
                 return Err(Error::of_answer(ErrorKind::NotModified, message, response));
@@ -120,13 +120,11 @@ impl ContainerClient {
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
-    /// use cosmonaut::ItemOptions;
-    ///
     /// let read = orders.read_item::<serde_json::Value>("contoso", "7").await?;
-    /// let seen = read.etag().map(|etag| ItemOptions::default().if_match(etag));
+    /// let Some(seen) = read.etag() else { return Ok(()) };
     /// let mut order = read.into_value();
     /// order["total"] = 13.into();
-    /// match orders.replace_item("contoso", "7", &order).options(seen).await {
+    /// match orders.replace_item("contoso", "7", &order).if_match(seen).await {
     ///     Err(error) if error.is_precondition_failed() => println!("somebody else changed it: read again"),
     ///     replaced => drop(replaced?),
     /// }
@@ -141,7 +139,7 @@ impl ContainerClient {
         partition_key: impl Into<PartitionKey>,
         id: &str,
         item: impl IntoItem,
-    ) -> ItemRequest<'_, RawItem> {
+    ) -> ItemRequest<RawItem> {
         self.write(|handle| {
             Ok(on_item(handle, OperationType::Replace, partition_key, id)?.with_body(item.into_json()?))
         })
@@ -163,7 +161,7 @@ impl ContainerClient {
         &self,
         partition_key: impl Into<PartitionKey>,
         item: impl IntoItem,
-    ) -> ItemRequest<'_, RawItem> {
+    ) -> ItemRequest<RawItem> {
         self.write(|handle| {
             Ok(on_items(handle, OperationType::Upsert, partition_key).with_body(item.into_json()?))
         })
@@ -181,7 +179,7 @@ impl ContainerClient {
     /// # Errors
     /// [`ErrorKind::NotFound`] if there is none, [`ErrorKind::PreconditionFailed`] if it is of another version
     /// than [`if_match`](ItemOptions::if_match) names.
-    pub fn delete_item(&self, partition_key: impl Into<PartitionKey>, id: &str) -> ItemRequest<'_, ()> {
+    pub fn delete_item(&self, partition_key: impl Into<PartitionKey>, id: &str) -> ItemRequest<()> {
         self.removal(|handle| on_item(handle, OperationType::Delete, partition_key, id))
     }
 
@@ -202,7 +200,7 @@ impl ContainerClient {
     pub fn delete_all_items_by_partition_key(
         &self,
         partition_key: impl Into<PartitionKey>,
-    ) -> ItemRequest<'_, ()> {
+    ) -> ItemRequest<()> {
         self.removal(|handle| {
             let path = handle.path.child(ResourceType::Operation, "partitionkeydelete")?;
             let delete = CosmosOperation::new(OperationType::DeleteByPartitionKey, path);
@@ -233,21 +231,30 @@ impl ContainerClient {
         partition_key: impl Into<PartitionKey>,
         id: &str,
         patch: Patch,
-    ) -> ItemRequest<'_, RawItem> {
+    ) -> ItemRequest<RawItem> {
         self.write(|handle| {
             Ok(on_item(handle, OperationType::Patch, partition_key, id)?.with_body(patch.into_body()?))
         })
+    }
+
+    /// An operation, and what it is run with.
+    fn prepare(
+        &self,
+        operation: impl FnOnce(&ContainerHandle) -> Result<CosmosOperation>,
+    ) -> Result<(Arc<ContainerHandle>, CosmosOperation)> {
+        let handle = self.handle()?;
+        Ok((Arc::clone(handle), operation(handle)?))
     }
 
     /// A write, which is answered with the item if the options ask for it.
     fn write(
         &self,
         operation: impl FnOnce(&ContainerHandle) -> Result<CosmosOperation>,
-    ) -> ItemRequest<'_, RawItem> {
-        let write = self.handle().and_then(|handle| Ok((handle, operation(handle)?)));
+    ) -> ItemRequest<RawItem> {
+        let write = self.prepare(operation);
         Request::new(async move |options| {
             let (handle, operation) = write?;
-            ItemCall::write(operation, options)?.run(handle).await
+            ItemCall::write(operation, options)?.run(&handle).await
         })
     }
 
@@ -255,11 +262,11 @@ impl ContainerClient {
     fn removal(
         &self,
         operation: impl FnOnce(&ContainerHandle) -> Result<CosmosOperation>,
-    ) -> ItemRequest<'_, ()> {
-        let delete = self.handle().and_then(|handle| Ok((handle, operation(handle)?)));
+    ) -> ItemRequest<()> {
+        let delete = self.prepare(operation);
         Request::new(async move |options| {
             let (handle, operation) = delete?;
-            Ok(ItemCall::new(operation, options)?.run(handle).await?.map(drop))
+            Ok(ItemCall::new(operation, options)?.run(&handle).await?.map(drop))
         })
     }
 }

@@ -26,7 +26,7 @@ mod settings;
 mod split_plan;
 mod store;
 mod timestamp;
-mod waiting;
+pub(crate) mod waiting;
 mod worker;
 mod workers;
 

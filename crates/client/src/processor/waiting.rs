@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 /// The output of `work`; `None` if `end` comes first. What has not ended is dropped.
-pub(super) async fn unless<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn unless<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
     let (mut end, mut work) = (pin!(end), pin!(work));
     poll_fn(|context| {
         if end.as_mut().poll(context).is_ready() {

@@ -104,10 +104,10 @@ impl ContainerClient {
         &self,
         query: impl Into<Query>,
         scope: impl Into<FeedScope>,
-    ) -> Request<'_, FeedOptions, QueryExplanation> {
-        let (query, scope) = (query.into(), scope.into());
+    ) -> Request<FeedOptions, QueryExplanation> {
+        let (container, query, scope) = (self.clone(), query.into(), scope.into());
         Request::new(async move |options: Option<FeedOptions>| {
-            self.explain(query, scope, options.unwrap_or_default()).await
+            container.explain(query, scope, options.unwrap_or_default()).await
         })
     }
 

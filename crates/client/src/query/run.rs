@@ -14,7 +14,7 @@ use super::token::{self, At, Binding, outdated};
 use crate::container::ContainerHandle;
 use crate::feed_range::ResolvedScope;
 use crate::options::FeedOptions;
-use crate::{Error, ErrorKind, FeedScope, Result};
+use crate::{Error, FeedScope, Result};
 
 /// What is asked for.
 pub(super) struct QueryRequest {
@@ -128,8 +128,6 @@ impl Run {
 /// How many rows a page of a query has at most, and each partition's answer to an ordered one.
 pub(super) fn page_size(options: &FeedOptions) -> Result<u32> {
     const DEFAULT: u32 = 1000;
-    match options.max_item_count.unwrap_or(DEFAULT) {
-        0 => Err(Error::new(ErrorKind::Configuration, "max_item_count is 0 (a page has at least 1 row)")),
-        count => Ok(count),
-    }
+    options.check_page()?;
+    Ok(options.max_item_count.unwrap_or(DEFAULT))
 }

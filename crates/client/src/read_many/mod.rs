@@ -96,19 +96,20 @@ impl ContainerClient {
     ///
     /// # Errors
     /// [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) if one is no `T`, and whatever ends a read.
-    pub fn read_many<'a, T: FromItem + 'a>(
-        &'a self,
+    pub fn read_many<T: FromItem + 'static>(
+        &self,
         items: impl IntoIterator<Item = (impl Into<PartitionKey>, impl Into<String>)>,
-    ) -> Request<'a, FeedOptions, ReadMany<T>> {
+    ) -> Request<FeedOptions, ReadMany<T>> {
         let asked = items.into_iter().map(|(key, id)| Wanted { key: key.into(), id: id.into() });
         let (wanted, slots) = distinct(asked);
+        let handle = self.handle().cloned();
         Request::new(async move |options: Option<FeedOptions>| {
-            let (handle, options) = (self.handle()?, options.unwrap_or_default());
+            let (handle, options) = (handle?, options.unwrap_or_default());
             let whole = "all that are there are read at once";
             options.refuse(Some(whole), Some(whole))?;
-            let found = find(handle, &wanted, options).await?;
+            let found = find(&handle, &wanted, options).await?;
             let read = |slot: usize| {
-                let name = ItemName { handle, id: &wanted[slot].id };
+                let name = ItemName { handle: &handle, id: &wanted[slot].id };
                 found.items[slot].as_ref().map(|json| T::from_json(json, name)).transpose()
             };
             let items = slots.into_iter().map(read).collect::<Result<_>>()?;

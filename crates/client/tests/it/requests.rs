@@ -50,10 +50,24 @@ async fn requests_are_futures_that_can_be_joined_and_spawned() {
         items.create_item("a", json!({"id": "2", "pk": "a"})),
     );
     assert!(one.is_ok() && two.is_ok());
-    let batch = items.batch("a").create(json!({"id": "3", "pk": "a"})).execute();
+    // They borrow nothing: neither the container nor the names that they were made with.
     let mut running = tokio::task::JoinSet::new();
-    running.spawn(batch);
-    running.join_next().await.unwrap().unwrap().unwrap();
+    for number in 3..6 {
+        let id = format!("{number}");
+        running.spawn(items.clone().create_item("a", json!({"id": id, "pk": "a"})));
+    }
+    while let Some(made) = running.join_next().await {
+        made.unwrap().unwrap();
+    }
+    let reads: Vec<_> = (1..6).map(|number| items.read_item::<Value>("a", &number.to_string())).collect();
+    drop(items);
+    for read in reads {
+        read.await.unwrap();
+    }
+    // Who awaits one twice is told so.
+    let mut again = bench.container().await.read_item::<Value>("a", "1");
+    (&mut again).await.unwrap();
+    assert_eq!((&mut again).await.unwrap_err().kind(), ErrorKind::Configuration);
 }
 
 #[tokio::test]
@@ -87,6 +101,25 @@ async fn options_that_come_too_late_or_say_nothing_are_refused() {
     let error = rows.next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
     assert!(rows.next().await.is_none());
+
+    for refused in [
+        items.create_item("a", json!({"id": "4", "pk": "a"})).if_match("\"1\"").await.map(drop),
+        items.delete_all_items_by_partition_key("a").if_match("\"1\"").await.map(drop),
+    ] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Configuration, "a condition that cannot be one");
+    }
+    for page in [
+        items.query_items::<Value>("SELECT * FROM c", "a").max_item_count(0).collect().await.map(drop),
+        bench.client.list_databases().max_item_count(0).collect().await.map(drop),
+        items
+            .change_feed::<Value>(ChangeFeedStart::Beginning, "a")
+            .max_item_count(0)
+            .next_page()
+            .await
+            .map(drop),
+    ] {
+        assert_eq!(page.unwrap_err().kind(), ErrorKind::Configuration, "a page of nothing");
+    }
 
     let begun = FeedOptions::default().continue_from("somewhere");
     let many = items.read_many::<Value>([("a", "1")]).options(begun.clone()).await;

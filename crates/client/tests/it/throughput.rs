@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cosmonaut::{ContainerProperties, ErrorKind, ThroughputControlGroup, ThroughputProperties};
+use cosmonaut::{
+    BulkOperation, ContainerProperties, ErrorKind, FeedScope, ThroughputControlGroup, ThroughputProperties,
+};
 use serde_json::{Value, json};
 
 use crate::harness::{Bench, on_every_wire};
@@ -21,7 +23,8 @@ async fn a_change_of_throughput_is_watched_until_the_service_has_made_it() {
             json!({"id": "o1", "_rid": "o1", "resource": "dbs/AAAAAA==/colls/AAAAAIAAAAE=/",
                 "offerResourceId": scripted::CONTAINER, "offerVersion": "V2", "content": {"offerThroughput": amount}})
         };
-        let pending = "x-ms-offer-replace-pending: true\r\nx-ms-cosmos-min-throughput: 500\r\n";
+        // Written by both ways of the service.
+        let pending = "x-ms-offer-replace-pending: True\r\nx-ms-cosmos-min-throughput: 500\r\n";
         match (method, path) {
             ("POST", "/offers") => {
                 let body = json!({"_rid": "", "Offers": [offer(amount)], "_count": 1});
@@ -32,7 +35,7 @@ async fn a_change_of_throughput_is_watched_until_the_service_has_made_it() {
                 Scripted { body: offer(50_000), headers: pending }
             }
             ("GET", "/offers/o1") => {
-                let is_pending = looked.fetch_add(1, Ordering::Relaxed) < 2;
+                let is_pending = (1..3).contains(&looked.fetch_add(1, Ordering::Relaxed));
                 let headers = if is_pending { pending } else { "x-ms-offer-replace-pending: false\r\n" };
                 Scripted { body: offer(amount), headers }
             }
@@ -50,7 +53,56 @@ async fn a_change_of_throughput_is_watched_until_the_service_has_made_it() {
         seen.push((status.is_pending, status.minimum));
     }
     assert_eq!(seen, [(true, Some(500)), (true, Some(500)), (true, Some(500)), (false, None)]);
-    assert_eq!((asked.load(Ordering::Relaxed), looks.load(Ordering::Relaxed)), (1, 3), "asked for once");
+    assert_eq!(
+        (asked.load(Ordering::Relaxed), looks.load(Ordering::Relaxed)),
+        (1, 4),
+        "asked for once, and looked at before"
+    );
+}
+
+#[tokio::test]
+async fn a_change_of_kind_sets_its_amount_when_the_service_is_done_with_the_kind() {
+    let (puts, looks) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));
+    let asked = Arc::clone(&puts);
+    let client = scripted::client(move |method, path| {
+        let offer = |puts: usize| {
+            let content = match puts {
+                0 => json!({"offerThroughput": 400}),
+                1 => json!({"offerThroughput": 100, "offerAutopilotSettings": {"maxThroughput": 1000}}),
+                _ => json!({"offerThroughput": 400, "offerAutopilotSettings": {"maxThroughput": 4000}}),
+            };
+            json!({"id": "o1", "_rid": "o1", "resource": "dbs/AAAAAA==/colls/AAAAAIAAAAE=/",
+                "offerResourceId": scripted::CONTAINER, "offerVersion": "V2", "content": content})
+        };
+        let pending = "x-ms-offer-replace-pending: true\r\n";
+        match (method, path) {
+            ("POST", "/offers") => {
+                let body = json!({"_rid": "", "Offers": [offer(asked.load(Ordering::Relaxed))], "_count": 1});
+                Scripted { body, headers: "" }
+            }
+            ("PUT", "/offers/o1") => {
+                let puts = asked.fetch_add(1, Ordering::Relaxed) + 1;
+                Scripted { body: offer(puts), headers: if puts == 1 { pending } else { "" } }
+            }
+            ("GET", "/offers/o1") => {
+                // Before it, and twice while the kind changes.
+                let is_pending = looks.fetch_add(1, Ordering::Relaxed) == 1;
+                let headers = if is_pending { pending } else { "" };
+                Scripted { body: offer(asked.load(Ordering::Relaxed)), headers }
+            }
+            other => panic!("nobody asks for {other:?}"),
+        }
+    })
+    .await;
+    let container = client.database("d").container("c");
+    let wanted = ThroughputProperties::autoscale(4000, None);
+    let mut poller = container.begin_replace_throughput(wanted).every(Duration::from_millis(1));
+    let mut seen = Vec::new();
+    while let Some(status) = poller.next().await {
+        seen.push((status.unwrap().is_pending, puts.load(Ordering::Relaxed)));
+    }
+    assert_eq!(seen, [(true, 1), (true, 1), (false, 2)], "the amount is not set while the kind changes");
+    assert_eq!(poller.wait().await.unwrap(), wanted);
 }
 
 #[tokio::test]
@@ -107,4 +159,39 @@ async fn a_group_with_a_share_knows_what_is_provisioned() {
         let error = shared.with_throughput_control(&wrong).read_item::<Value>("a", "1").await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_group_waits_no_longer_than_a_call_may_take() {
+    let bench = Bench::start().await;
+    let items = bench.container().await;
+    let group = ThroughputControlGroup::limit("import", 0.01);
+    let import = items.with_throughput_control(&group);
+    import.create_item("a", json!({"id": "0", "pk": "a"})).await.unwrap();
+    // The group would let it wait for two minutes.
+    let brief = import.create_item("a", json!({"id": "1", "pk": "a"})).timeout(Duration::from_millis(20));
+    assert!(brief.await.unwrap_err().is_throttled());
+    assert!(items.read_item::<Value>("a", "1").await.unwrap_err().is_not_found(), "it was not sent");
+    let conflicts = import.list_conflicts().timeout(Duration::from_millis(20)).collect().await;
+    assert!(conflicts.unwrap_err().is_throttled(), "they are in the group, too");
+    // What is done with the container itself is not in the group.
+    import.read().await.unwrap();
+    import.read_throughput().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_bulk_run_in_a_group_waits_and_loses_nothing() {
+    let bench = Bench::start().await;
+    let items = bench.container().await;
+    // Each of its requests overdraws, and the next one waits; none is refused.
+    let group = ThroughputControlGroup::limit("import", 6000.0).max_wait(Duration::ZERO);
+    let operations = (0..1000).map(|number| {
+        let key = (number % 7).to_string();
+        BulkOperation::create(key.clone(), json!({"id": number.to_string(), "pk": key}))
+    });
+    let import = items.with_throughput_control(&group);
+    let summary = import.bulk().run_all(operations).unwrap().finish().await;
+    assert_eq!((summary.progress.succeeded, summary.is_complete()), (1000, true));
+    let count = items.query_items::<u64>("SELECT VALUE COUNT(1) FROM c", FeedScope::Container);
+    assert_eq!(count.collect().await.unwrap(), [1000]);
 }

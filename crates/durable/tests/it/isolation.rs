@@ -71,7 +71,7 @@ async fn a_work_item_that_cannot_be_read_keeps_no_other_waiting() {
 }
 
 /// A container of two partitions; gives the id of the second.
-async fn in_two(server: &Server, home: &Home) -> String {
+pub(crate) async fn in_two(server: &Server, home: &Home) -> String {
     home.provider().await;
     let control = server.control();
     let only = control.partitions(&home.link()).unwrap().swap_remove(0).id;

@@ -51,7 +51,7 @@ async fn pause() {
     crate::waiting::sleep(Duration::from_millis(20)).await;
 }
 
-async fn has_ended(home: &Home, instance: &str) -> bool {
+pub(super) async fn has_ended(home: &Home, instance: &str) -> bool {
     let head = home.documents().read_item::<Value>(instance, "instance").await;
     head.is_ok_and(|head| matches!(head.value()["state"]["status"].as_str(), Some("Completed" | "Failed")))
 }

@@ -7,7 +7,7 @@
 //! | file | what it is |
 //! | --- | --- |
 //! | `sweep` | a process in memory dies before, during and after each of its requests |
-//! | `killed`, `paused`, `region` | the same with processes of the operating system |
+//! | `killed`, `paused`, `region`, `rolling` | the same with processes of the operating system |
 //! | `prepared` | what is written ahead of a transaction that never comes, or comes too late |
 //! | `scenario`, `ledger`, `audit` | what is run, what the activities say of it, what is stored of it |
 //! | `wire`, `process` | a process in memory, and a network on which it dies at the chosen request |
@@ -23,6 +23,7 @@ mod paused;
 mod prepared;
 mod process;
 mod region;
+mod rolling;
 mod scenario;
 mod sweep;
 mod wire;

@@ -129,7 +129,7 @@ fn process() {
     });
     let runtime = tokio::runtime::Runtime::new().unwrap();
     match &*part {
-        "Runtime" => runtime.block_on(run()),
+        "Runtime" => runtime.block_on(run(orders)),
         "Holder" => runtime.block_on(hold(&orders)),
         other => panic!("{PART}: {other:?} is no part to play"),
     }
@@ -143,13 +143,18 @@ async fn connect(leases: Leases) -> CosmosProvider {
     CosmosProvider::connect(CosmosProviderConfig { leases, ..config(&home) }).await.unwrap()
 }
 
-async fn run() {
+async fn run(orders: Receiver<String>) {
     let leases = Leases::Container { name: std::env::var(NAME).unwrap(), lease: LEASE };
     let activities = scenario::activities(say_run);
     let store = Arc::new(connect(leases).await);
     let (orchestrations, options) = (scenario::orchestrations(), scenario::options());
-    let _running = Runtime::start_with_options(store, activities, orchestrations, options).await;
-    std::future::pending::<()>().await;
+    let running = Runtime::start_with_options(store, activities, orchestrations, options).await;
+    // A line is as a deployment's SIGTERM: what is under way is finished, and the rest left to others.
+    let told = tokio::task::spawn_blocking(move || orders.recv()).await;
+    if told.is_ok_and(|told| told.is_ok()) {
+        running.shutdown(None).await;
+        println!("\nstopped");
+    }
 }
 
 fn say_run(context: &ActivityContext, input: &str) -> String {

@@ -1,17 +1,20 @@
 //! The first leases: one instance creates them while the others wait for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut_driver::platform::Platform;
 
 use super::engine::partitions;
 use super::lease::{Lease, LeaseRange, mode_name};
+use super::naming::Names;
+use super::settings::Settings;
 use super::split_plan::missing;
 use super::store::LeaseStore;
 use crate::change_feed::Mode;
 use crate::concurrent::try_all;
 use crate::container::ContainerHandle;
-use crate::{Error, ErrorKind, Result};
+use crate::{ContainerClient, Error, ErrorKind, Result};
 
 /// How long an instance may take to create the leases.
 const LOCK_TIME: Duration = Duration::from_secs(30);
@@ -20,8 +23,21 @@ const WAIT: Duration = Duration::from_secs(1);
 /// How many leases are created at once.
 const AT_ONCE: usize = 25;
 
+/// The leases of a container: those that there are, or the first, which this instance or another creates.
+pub(super) async fn open(
+    leases: &ContainerClient,
+    names: Names,
+    monitored: &ContainerHandle,
+    settings: &Settings,
+) -> Result<Arc<LeaseStore>> {
+    let store = LeaseStore::open(leases, names, settings.lease_timeout()).await?;
+    check_mode(&store, settings.mode).await?;
+    initialize(&store, monitored, settings.mode, &**monitored.driver.platform()).await?;
+    Ok(Arc::new(store))
+}
+
 /// An error if the leases are there and are read in another mode.
-pub(super) async fn check_mode(store: &LeaseStore, mode: Mode) -> Result<()> {
+async fn check_mode(store: &LeaseStore, mode: Mode) -> Result<()> {
     let leases = store.list().await?;
     match leases.iter().flatten().next() {
         Some(lease) if lease.mode() != mode => {
@@ -37,7 +53,7 @@ pub(super) async fn check_mode(store: &LeaseStore, mode: Mode) -> Result<()> {
 }
 
 /// Creates the leases, or waits until another instance has.
-pub(super) async fn initialize(
+async fn initialize(
     store: &LeaseStore,
     monitored: &ContainerHandle,
     mode: Mode,

@@ -17,7 +17,7 @@ use super::estimator::ChangeFeedEstimator;
 use super::events::{Listener, ProcessorEvent};
 use super::running::ChangeFeedProcessor;
 use super::settings::{ProcessorStart, Settings};
-use super::store::{LeaseStore, guid};
+use super::store::guid;
 use super::workers::Workers;
 use crate::change_feed::{Change, Mode};
 use crate::container::ContainerHandle;
@@ -241,8 +241,6 @@ impl ProcessorBuilder {
         check_apart(&monitored, self.leases.handle()?)?;
         let platform = Arc::clone(monitored.driver.platform());
         let names = super::names(&monitored, &self.name).await?;
-        let timeout = self.settings.lease_timeout();
-        let store = Arc::new(LeaseStore::open(&self.leases, names, timeout).await?);
         let account = monitored.driver.account().await?;
         let has_several_writers = account.enable_multiple_write_locations.unwrap_or(false);
         if has_several_writers && matches!(self.settings.start, ProcessorStart::Time(_)) {
@@ -251,12 +249,14 @@ impl ProcessorBuilder {
             return Err(Error::new(ErrorKind::Configuration, message));
         }
         let opening = self.settings.opening(platform.time_of_day(), has_several_writers);
-        bootstrap::check_mode(&store, self.settings.mode).await?;
-        bootstrap::initialize(&store, &monitored, self.settings.mode, &*platform).await?;
+        let store = bootstrap::open(&self.leases, names, &monitored, &self.settings).await?;
         let owner = self.instance.unwrap_or_else(|| guid(platform.random(), platform.random())).into();
         let engine = Engine {
+            name: self.name,
             monitored,
-            store,
+            leases: self.leases,
+            store: watch::Sender::new(store),
+            is_replaced: watch::Sender::new(false),
             settings: self.settings,
             opening,
             owner,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use cosmonaut_driver::platform::Platform;
-use cosmonaut_wire::EpkRange;
+use cosmonaut_wire::{EpkRange, ResourceId};
 use tokio::sync::{Mutex, watch};
 
 use super::lease::{Lease, LeaseUpdate};
@@ -20,7 +20,7 @@ pub(super) struct Hold {
     /// The second behind which it is read first, if it says so.
     pub(super) start: Option<u64>,
     owner: Arc<str>,
-    store: Arc<LeaseStore>,
+    pub(super) store: Arc<LeaseStore>,
     platform: Arc<dyn Platform>,
     written: Mutex<Written>,
     state: watch::Sender<HoldState>,
@@ -71,6 +71,11 @@ impl Hold {
         };
         hold.confirm();
         hold
+    }
+
+    /// The container whose changes the lease is about.
+    pub(super) fn container(&self) -> ResourceId {
+        self.store.names.container()
     }
 
     /// Whether the instance still has the lease, as far as it knows.

@@ -8,6 +8,7 @@ mod losing;
 mod moving;
 mod pausing;
 mod processes;
+mod replacing;
 mod sharing;
 mod starting;
 mod storm;

@@ -87,11 +87,14 @@ impl ChangesContext {
     /// Says that this page and all before it were handled: whoever reads the lease next goes on behind it. A page
     /// before one that was checkpointed already sets nothing back.
     ///
+    /// Once it is begun, the checkpoint is made even if nobody waits for its end.
+    ///
     /// # Errors
     /// [`ErrorKind::PreconditionFailed`] if this instance does not have the lease any more, and nothing was written;
     /// and what a write can end in.
     pub async fn checkpoint(&self) -> Result<()> {
-        self.hold.checkpoint(self.page, &self.continuation).await.map_err(|problem| match problem {
+        let made = self.hold.checkpoint_though_left(self.page, &self.continuation).await;
+        made.map_err(|problem| match problem {
             NotUpdated::Failed(error) => error,
             NotUpdated::Lost | NotUpdated::Gone => {
                 let message = format!(

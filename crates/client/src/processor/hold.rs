@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cosmonaut_driver::platform::Platform;
 use cosmonaut_wire::{EpkRange, ResourceId};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, oneshot, watch};
 
 use super::lease::{Lease, LeaseUpdate};
 use super::store::{LeaseStore, NotUpdated};
@@ -128,6 +128,25 @@ impl Hold {
         self.update(&mut written, &LeaseUpdate::Checkpoint { by: &self.owner, continuation }).await?;
         written.page = Some(page);
         Ok(())
+    }
+
+    /// As [`checkpoint`](Self::checkpoint), for an application: what it begins and leaves is made all the same, as it
+    /// would keep everybody else from writing to the lease otherwise.
+    pub(super) async fn checkpoint_though_left(
+        self: &Arc<Self>,
+        page: u64,
+        continuation: &str,
+    ) -> Result<(), NotUpdated> {
+        let (hold, continuation) = (Arc::clone(self), continuation.to_owned());
+        let (told, hears) = oneshot::channel();
+        self.platform.spawn_detached(Box::pin(async move {
+            // If nobody listens any more, the checkpoint was left.
+            drop(told.send(hold.checkpoint(page, &continuation).await));
+        }));
+        hears.await.unwrap_or_else(|_| {
+            let message = "the runtime has ended before the checkpoint has";
+            Err(NotUpdated::Failed(Error::new(ErrorKind::OutcomeUnknown, message)))
+        })
     }
 
     /// Leaves the lease to anybody.

@@ -1,5 +1,6 @@
 //! The change-feed processor, over real sockets against the emulator.
 
+mod checkpoints;
 mod estimating;
 mod failing;
 mod formats;

@@ -89,8 +89,8 @@ impl ProcessorBuilder {
     }
 
     /// How long after its last renewal a lease is taken over; 60 s if nothing is said. All instances should have the
-    /// same, and clocks that agree to within this less the renew interval. An instance takes an expired lease only when
-    /// it has also seen it unchanged for a renew interval, so that a wrong clock of its own takes nothing from others.
+    /// same. An instance takes a lease that it has seen unchanged for that long, whatever the clocks say; and one that
+    /// has expired by the clocks when it has seen it unchanged for a renew interval.
     pub fn lease_expiry(mut self, expiry: Duration) -> Self {
         self.settings.lease_expiry = expiry;
         self

@@ -30,7 +30,7 @@ pub(super) async fn open(
     monitored: &ContainerHandle,
     settings: &Settings,
 ) -> Result<Arc<LeaseStore>> {
-    let store = LeaseStore::open(leases, names, settings.lease_timeout()).await?;
+    let store = LeaseStore::open(leases, names, settings.lease_timeouts()).await?;
     check_mode(&store, settings.mode).await?;
     initialize(&store, monitored, settings.mode, &**monitored.driver.platform()).await?;
     Ok(Arc::new(store))

@@ -96,7 +96,8 @@ impl ProcessorBuilder {
         self
     }
 
-    /// How often leases are renewed; each 17 s if nothing is said.
+    /// How often leases are renewed; each 17 s if nothing is said. A renewal that fails is tried again sooner, until the
+    /// lease expires.
     pub fn renew_interval(mut self, interval: Duration) -> Self {
         self.settings.renew_interval = interval;
         self

@@ -9,7 +9,7 @@ use super::engine::partitions;
 use super::lag;
 use super::lease::Lease;
 use super::split_plan::{Partition, range_of};
-use super::store::{LeaseStore, in_session_or_not};
+use super::store::{LeaseStore, LeaseTimeouts, in_session_or_not};
 use crate::change_feed::{ChangesRequest, Mode, ReadFrom, changes_in};
 use crate::concurrent::try_all;
 use crate::container::ContainerHandle;
@@ -99,7 +99,8 @@ impl ChangeFeedEstimator {
     pub async fn lag(&self) -> Result<ProcessorLag> {
         let monitored = self.container.handle()?;
         let names = super::names(monitored, &self.name).await?;
-        let store = LeaseStore::open(&self.leases, names, TIMEOUT).await?;
+        let timeouts = LeaseTimeouts { held: TIMEOUT, other: TIMEOUT };
+        let store = LeaseStore::open(&self.leases, names, timeouts).await?;
         let mut leases: Vec<Lease> = store.list().await?.into_iter().collect::<Result<_>>()?;
         leases.sort_by(|a, b| a.id.cmp(&b.id));
         let partitions = Arc::new(partitions(monitored, false).await?);

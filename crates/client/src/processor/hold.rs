@@ -26,6 +26,8 @@ pub(super) struct Hold {
     state: watch::Sender<HoldState>,
     /// When the service last said that the lease is ours: milliseconds by the platform's clock.
     confirmed_at: AtomicU64,
+    /// When the lease was last written, by the same clock: others count from then on.
+    written_at: AtomicU64,
 }
 
 /// The lease as it was last written.
@@ -67,9 +69,11 @@ impl Hold {
             written: Mutex::new(Written { lease, page: None, attempted: None }),
             state: watch::Sender::new(HoldState::Held),
             confirmed_at: AtomicU64::new(0),
+            written_at: AtomicU64::new(0),
             platform,
         };
-        hold.confirm();
+        hold.note_time(&hold.confirmed_at);
+        hold.note_time(&hold.written_at);
         hold
     }
 
@@ -102,8 +106,12 @@ impl Hold {
 
     /// Whether nobody has said for so long that the lease is ours. Another instance may have it by now.
     pub(super) fn is_in_doubt(&self, after: Duration) -> bool {
-        let confirmed = Duration::from_millis(self.confirmed_at.load(Ordering::Relaxed));
-        self.platform.now().since_start().saturating_sub(confirmed) >= after
+        self.time_since(&self.confirmed_at) >= after
+    }
+
+    /// How long ago the lease was last written.
+    pub(super) fn age(&self) -> Duration {
+        self.time_since(&self.written_at)
     }
 
     /// Says that this instance is alive.
@@ -168,7 +176,7 @@ impl Hold {
         self.check_state()?;
         let is_ours = |lease: &Lease| lease.owner.as_deref() == Some(&*self.owner);
         // What was read may be older than what was written, so that only the owner is taken from it.
-        let said = match self.store.read(&written.lease).await {
+        let said = match self.store.read_held(&written.lease).await {
             Ok(read) if is_ours(&read) => Ok(written.lease.clone()),
             Ok(_) => Err(NotUpdated::Lost),
             Err(problem) => Err(problem),
@@ -179,7 +187,9 @@ impl Hold {
     async fn update(&self, written: &mut Written, update: &LeaseUpdate<'_>) -> Result<(), NotUpdated> {
         self.check_state()?;
         let updated = self.store.update(&written.lease, update).await;
-        self.settle(written, updated)
+        self.settle(written, updated)?;
+        self.note_time(&self.written_at);
+        Ok(())
     }
 
     fn check_state(&self) -> Result<(), NotUpdated> {
@@ -195,7 +205,7 @@ impl Hold {
         match said {
             Ok(lease) => {
                 written.lease = lease;
-                self.confirm();
+                self.note_time(&self.confirmed_at);
                 Ok(())
             }
             Err(problem) => {
@@ -209,8 +219,13 @@ impl Hold {
         }
     }
 
-    fn confirm(&self) {
+    fn note_time(&self, of: &AtomicU64) {
         let now = u64::try_from(self.platform.now().since_start().as_millis()).unwrap_or(u64::MAX);
-        self.confirmed_at.store(now, Ordering::Relaxed);
+        of.store(now, Ordering::Relaxed);
+    }
+
+    fn time_since(&self, of: &AtomicU64) -> Duration {
+        let then = Duration::from_millis(of.load(Ordering::Relaxed));
+        self.platform.now().since_start().saturating_sub(then)
     }
 }

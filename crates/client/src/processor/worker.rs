@@ -40,14 +40,18 @@ async fn work(engine: Arc<Engine>, lease: Lease, hold: Arc<Hold>, seat: Seat) {
 
 /// Says at intervals that this instance is alive, until the lease is another's.
 async fn renew(engine: Arc<Engine>, hold: Arc<Hold>) {
-    engine.sleep(engine.settings.renew_interval / 2).await;
+    let mut pause = engine.settings.renew_interval / 2;
     loop {
-        match hold.renew().await {
-            Ok(()) => {}
+        engine.sleep(pause).await;
+        pause = match hold.renew().await {
+            Ok(()) => engine.settings.renew_interval,
             Err(NotUpdated::Lost | NotUpdated::Gone) => return,
-            Err(NotUpdated::Failed(error)) => engine.listener.failed(Some(&hold.token), error),
-        }
-        engine.sleep(engine.settings.renew_interval).await;
+            Err(NotUpdated::Failed(error)) => {
+                let pause = engine.settings.renew_pause(hold.age(), error.retry_after());
+                engine.listener.failed(Some(&hold.token), error);
+                pause
+            }
+        };
     }
 }
 

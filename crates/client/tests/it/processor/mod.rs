@@ -9,6 +9,7 @@ mod losing;
 mod moving;
 mod pausing;
 mod processes;
+mod renewing;
 mod replacing;
 mod sharing;
 mod starting;

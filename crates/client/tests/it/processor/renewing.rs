@@ -1,0 +1,65 @@
+//! Renewals that fail: a lease outlives them.
+
+use std::time::Duration;
+
+use cosmonaut::fault_injection::{
+    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
+};
+use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential};
+use cosmonaut_driver::OperationType;
+
+use super::harness::{Events, Ledger, Shop, patiently, pause, quick};
+use crate::harness::no_environment;
+use crate::partitioned::ONE;
+
+/// Long enough for the machine to stall in between.
+const EXPIRY: Duration = Duration::from_secs(24);
+const RENEWAL: Duration = Duration::from_secs(8);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_outlives_two_renewals_that_are_not_answered() {
+    let shop = Shop::with(ONE, "/id").await;
+    let faults = FaultInjector::new();
+    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
+    let (url, key) = (shop.bench.emulator.url(), Credential::master_key(shop.bench.emulator.key()).unwrap());
+    let client = CosmosClient::with_runtime(&runtime.build().unwrap(), url, key, None).unwrap();
+    let database = client.database("d");
+    let (ledger, events) = (Ledger::default(), Events::default());
+    let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
+    let builder = quick(builder).lease_expiry(EXPIRY).renew_interval(RENEWAL).on_event(events.listener());
+    let one = ledger.start("one", builder).await;
+    shop.write(1).await;
+    ledger.until(30).await;
+    let two = ledger.start("two", shop.processor().lease_expiry(EXPIRY).renew_interval(RENEWAL)).await;
+
+    let condition = FaultInjectionCondition {
+        operation: Some(OperationType::Replace),
+        max_hits: Some(2),
+        ..Default::default()
+    };
+    faults.set(FaultInjectionRule::new("silence", FaultInjectionResult::Hang).when(condition));
+    patiently(async {
+        while faults.hits("silence") < Some(2) {
+            pause().await;
+        }
+    })
+    .await;
+    let before = shop.lease_documents().await;
+    let after = patiently(async {
+        loop {
+            let now = shop.lease_documents().await;
+            if now["0"]["timestamp"] != before["0"]["timestamp"] {
+                return now;
+            }
+            pause().await;
+        }
+    })
+    .await;
+    assert_eq!(after["0"]["Owner"], "one", "{:?}", events.all());
+    shop.write(2).await;
+    ledger.until(60).await;
+    one.stop().await;
+    two.stop().await;
+    ledger.check_once_and_in_order();
+    assert!(ledger.entries().iter().all(|entry| entry.instance == "one"));
+}

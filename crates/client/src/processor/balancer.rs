@@ -70,7 +70,10 @@ async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
     let mut leases = Vec::new();
     for lease in store.list().await? {
         match lease {
-            Ok(lease) => leases.push(lease),
+            Ok(lease) => match bootstrap::check_mode_of(&lease, engine.settings.mode) {
+                Ok(()) => leases.push(lease),
+                Err(error) => engine.listener.failed(Some(lease.token()), error),
+            },
             Err(error) => engine.listener.failed(None, error),
         }
     }

@@ -31,25 +31,29 @@ pub(super) async fn open(
     settings: &Settings,
 ) -> Result<Arc<LeaseStore>> {
     let store = LeaseStore::open(leases, names, settings.lease_timeouts()).await?;
+    // Before any is created, and again: of several instances that start at once, one decides which mode it is.
     check_mode(&store, settings.mode).await?;
     initialize(&store, monitored, settings.mode, &**monitored.driver.platform()).await?;
+    check_mode(&store, settings.mode).await?;
     Ok(Arc::new(store))
 }
 
-/// An error if the leases are there and are read in another mode.
+/// An error if there are leases that are read in another mode.
 async fn check_mode(store: &LeaseStore, mode: Mode) -> Result<()> {
-    let leases = store.list().await?;
-    match leases.iter().flatten().next() {
-        Some(lease) if lease.mode() != mode => {
-            let (theirs, ours) = (mode_name(lease.mode()), mode_name(mode));
-            let message = format!(
-                "the leases of this processor are for {theirs:?}, and it is started for {ours:?} (use another \
-                 processor name)"
-            );
-            Err(Error::new(ErrorKind::Configuration, message))
-        }
-        Some(_) | None => Ok(()),
+    store.list().await?.iter().flatten().try_for_each(|lease| check_mode_of(lease, mode))
+}
+
+/// An error if a lease is read in another mode.
+pub(super) fn check_mode_of(lease: &Lease, mode: Mode) -> Result<()> {
+    if lease.mode() == mode {
+        return Ok(());
     }
+    let (theirs, ours) = (mode_name(lease.mode()), mode_name(mode));
+    let message = format!(
+        "the leases of this processor are for {theirs:?}, and it is started for {ours:?} (use another processor \
+         name)"
+    );
+    Err(Error::new(ErrorKind::Configuration, message))
 }
 
 /// Creates the leases, or waits until another instance has.

@@ -57,7 +57,8 @@ async fn reopen(engine: &Engine) -> Result<()> {
     let names = names(&engine.monitored, &engine.name).await?;
     let (old, new) = (engine.store().names.container(), names.container());
     if old != new {
-        let store = bootstrap::open(&engine.leases, names, &engine.monitored, &engine.settings).await?;
+        let (leases, monitored) = (&engine.leases, &engine.monitored);
+        let store = bootstrap::open(leases, names, monitored, &engine.settings, &engine.listener).await?;
         engine.store.send_replace(store);
         let (old, new) = (old.to_string(), new.to_string());
         engine.listener.tell(&ProcessorEvent::ContainerReplaced { old, new });
@@ -67,16 +68,14 @@ async fn reopen(engine: &Engine) -> Result<()> {
 
 async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
     let store = engine.store();
-    let mut leases = Vec::new();
-    for lease in store.list().await? {
-        match lease {
-            Ok(lease) => match bootstrap::check_mode_of(&lease, engine.settings.mode) {
-                Ok(()) => leases.push(lease),
-                Err(error) => engine.listener.failed(Some(lease.token()), error),
-            },
-            Err(error) => engine.listener.failed(None, error),
+    let mut leases = bootstrap::readable(store.list().await?, &engine.listener);
+    leases.retain(|lease| match bootstrap::check_mode_of(lease, engine.settings.mode) {
+        Ok(()) => true,
+        Err(error) => {
+            engine.listener.failed(Some(lease.token()), error);
+            false
         }
-    }
+    });
     let now = engine.now();
     sightings.note(&leases, now);
     let (expiry, watch) = (engine.settings.lease_expiry, engine.settings.renew_interval);

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut_driver::platform::Platform;
-
 use super::engine::partitions;
+use super::events::Listener;
 use super::lease::{Lease, LeaseRange, mode_name};
 use super::naming::Names;
 use super::settings::Settings;
@@ -29,11 +28,12 @@ pub(super) async fn open(
     names: Names,
     monitored: &ContainerHandle,
     settings: &Settings,
+    listener: &Listener,
 ) -> Result<Arc<LeaseStore>> {
     let store = LeaseStore::open(leases, names, settings.lease_timeouts()).await?;
     // Before any is created, and again: of several instances that start at once, one decides which mode it is.
     check_mode(&store, settings.mode).await?;
-    initialize(&store, monitored, settings.mode, &**monitored.driver.platform()).await?;
+    initialize(&store, monitored, settings.mode, listener).await?;
     check_mode(&store, settings.mode).await?;
     Ok(Arc::new(store))
 }
@@ -61,15 +61,16 @@ async fn initialize(
     store: &LeaseStore,
     monitored: &ContainerHandle,
     mode: Mode,
-    platform: &dyn Platform,
+    listener: &Listener,
 ) -> Result<()> {
+    let platform = monitored.driver.platform();
     let mut lock_watch = LockWatch::default();
     loop {
         if store.sign(&store.names.marker()).await?.is_some() {
             return Ok(());
         }
         if let Some(lock) = store.set_sign(&store.names.lock(), Some(LOCK_TIME)).await? {
-            let created = create_leases(store, monitored, mode).await;
+            let created = create_leases(store, monitored, mode, listener).await;
             // A lock that stays harms nobody: the others look for the marker first, and for how old the lock is.
             drop(store.remove_sign(&lock).await);
             return created;
@@ -104,10 +105,15 @@ impl LockWatch {
 }
 
 /// Creates the leases that are missing, and says that all are there.
-async fn create_leases(store: &LeaseStore, monitored: &ContainerHandle, mode: Mode) -> Result<()> {
+async fn create_leases(
+    store: &LeaseStore,
+    monitored: &ContainerHandle,
+    mode: Mode,
+    listener: &Listener,
+) -> Result<()> {
     // In this order: a partition that splits in between has its lease already, or its children are seen here.
     let partitions = partitions(monitored, true).await?;
-    let leases: Vec<Lease> = store.list().await?.into_iter().collect::<Result<_>>()?;
+    let leases = readable(store.list().await?, listener);
     let missing = missing(&leases, &partitions);
     let create = |range: LeaseRange| {
         let lease = Lease::new(store.names.lease(&range.token), &range, mode, store.time_of_day());
@@ -117,6 +123,12 @@ async fn create_leases(store: &LeaseStore, monitored: &ContainerHandle, mode: Mo
     try_all(missing, AT_ONCE).await?;
     store.set_sign(&store.names.marker(), None).await?;
     Ok(())
+}
+
+/// The leases among what was listed. What is none is told of and passed by.
+pub(super) fn readable(listed: Vec<Result<Lease>>, listener: &Listener) -> Vec<Lease> {
+    let told = |lease: Result<Lease>| lease.map_err(|error| listener.failed(None, error)).ok();
+    listed.into_iter().filter_map(told).collect()
 }
 
 #[cfg(test)]

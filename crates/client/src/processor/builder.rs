@@ -250,7 +250,7 @@ impl ProcessorBuilder {
             return Err(Error::new(ErrorKind::Configuration, message));
         }
         let opening = self.settings.opening(platform.time_of_day(), has_several_writers);
-        let store = bootstrap::open(&self.leases, names, &monitored, &self.settings).await?;
+        let store = bootstrap::open(&self.leases, names, &monitored, &self.settings, &self.listener).await?;
         let owner = self.instance.unwrap_or_else(|| guid(platform.random(), platform.random())).into();
         let engine = Engine {
             name: self.name,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use cosmonaut_driver::{CosmosResponse, DiagnosticsContext};
+use cosmonaut_driver::DiagnosticsContext;
 
 use super::hold::{Hold, HoldState};
 use super::store::NotUpdated;
@@ -34,7 +34,7 @@ pub struct Changes<C> {
     pub context: ChangesContext,
 }
 
-/// Where a page of changes is from. It can be kept, for checkpoints that are made later.
+/// Where a page of changes is from. It can be kept, for checkpoints that are made later: nothing of the page is in it.
 ///
 /// ```no_run
 /// # async fn later(context: cosmonaut::ChangesContext) -> cosmonaut::Result<()> {
@@ -49,7 +49,8 @@ pub struct ChangesContext {
     pub(super) hold: Arc<Hold>,
     pub(super) page: u64,
     pub(super) continuation: String,
-    pub(super) response: CosmosResponse,
+    pub(super) request_charge: f64,
+    pub(super) diagnostics: DiagnosticsContext,
 }
 
 impl ChangesContext {
@@ -70,12 +71,12 @@ impl ChangesContext {
 
     /// What the page cost, in request units.
     pub fn request_charge(&self) -> f64 {
-        self.response.request_charge()
+        self.request_charge
     }
 
     /// What was tried for the page, and what came of it.
     pub fn diagnostics(&self) -> &DiagnosticsContext {
-        self.response.diagnostics()
+        &self.diagnostics
     }
 
     /// Whether this instance still has the lease, as far as it knows. A handler that takes long can give up if not:

@@ -132,9 +132,10 @@ impl<'a> LeaseReader<'a> {
             hold: Arc::clone(self.hold),
             page: self.page,
             continuation: etag.clone(),
-            response,
+            request_charge: response.request_charge(),
+            diagnostics: response.diagnostics().clone(),
         };
-        match self.engine.delivery.deliver(context).await {
+        match self.engine.delivery.deliver(context, response).await {
             Ok(()) => {}
             Err(NotDelivered::Handler(error)) => return Err(ReadEnd::HandlerFailed(error)),
             Err(NotDelivered::Unreadable(error)) => return Err(ReadEnd::Failed(error)),

@@ -4,8 +4,8 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-use cosmonaut::{Changes, Result};
-use serde_json::Value;
+use cosmonaut::{Changes, Poison, RawItem, Result};
+use serde_json::{Value, json};
 
 use super::harness::{Ledger, Note, Shop, patiently, pause, shared};
 use crate::partitioned::ONE;
@@ -102,4 +102,68 @@ async fn a_checkpoint_that_was_left_says_what_came_of_it_when_somebody_asks() {
     begun.await.unwrap();
     let late = context.checkpoint().await.unwrap_err();
     assert!(late.is_precondition_failed(), "{late}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_context_that_is_kept_keeps_no_page() {
+    let shop = Shop::with(ONE, "/id").await;
+    // A page that takes several frames has memory of its own, which it shares with no connection.
+    for id in ["1", "2", "3"] {
+        let item = json!({"id": id, "pk": "key", "text": "x".repeat(100_000)});
+        shop.notes.create_item("key", &item, None).await.unwrap();
+    }
+    let (first, contexts) = (shared(Vec::new()), shared(Vec::new()));
+    let handler = {
+        let (first, contexts) = (first.clone(), contexts.clone());
+        move |mut changes: Changes<RawItem>| {
+            first.lock().unwrap().push(changes.items.swap_remove(0));
+            contexts.lock().unwrap().push(changes.context);
+            async { Ok(()) }
+        }
+    };
+    let one = shop.processor().manual_checkpoints().start(handler).await.unwrap();
+    patiently(async {
+        while contexts.lock().unwrap().is_empty() {
+            pause().await;
+        }
+    })
+    .await;
+    // An item is a part of its page, which nobody has besides.
+    let item = first.lock().unwrap().remove(0).into_bytes();
+    patiently(async {
+        while !item.is_unique() {
+            pause().await;
+        }
+    })
+    .await;
+    let last = contexts.lock().unwrap().last().cloned().unwrap();
+    assert!(last.request_charge() > 0.0 && !last.diagnostics().attempts().is_empty());
+    last.checkpoint().await.unwrap();
+    one.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_cannot_be_read_keeps_no_page() {
+    let shop = Shop::with(ONE, "/id").await;
+    shop.write(1).await;
+    let poison = shared(Vec::new());
+    let keep = {
+        let poison = poison.clone();
+        move |change: Poison| {
+            poison.lock().unwrap().push(change);
+            async { Ok(()) }
+        }
+    };
+    let builder = shop.processor().on_poison(keep);
+    let one = builder.start(|_: Changes<u32>| async { Ok(()) }).await.unwrap();
+    patiently(async {
+        while poison.lock().unwrap().len() < 30 {
+            pause().await;
+        }
+    })
+    .await;
+    one.stop().await;
+    for change in poison.lock().unwrap().drain(..) {
+        assert!(change.json.into_bytes().is_unique());
+    }
 }

@@ -109,7 +109,8 @@ impl LeaseStore {
     /// Creates a lease; `None` if there is one of its id.
     pub(super) async fn create(&self, mut lease: Lease) -> Result<Option<Lease>> {
         if self.key == LeaseKey::Member {
-            lease.partition_key = Some(self.guid());
+            // .NET has a random one there, and by default makes two leases of one id when two instances are at it.
+            lease.partition_key = Some(lease.id.clone());
         }
         match self.container.create_item(self.key_of(&lease), lease.document(), self.options()).await {
             Ok(created) => Ok(Some(lease.at(created.etag()))),
@@ -211,11 +212,6 @@ impl LeaseStore {
 
     fn options(&self) -> Option<ItemOptions> {
         Some(ItemOptions::default().timeout(self.timeouts.other))
-    }
-
-    /// A text in the form of a GUID, by chance.
-    fn guid(&self) -> String {
-        guid(self.platform.random(), self.platform.random())
     }
 }
 

@@ -137,9 +137,15 @@ async fn replace(engine: &Engine, hold: &Hold, at: Option<&str>) -> Result<Repla
     let parent = hold.lease().await;
     // A handler that checkpoints by itself may not be done with what it was given.
     let continuation = if engine.settings.checkpoints_itself { at } else { parent.continuation.as_deref() };
+    // Some may be there already, by an instance that has come no further. .NET's are not under their ids as keys.
+    let there = hold.store.list().await.map_err(NotUpdated::Failed)?;
+    let is_there = |id: &str| there.iter().flatten().any(|lease| lease.id == id);
     let mut children = Vec::new();
     for part in &parts {
         let id = hold.store.names.lease(&part.token);
+        if is_there(&id) {
+            continue;
+        }
         let child = parent.child(id, part, continuation, hold.store.time_of_day());
         // Where there is one already, another instance has made it and goes on with it.
         children.extend(hold.store.create(child).await.map_err(NotUpdated::Failed)?);

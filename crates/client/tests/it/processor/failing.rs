@@ -3,15 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cosmonaut::fault_injection::{
-    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
-};
-use cosmonaut::{Changes, CosmosClient, CosmosDriverRuntime, CosmosStatus, Credential};
+use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
+use cosmonaut::{Changes, CosmosStatus};
 use cosmonaut_driver::OperationType;
 use serde_json::json;
 
-use super::harness::{Events, Ledger, Note, Shop, quick, shared};
-use crate::harness::no_environment;
+use super::harness::{Events, Ledger, Note, Shop, faulty_client, quick, shared};
 use crate::partitioned::ONE;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,10 +83,7 @@ async fn a_change_that_cannot_be_read_goes_to_its_own_handler_or_is_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn throttling_and_outages_are_waited_out() {
     let shop = Shop::with(ONE, "/id").await;
-    let faults = FaultInjector::new();
-    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
-    let (url, key) = (shop.bench.emulator.url(), Credential::master_key(shop.bench.emulator.key()).unwrap());
-    let client = CosmosClient::with_runtime(&runtime.build().unwrap(), url, key, None).unwrap();
+    let (client, faults) = faulty_client(&shop.bench);
     let database = client.database("d");
     let (ledger, events) = (Ledger::default(), Events::default());
     let builder = database.container("c").change_feed_processor("p", &database.container("leases"));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{
     ChangeFeedProcessor, Changes, ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime,
     Credential, FeedScope, ProcessorBuilder, ProcessorEvent, ProcessorStart,
@@ -104,6 +105,14 @@ pub(super) fn another_client(bench: &Bench) -> CosmosClient {
 pub(super) fn client(url: &str, key: &str) -> CosmosClient {
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
     CosmosClient::with_runtime(&runtime, url, Credential::master_key(key).unwrap(), None).unwrap()
+}
+
+/// A client of its own whose requests can be made to fail.
+pub(super) fn faulty_client(bench: &Bench) -> (CosmosClient, FaultInjector) {
+    let faults = FaultInjector::new();
+    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
+    let (url, key) = (bench.emulator.url(), Credential::master_key(bench.emulator.key()).unwrap());
+    (CosmosClient::with_runtime(&runtime.build().unwrap(), url, key, None).unwrap(), faults)
 }
 
 /// Short intervals, from the beginning on.

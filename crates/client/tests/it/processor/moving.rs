@@ -1,9 +1,11 @@
 //! Partitions that split and merge while they are processed.
 
-use cosmonaut::{Changes, FeedRange};
+use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
+use cosmonaut::{Changes, CosmosStatus, FeedRange, FeedScope};
+use cosmonaut_driver::OperationType;
 use serde_json::{Value, json};
 
-use super::harness::{Events, Ledger, Note, Shop, patiently, pause, shared};
+use super::harness::{Events, Ledger, Note, Shop, faulty_client, patiently, pause, quick, shared};
 use crate::partitioned::{ONE, inside, split};
 
 /// The ids of the partitions that there are.
@@ -98,6 +100,73 @@ async fn what_was_not_checkpointed_before_a_split_comes_again_from_the_children(
     again.sort();
     before.sort();
     assert_eq!(again, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_split_that_was_left_half_done_makes_no_lease_twice() {
+    for key in ["/id", "/partitionKey"] {
+        let shop = Shop::with(ONE, key).await;
+        let (client, faults) = faulty_client(&shop.bench);
+        let database = client.database("d");
+        let (ledger, events) = (Ledger::default(), Events::default());
+        let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
+        let one = ledger.start("one", quick(builder).on_event(events.listener())).await;
+        shop.write(1).await;
+        ledger.until(30).await;
+        // The children are made, and the parent stays for a while.
+        let condition = FaultInjectionCondition {
+            operation: Some(OperationType::Delete),
+            max_hits: Some(3),
+            ..Default::default()
+        };
+        let status = CosmosStatus::new(http::StatusCode::FORBIDDEN, 0);
+        let refused = FaultInjectionResult::Status { status, retry_after: None };
+        faults.set(FaultInjectionRule::new("no deletes", refused).when(condition));
+        split(&shop.bench, "c", 0);
+        shop.write(2).await;
+        ledger.until(60).await;
+        events.until("released 0 PartitionMoved").await;
+        assert_eq!(faults.hits("no deletes"), Some(3));
+        let query = "SELECT VALUE c.id FROM c WHERE IS_DEFINED(c.timestamp) ORDER BY c.id";
+        let ids = shop.leases.query_items::<String>(query, FeedScope::Container, None).collect();
+        let ids = ids.await.unwrap();
+        assert_eq!(ids.len(), 2, "{key}: {ids:?}");
+        one.stop().await;
+        ledger.check_once_and_in_order();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_split_that_net_has_left_half_done_makes_no_lease_twice() {
+    let shop = Shop::with(ONE, "/partitionKey").await;
+    let ledger = Ledger::default();
+    shop.write(1).await;
+    let one = ledger.start("one", shop.processor()).await;
+    ledger.until(30).await;
+    one.stop().await;
+    split(&shop.bench, "c", 0);
+    // .NET makes the children under random keys, and leaves the parent.
+    let parent = shop.lease_documents().await.remove("0").unwrap();
+    for range in inside(&shop.bench, "c").partition_key_ranges().iter() {
+        let mut child = parent.clone();
+        let (token, key) = (range.id.as_str(), format!("guid {}", range.id.as_str()));
+        child["id"] = format!("{}{token}", parent["id"].as_str().unwrap().strip_suffix('0').unwrap()).into();
+        child["LeaseToken"] = token.into();
+        child["partitionKey"] = key.clone().into();
+        child["FeedRange"] =
+            json!({"Range": {"min": range.range().min.to_string(), "max": range.range().max.to_string()}});
+        shop.leases.create_item(&*key, &child, None).await.unwrap();
+    }
+    shop.write(2).await;
+    let events = Events::default();
+    let two = ledger.start("two", shop.processor().on_event(events.listener())).await;
+    ledger.until(60).await;
+    events.until("released 0 PartitionMoved").await;
+    two.stop().await;
+    ledger.check_once_and_in_order();
+    let query = "SELECT VALUE c.partitionKey FROM c WHERE IS_DEFINED(c.timestamp) ORDER BY c.id";
+    let keys = shop.leases.query_items::<String>(query, FeedScope::Container, None).collect();
+    assert_eq!(keys.await.unwrap(), ["guid 1", "guid 2"]);
 }
 
 /// What a lease in .NET's format looks like.

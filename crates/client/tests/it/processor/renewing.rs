@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use cosmonaut::fault_injection::{
-    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
-};
-use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential};
+use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
 use cosmonaut_driver::OperationType;
 
-use super::harness::{Events, Ledger, Shop, patiently, pause, quick};
-use crate::harness::no_environment;
+use super::harness::{Events, Ledger, Shop, faulty_client, patiently, pause, quick};
 use crate::partitioned::ONE;
 
 /// Long enough for the machine to stall in between.
@@ -19,10 +15,7 @@ const RENEWAL: Duration = Duration::from_secs(8);
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_outlives_two_renewals_that_are_not_answered() {
     let shop = Shop::with(ONE, "/id").await;
-    let faults = FaultInjector::new();
-    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
-    let (url, key) = (shop.bench.emulator.url(), Credential::master_key(shop.bench.emulator.key()).unwrap());
-    let client = CosmosClient::with_runtime(&runtime.build().unwrap(), url, key, None).unwrap();
+    let (client, faults) = faulty_client(&shop.bench);
     let database = client.database("d");
     let (ledger, events) = (Ledger::default(), Events::default());
     let builder = database.container("c").change_feed_processor("p", &database.container("leases"));

@@ -68,7 +68,8 @@ async fn reopen(engine: &Engine) -> Result<()> {
 
 async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
     let store = engine.store();
-    let mut leases = bootstrap::readable(store.list().await?, &engine.listener);
+    let Some(listed) = unless(engine.stopped(), list(engine, &store)).await else { return Ok(()) };
+    let mut leases = bootstrap::readable(listed?, &engine.listener);
     leases.retain(|lease| match bootstrap::check_mode_of(lease, engine.settings.mode) {
         Ok(()) => true,
         Err(error) => {
@@ -97,6 +98,17 @@ async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The leases that there are, and an error for each document that is none. If somebody has emptied the lease container
+/// or made it anew, the first leases are created again.
+async fn list(engine: &Engine, store: &LeaseStore) -> Result<Vec<Result<Lease>>> {
+    let listed = store.list().await?;
+    if !listed.is_empty() {
+        return Ok(listed);
+    }
+    bootstrap::initialize(store, &engine.monitored, engine.settings.mode, &engine.listener).await?;
+    store.list().await
 }
 
 /// Takes a lease and starts to read it, unless another was faster. `is_expired` says that it is taken because its

@@ -56,8 +56,8 @@ pub(super) fn check_mode_of(lease: &Lease, mode: Mode) -> Result<()> {
     Err(Error::new(ErrorKind::Configuration, message))
 }
 
-/// Creates the leases, or waits until another instance has.
-async fn initialize(
+/// Creates the leases, or waits until another instance has. Where that was done already, nothing is.
+pub(super) async fn initialize(
     store: &LeaseStore,
     monitored: &ContainerHandle,
     mode: Mode,

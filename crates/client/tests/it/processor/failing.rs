@@ -211,3 +211,25 @@ async fn a_processor_is_ended_where_it_is_when_it_is_dropped() {
     drop(one);
     assert_eq!(shop.lease_documents().await["0"]["Owner"], "one", "as after a kill");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_processor_stops_though_nobody_says_which_leases_there_are() {
+    let shop = Shop::with(ONE, "/id").await;
+    let (client, faults) = faulty_client(&shop.bench);
+    let database = client.database("d");
+    let events = Events::default();
+    let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
+    let builder = quick(builder).renew_interval(Duration::from_secs(3600)).on_event(events.listener());
+    let one = Ledger::default().start("one", builder).await;
+    events.until("acquired 0").await;
+    let condition = FaultInjectionCondition { operation: Some(OperationType::Query), ..Default::default() };
+    faults.set(FaultInjectionRule::new("silence", FaultInjectionResult::Hang).when(condition));
+    super::harness::patiently(async {
+        while faults.hits("silence") < Some(1) {
+            super::harness::pause().await;
+        }
+    })
+    .await;
+    super::harness::patiently(one.stop()).await;
+    assert!(shop.lease_documents().await["0"]["Owner"].is_null(), "it was released");
+}

@@ -1,4 +1,4 @@
-//! The container whose changes are processed is deleted and made anew under its name.
+//! The container whose changes are processed, or that of the leases, is deleted and made anew under its name.
 
 use cosmonaut::ProcessorStart;
 
@@ -109,4 +109,23 @@ async fn a_container_that_is_away_for_a_while_is_read_from_the_start_when_it_is_
     shop.write(3).await;
     ledger.until(90).await;
     one.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn leases_are_made_anew_when_their_container_was() {
+    let shop = Shop::with(ONE, "/id").await;
+    let (ledger, events) = (Ledger::default(), Events::default());
+    let one = ledger.start("one", shop.processor().on_event(events.listener())).await;
+    shop.write(1).await;
+    ledger.until(30).await;
+    let database = another_client(&shop.bench).database("d");
+    database.container("leases").delete(None).await.unwrap();
+    events.until("released 0 LeaseGone").await;
+    let properties = cosmonaut::ContainerProperties::new("leases", "/id");
+    database.create_container(properties, None).await.unwrap();
+    shop.write(2).await;
+    ledger.until(60).await;
+    one.stop().await;
+    ledger.check_order();
+    assert!(shop.lease_documents().await["0"]["ContinuationToken"].is_string());
 }

@@ -20,14 +20,14 @@ fn item(key: &str, id: u64) -> Value {
 }
 
 /// Items of many partition keys.
-fn creates(count: u64) -> impl Iterator<Item = BulkOperation> + Send + 'static {
+pub(crate) fn creates(count: u64) -> impl Iterator<Item = BulkOperation> + Send + 'static {
     (0..count).map(|n| {
         let key = format!("key {}", n % 97);
         BulkOperation::create(key.as_str(), item(&key, n))
     })
 }
 
-async fn results(mut run: BulkRun) -> Vec<BulkResult> {
+pub(crate) async fn results(mut run: BulkRun) -> Vec<BulkResult> {
     let mut results = Vec::new();
     while let Some(result) = run.next().await {
         results.push(result);
@@ -36,7 +36,7 @@ async fn results(mut run: BulkRun) -> Vec<BulkResult> {
     results
 }
 
-async fn numbers(container: &ContainerClient) -> Vec<u64> {
+pub(crate) async fn numbers(container: &ContainerClient) -> Vec<u64> {
     let rows = container.query_items::<u64>("SELECT VALUE c.n FROM c", FeedScope::Container, None);
     let mut numbers = rows.collect().await.unwrap();
     numbers.sort_unstable();

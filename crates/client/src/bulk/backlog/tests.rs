@@ -15,7 +15,8 @@ const BOUNDS: Bounds =
 fn held(index: u64, key: &str, id: &str, bytes: usize) -> Held {
     let key = PartitionKey::from(key);
     let place = key.effective(&PartitionKeyDefinition::from("/pk")).unwrap();
-    let operation = BatchOperation::delete(id);
+    let mut operation = BatchOperation::delete(id);
+    operation.partition_key = Some(key.to_string());
     Held { index, key, id: Some(id.to_owned()), place, operation, bytes, tries: 0, strays: 0, collisions: 0 }
 }
 
@@ -84,6 +85,43 @@ fn what_waits_moves_to_the_partitions_that_there_are_now() {
         count += request.operations.len();
     }
     assert_eq!(count, 40);
+}
+
+#[test]
+fn what_waits_finds_its_place_by_another_definition_and_what_has_none_is_over() {
+    let mut backlog = backlog(4);
+    for index in 0..40 {
+        backlog.take(held(index, &(index % 20).to_string(), "x", 10), Moment::START);
+    }
+    let request = backlog.next_request(true, Moment::START).unwrap();
+    let mut old = PartitionKeyDefinition::from("/pk");
+    old.version = Some(1);
+    assert!(backlog.redefine(&old).is_empty());
+    backlog.divide(partitions(4, "new"));
+    let mut count = request.operations.len();
+    backlog.answered(&request.partition, answered(&request, 0));
+    request.operations.iter().for_each(|held| backlog.finish(held));
+    while let Some(request) = backlog.next_request(true, Moment::START) {
+        let info =
+            partitions(4, "new").into_iter().find(|info| *info.id.range() == request.partition).unwrap();
+        for held in &request.operations {
+            assert!(info.range.contains(&held.key.effective(&old).unwrap()));
+            backlog.finish(held);
+        }
+        count += request.operations.len();
+        backlog.answered(&request.partition, answered(&request, 0));
+    }
+    assert_eq!((count, backlog.is_empty()), (40, true));
+
+    for index in 0..40 {
+        backlog.take(held(index, &(index % 20).to_string(), "x", 10), Moment::START);
+    }
+    let request = backlog.next_request(true, Moment::START).unwrap();
+    let over = backlog.redefine(&PartitionKeyDefinition::from(["/pk", "/x"]));
+    backlog.divide(partitions(2, "newer"));
+    assert!(backlog.next_request(true, Moment::START).is_none() && !backlog.is_empty());
+    assert_eq!(over.len() + backlog.put_back(request.operations).len(), 40);
+    assert!(backlog.is_empty() && backlog.has_room());
 }
 
 /// What becomes of an operation that was sent.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
+pub(super) use crate::harness::another_client;
 use crate::harness::{Bench, no_environment};
 use crate::partitioned;
 
@@ -95,11 +96,6 @@ impl Shop {
         };
         patiently(found).await
     }
-}
-
-/// A client of its own, as another process would have.
-pub(super) fn another_client(bench: &Bench) -> CosmosClient {
-    client(bench.emulator.url(), bench.emulator.key())
 }
 
 pub(super) fn client(url: &str, key: &str) -> CosmosClient {

@@ -197,6 +197,17 @@ impl Backlog {
         at
     }
 
+    /// Queues an operation that has waited for another, before all that were taken after it. At the end of a long queue,
+    /// an item with many operations would be done with one for each time that the queue goes round.
+    fn enqueue_in_turn(&mut self, held: Held) {
+        let at = self.partition_of(&held.place);
+        if let Some(partition) = self.partitions.get_mut(at) {
+            partition.queued_bytes += held.bytes;
+            let turn = partition.queue.partition_point(|waiting| waiting.index < held.index);
+            partition.queue.insert(turn, held);
+        }
+    }
+
     /// The partition that holds a place: they cover the ring without a gap.
     fn partition_of(&self, place: &EffectivePartitionKey) -> usize {
         self.partitions.partition_point(|partition| partition.info.range.min <= *place).saturating_sub(1)
@@ -280,9 +291,7 @@ impl Backlog {
         self.forget(held);
         let Some(item) = held.item() else { return };
         match self.behind.get_mut(&item).and_then(VecDeque::pop_front) {
-            Some(next) => {
-                self.enqueue(next);
-            }
+            Some(next) => self.enqueue_in_turn(next),
             None => {
                 self.behind.remove(&item);
             }

@@ -124,6 +124,30 @@ fn what_waits_finds_its_place_by_another_definition_and_what_has_none_is_over() 
     assert!(backlog.is_empty() && backlog.has_room());
 }
 
+#[test]
+fn an_item_with_many_operations_does_not_fill_what_is_in_hand() {
+    // One operation in 150 is on the same item, and no request has more than one of those.
+    const COUNT: u64 = 9000;
+    let mut backlog = backlog(1);
+    let mut given = 0..COUNT;
+    let (mut requests, mut most_behind) = (0, 0);
+    loop {
+        while backlog.has_room() {
+            let Some(index) = given.next() else { break };
+            let id = if index % 150 == 0 { "hot".to_owned() } else { index.to_string() };
+            backlog.take(held(index, "a", &id, 1000), Moment::START);
+        }
+        most_behind = most_behind.max(backlog.behind.values().map(VecDeque::len).sum());
+        let Some(request) = backlog.next_request(true, Moment::START) else { break };
+        requests += 1;
+        backlog.answered(&request.partition, answered(&request, 0));
+        request.operations.iter().for_each(|held| backlog.finish(held));
+    }
+    assert!(backlog.is_empty() && given.is_empty());
+    assert!(most_behind <= 3, "{most_behind} waited for others on their item");
+    assert_eq!(requests, COUNT / MAX_BATCH_OPERATIONS as u64, "each is full");
+}
+
 /// What becomes of an operation that was sent.
 #[derive(Clone, Copy, Debug)]
 enum Fate {

@@ -43,6 +43,8 @@ struct Written {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HoldState {
     Held,
+    /// Other leases are made of it, which start where it is.
+    Moving,
     /// Another instance has it.
     Lost,
     /// It was deleted.
@@ -96,11 +98,11 @@ impl Hold {
     /// Nothing is written to the lease from here on.
     pub(super) fn close(&self) {
         self.state.send_if_modified(|state| {
-            let is_held = *state == HoldState::Held;
-            if is_held {
+            let is_open = matches!(*state, HoldState::Held | HoldState::Moving);
+            if is_open {
                 *state = HoldState::Closed;
             }
-            is_held
+            is_open
         });
     }
 
@@ -160,14 +162,22 @@ impl Hold {
     /// Leaves the lease to anybody.
     pub(super) async fn release(&self) -> Result<(), NotUpdated> {
         let mut written = self.written.lock().await;
-        self.update(&mut written, &LeaseUpdate::Release { by: &self.owner }).await?;
+        match self.state() {
+            HoldState::Held | HoldState::Moving => {}
+            HoldState::Lost | HoldState::Gone | HoldState::Closed => self.check_state()?,
+        }
+        self.write(&mut written, &LeaseUpdate::Release { by: &self.owner }).await?;
         self.close();
         Ok(())
     }
 
-    /// The lease as it was last written.
-    pub(super) async fn lease(&self) -> Lease {
-        self.written.lock().await.lease.clone()
+    /// The lease as it is, for leases that replace it. No checkpoint is made of it from here on, as they would not see it.
+    pub(super) async fn settle_for_children(&self) -> Result<Lease, NotUpdated> {
+        let mut written = self.written.lock().await;
+        // An instance that was paused must not set back what another has read since.
+        self.update(&mut written, &LeaseUpdate::Renew { by: &self.owner }).await?;
+        self.state.send_replace(HoldState::Moving);
+        Ok(written.lease.clone())
     }
 
     /// Looks whether the lease is still this instance's. That costs less than to renew it.
@@ -186,6 +196,10 @@ impl Hold {
 
     async fn update(&self, written: &mut Written, update: &LeaseUpdate<'_>) -> Result<(), NotUpdated> {
         self.check_state()?;
+        self.write(written, update).await
+    }
+
+    async fn write(&self, written: &mut Written, update: &LeaseUpdate<'_>) -> Result<(), NotUpdated> {
         let updated = self.store.update(&written.lease, update).await;
         self.settle(written, updated)?;
         self.note_time(&self.written_at);
@@ -195,7 +209,7 @@ impl Hold {
     fn check_state(&self) -> Result<(), NotUpdated> {
         match self.state() {
             HoldState::Held => Ok(()),
-            HoldState::Lost | HoldState::Closed => Err(NotUpdated::Lost),
+            HoldState::Moving | HoldState::Lost | HoldState::Closed => Err(NotUpdated::Lost),
             HoldState::Gone => Err(NotUpdated::Gone),
         }
     }

@@ -206,7 +206,9 @@ impl<'a> LeaseReader<'a> {
     fn end(&self) -> Option<ReadEnd> {
         match self.hold.state() {
             HoldState::Held => self.engine.is_stopping().then_some(ReadEnd::Stopped),
-            HoldState::Lost | HoldState::Gone | HoldState::Closed => Some(ReadEnd::LeaseLost),
+            HoldState::Moving | HoldState::Lost | HoldState::Gone | HoldState::Closed => {
+                Some(ReadEnd::LeaseLost)
+            }
         }
     }
 

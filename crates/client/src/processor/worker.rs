@@ -101,7 +101,7 @@ async fn read(engine: &Engine, hold: &Arc<Hold>, at: Option<String>) -> (CloseRe
 fn lost(hold: &Hold) -> CloseReason {
     match hold.state() {
         HoldState::Gone => CloseReason::LeaseGone,
-        HoldState::Held | HoldState::Lost | HoldState::Closed => CloseReason::LeaseLost,
+        HoldState::Held | HoldState::Moving | HoldState::Lost | HoldState::Closed => CloseReason::LeaseLost,
     }
 }
 
@@ -132,9 +132,7 @@ async fn replace(engine: &Engine, hold: &Hold, at: Option<&str>) -> Result<Repla
         SplitPlan::Keep => return Ok(Replacement::None),
         SplitPlan::Replace(parts) => parts,
     };
-    // An instance that was paused must not set back what another has read since.
-    hold.renew().await?;
-    let parent = hold.lease().await;
+    let parent = hold.settle_for_children().await?;
     // A handler that checkpoints by itself may not be done with what it was given.
     let continuation = if engine.settings.checkpoints_itself { at } else { parent.continuation.as_deref() };
     // Some may be there already, by an instance that has come no further. .NET's are not under their ids as keys.

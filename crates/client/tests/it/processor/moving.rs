@@ -103,6 +103,49 @@ async fn what_was_not_checkpointed_before_a_split_comes_again_from_the_children(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_the_children_of_a_split_do_not_see_is_refused() {
+    let shop = Shop::with(ONE, "/id").await;
+    shop.write(1).await;
+    let (client, faults) = faulty_client(&shop.bench);
+    let database = client.database("d");
+    let (ledger, pages) = (Ledger::default(), shared(Vec::new()));
+    let handler = {
+        let (ledger, pages) = (ledger.clone(), pages.clone());
+        move |changes: Changes<Note>| {
+            pages.lock().unwrap().push(changes.context.clone());
+            ledger.add("one", changes);
+            async { Ok(()) }
+        }
+    };
+    let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
+    let one = quick(builder).manual_checkpoints().start(handler).await.unwrap();
+    ledger.until(30).await;
+    let last = pages.lock().unwrap()[9].clone();
+    // The children are being made, with how far the parent was.
+    let condition = FaultInjectionCondition { operation: Some(OperationType::Create), ..Default::default() };
+    let slowly = FaultInjectionResult::Delay(std::time::Duration::from_secs(3));
+    faults.set(FaultInjectionRule::new("slow", slowly).when(condition));
+    split(&shop.bench, "c", 0);
+    patiently(async {
+        while faults.hits("slow") < Some(1) {
+            pause().await;
+        }
+    })
+    .await;
+    let late = last.checkpoint().await.unwrap_err();
+    assert!(late.is_precondition_failed(), "{late}");
+    assert!(!last.is_leased());
+    patiently(async {
+        while ledger.entries().len() < 60 {
+            pause().await;
+        }
+    })
+    .await;
+    one.stop().await;
+    assert!(ledger.counts().values().all(|count| *count == 2), "all of it comes again from the children");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_split_that_was_left_half_done_makes_no_lease_twice() {
     for key in ["/id", "/partitionKey"] {
         let shop = Shop::with(ONE, key).await;

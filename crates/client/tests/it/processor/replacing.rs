@@ -112,6 +112,28 @@ async fn a_container_that_is_away_for_a_while_is_read_from_the_start_when_it_is_
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_container_that_is_made_anew_and_refuses_where_the_old_one_was_is_read_from_the_start() {
+    let shop = Shop::with(ONE, "/id").await;
+    let ledger = Ledger::default();
+    let one = ledger.start("one", shop.processor()).await;
+    shop.write(1).await;
+    ledger.until(30).await;
+    one.stop().await;
+    let id = shop.lease_documents().await["0"]["id"].as_str().unwrap().to_owned();
+    let patch = cosmonaut::Patch::new().set("/ContinuationToken", "nowhere");
+    shop.leases.patch_item(&*id, &id, patch, None).await.unwrap();
+    let events = Events::default();
+    let two = ledger.start("two", shop.processor().on_event(events.listener())).await;
+    events.until("released 0 RequestFailed").await;
+    make_anew(&shop.bench, ONE).await;
+    events.until("ContainerReplaced {").await;
+    let shop = seen_by_another(shop);
+    shop.write(2).await;
+    ledger.until(60).await;
+    two.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn leases_are_made_anew_when_their_container_was() {
     let shop = Shop::with(ONE, "/id").await;
     let (ledger, events) = (Ledger::default(), Events::default());

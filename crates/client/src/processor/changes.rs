@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cosmonaut_driver::DiagnosticsContext;
 
@@ -49,6 +50,8 @@ pub struct ChangesContext {
     pub(super) hold: Arc<Hold>,
     pub(super) page: u64,
     pub(super) continuation: String,
+    /// How long after it was last written others may take the lease.
+    pub(super) expiry: Duration,
     pub(super) request_charge: f64,
     pub(super) diagnostics: DiagnosticsContext,
 }
@@ -80,9 +83,9 @@ impl ChangesContext {
     }
 
     /// Whether this instance still has the lease, as far as it knows. A handler that takes long can give up if not:
-    /// another instance is given the page.
+    /// another instance is given the page, or may be, as the lease could not be renewed in time.
     pub fn is_leased(&self) -> bool {
-        self.hold.state() == HoldState::Held
+        self.hold.state() == HoldState::Held && self.hold.age() < self.expiry
     }
 
     /// Says that this page and all before it were handled: whoever reads the lease next goes on behind it. A page

@@ -132,6 +132,7 @@ impl<'a> LeaseReader<'a> {
             hold: Arc::clone(self.hold),
             page: self.page,
             continuation: etag.clone(),
+            expiry: self.engine.settings.lease_expiry,
             request_charge: response.request_charge(),
             diagnostics: response.diagnostics().clone(),
         };

@@ -10,8 +10,8 @@ use super::harness::{Events, Gate, Ledger, Note, Shop, faulty_client, patiently,
 use crate::partitioned::ONE;
 
 /// Long enough for the machine to stall in between.
-const EXPIRY: Duration = Duration::from_secs(24);
-const RENEWAL: Duration = Duration::from_secs(8);
+const EXPIRY: Duration = Duration::from_secs(40);
+const RENEWAL: Duration = Duration::from_secs(12);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_outlives_two_renewals_that_are_not_answered() {

@@ -180,6 +180,32 @@ async fn a_split_that_was_left_half_done_makes_no_lease_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_split_that_one_instance_cannot_end_is_ended_by_another() {
+    let shop = Shop::with(ONE, "/id").await;
+    let (client, faults) = faulty_client(&shop.bench);
+    let database = client.database("d");
+    let (ledger, events) = (Ledger::default(), Events::default());
+    let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
+    let one = ledger.start("one", quick(builder).on_event(events.listener())).await;
+    shop.write(1).await;
+    ledger.until(30).await;
+    let condition = FaultInjectionCondition { operation: Some(OperationType::Delete), ..Default::default() };
+    let status = CosmosStatus::new(http::StatusCode::FORBIDDEN, 0);
+    let refused = FaultInjectionResult::Status { status, retry_after: None };
+    faults.set(FaultInjectionRule::new("no deletes", refused).when(condition));
+    split(&shop.bench, "c", 0);
+    events.until("released 0 RequestFailed").await;
+    one.stop().await;
+    assert!(shop.lease_documents().await["0"]["Owner"].is_null(), "it was released");
+    let two = ledger.start("two", shop.processor()).await;
+    shop.write(2).await;
+    ledger.until(60).await;
+    tokens_when(&shop, |tokens| !tokens.contains(&"0".to_owned())).await;
+    two.stop().await;
+    ledger.check_once_and_in_order();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_split_that_net_has_left_half_done_makes_no_lease_twice() {
     let shop = Shop::with(ONE, "/partitionKey").await;
     let ledger = Ledger::default();

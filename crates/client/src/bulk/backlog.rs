@@ -9,7 +9,8 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use cosmonaut_driver::{Moment, PartitionInfo};
-use cosmonaut_wire::model::{BatchOperation, MAX_BATCH_BYTES, MAX_BATCH_OPERATIONS};
+use cosmonaut_wire::model::{BatchOperation, MAX_BATCH_BYTES, MAX_BATCH_OPERATIONS, PartitionKeyDefinition};
+use cosmonaut_wire::partition_key::KeyShapeError;
 use cosmonaut_wire::{EffectivePartitionKey, PartitionKey, PartitionKeyRangeId};
 
 use super::pace::{Answered, Pace, Throttled};
@@ -23,6 +24,7 @@ pub(super) struct Held {
     pub(super) index: u64,
     pub(super) key: PartitionKey,
     pub(super) id: Option<String>,
+    /// Where the container has its key. The container may be made anew with another definition of keys.
     pub(super) place: EffectivePartitionKey,
     pub(super) operation: BatchOperation,
     /// What it takes in a request, about.
@@ -35,12 +37,21 @@ pub(super) struct Held {
     pub(super) collisions: u32,
 }
 
-/// Which item an operation is about.
-type Item = (EffectivePartitionKey, String);
+/// Which item an operation is about: its key as it is written, and its id.
+type Item = (String, String);
 
 impl Held {
     fn item(&self) -> Option<Item> {
-        Some((self.place.clone(), self.id.clone()?))
+        Some((self.operation.partition_key.clone()?, self.id.clone()?))
+    }
+
+    /// Finds its place by the definition of the container's keys.
+    ///
+    /// # Errors
+    /// If its key is none of the container's.
+    pub(super) fn find_place(&mut self, definition: &PartitionKeyDefinition) -> Result<(), KeyShapeError> {
+        self.place = self.key.effective(definition)?;
+        Ok(())
     }
 }
 
@@ -78,6 +89,8 @@ pub(super) struct Backlog {
     bounds: Bounds,
     /// In the order of the ring.
     partitions: Vec<Partition>,
+    /// How keys are defined, if that has changed: what was under way then has its place by another definition.
+    redefined: Option<PartitionKeyDefinition>,
     /// For each item with an operation in a queue or a request, those behind it.
     behind: HashMap<Item, VecDeque<Held>>,
     bytes: usize,
@@ -92,6 +105,7 @@ impl Backlog {
         Self {
             bounds,
             partitions: Vec::new(),
+            redefined: None,
             behind: HashMap::new(),
             bytes: 0,
             count: 0,
@@ -132,6 +146,33 @@ impl Backlog {
         }
     }
 
+    /// The keys are defined in another way now: whatever waits finds its place anew. Gives what has none, and is over.
+    /// The partitions are to be said next.
+    pub(super) fn redefine(&mut self, definition: &PartitionKeyDefinition) -> Vec<(Held, KeyShapeError)> {
+        let (mut over, mut over_in_queues) = (Vec::new(), Vec::new());
+        let replace = |waiting: &mut VecDeque<Held>, over: &mut Vec<(Held, KeyShapeError)>| {
+            for mut held in std::mem::take(waiting) {
+                match held.find_place(definition) {
+                    Ok(()) => waiting.push_back(held),
+                    Err(error) => over.push((held, error)),
+                }
+            }
+        };
+        self.behind.values_mut().for_each(|behind| replace(behind, &mut over));
+        for partition in &mut self.partitions {
+            replace(&mut partition.queue, &mut over_in_queues);
+        }
+        for (held, _) in &over {
+            self.forget(held);
+        }
+        for (held, _) in &over_in_queues {
+            self.finish(held);
+        }
+        over.extend(over_in_queues);
+        self.redefined = Some(definition.clone());
+        over
+    }
+
     /// Takes an operation. Says whether its partition can fill a request, and may send it now.
     pub(super) fn take(&mut self, held: Held, now: Moment) -> bool {
         self.bytes += held.bytes;
@@ -154,6 +195,17 @@ impl Backlog {
             partition.queue.push_back(held);
         }
         at
+    }
+
+    /// Queues an operation that has waited for another, before all that were taken after it. At the end of a long queue,
+    /// an item with many operations would be done with one for each time that the queue goes round.
+    fn enqueue_in_turn(&mut self, held: Held) {
+        let at = self.partition_of(&held.place);
+        if let Some(partition) = self.partitions.get_mut(at) {
+            partition.queued_bytes += held.bytes;
+            let turn = partition.queue.partition_point(|waiting| waiting.index < held.index);
+            partition.queue.insert(turn, held);
+        }
     }
 
     /// The partition that holds a place: they cover the ring without a gap.
@@ -215,30 +267,41 @@ impl Backlog {
         }
     }
 
-    /// Operations that are to be sent again, before all others, in their order.
-    pub(super) fn put_back(&mut self, operations: Vec<Held>) {
-        for held in operations.into_iter().rev() {
+    /// Operations that are to be sent again, before all others, in their order. Gives what has no place any more, and is
+    /// over.
+    pub(super) fn put_back(&mut self, operations: Vec<Held>) -> Vec<(Held, KeyShapeError)> {
+        let mut over = Vec::new();
+        for mut held in operations.into_iter().rev() {
+            if let Some(Err(error)) = self.redefined.as_ref().map(|definition| held.find_place(definition)) {
+                over.push((held, error));
+                continue;
+            }
             let at = self.partition_of(&held.place);
             if let Some(partition) = self.partitions.get_mut(at) {
                 partition.queued_bytes += held.bytes;
                 partition.queue.push_front(held);
             }
         }
+        over.iter().for_each(|(held, _)| self.finish(held));
+        over
     }
 
     /// An operation is over: the next one on its item may go.
     pub(super) fn finish(&mut self, held: &Held) {
-        self.bytes = self.bytes.saturating_sub(held.bytes);
-        self.count = self.count.saturating_sub(1);
+        self.forget(held);
         let Some(item) = held.item() else { return };
         match self.behind.get_mut(&item).and_then(VecDeque::pop_front) {
-            Some(next) => {
-                self.enqueue(next);
-            }
+            Some(next) => self.enqueue_in_turn(next),
             None => {
                 self.behind.remove(&item);
             }
         }
+    }
+
+    /// An operation is not in hand any more.
+    fn forget(&mut self, held: &Held) {
+        self.bytes = self.bytes.saturating_sub(held.bytes);
+        self.count = self.count.saturating_sub(1);
     }
 }
 

@@ -55,7 +55,8 @@ impl ContainerClient {
     /// is sent as much as it takes: what is throttled is sent again, when the service says. Operations on one item are
     /// applied in their order, as far as outcomes are known; those on different items in any. A partition may split
     /// meanwhile. What is in hand is bounded for all partitions together, so that one which takes very little holds up
-    /// the rest once all that is in hand is its own.
+    /// the rest once all that is in hand is its own. So does one item with more operations than a request each can keep
+    /// up with.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {

@@ -13,6 +13,7 @@ use std::time::Duration;
 use cosmonaut_driver::platform::{Platform, Task};
 use cosmonaut_driver::{Moment, OperationOptions};
 use cosmonaut_wire::model::PartitionKeyDefinition;
+use cosmonaut_wire::partition_key::KeyShapeError;
 use futures_core::Stream;
 use tokio::sync::mpsc;
 
@@ -22,7 +23,7 @@ use super::request::{Answer, Came};
 use super::results::{Given, Giver, State};
 use super::under_way::{Pending, Told, follow, read_map};
 use super::{BulkOperation, BulkProgress, BulkResult};
-use crate::{BatchResult, ContainerClient, Error, Result};
+use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
 
 /// How often an operation may find its partition gone.
 const MOST_STRAYS: u32 = 10;
@@ -40,6 +41,9 @@ const TAKEN_AT_ONCE: u32 = 128;
 type Operations = Pin<Box<dyn Stream<Item = BulkOperation> + Send>>;
 pub(super) type ProgressHandler = Box<dyn FnMut(&BulkProgress) + Send>;
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// An operation, and what came of it.
+type Over = (Held, Result<BatchResult>);
 
 /// What a run is made with.
 pub(super) struct Settings {
@@ -272,8 +276,10 @@ impl Run {
             Told::Map { task, map } => {
                 self.tasks.remove(&task);
                 self.following = None;
+                let mut over = Vec::new();
                 // If they could not be read, those that wait are told again that their partition is gone, and ask again.
-                if let Some((_, partitions)) = map {
+                if let Some((definition, partitions)) = map {
+                    over = self.redefine(definition);
                     self.backlog.divide(partitions);
                 }
                 let strays = std::mem::take(&mut self.strays);
@@ -281,11 +287,28 @@ impl Run {
                 for held in strays.iter().filter(|held| held.strays > 1) {
                     self.backlog.pause(&held.place, now + SPLIT_PAUSE * held.strays);
                 }
-                self.backlog.put_back(strays);
+                over.extend(self.backlog.put_back(strays).into_iter().map(misfit));
                 self.send();
-                Ok(())
+                self.give(over).await
             }
         }
+    }
+
+    /// Takes it in if the container was made anew with keys of another definition. Gives what waits and does not fit.
+    fn redefine(&mut self, definition: PartitionKeyDefinition) -> Vec<Over> {
+        if self.definition.as_ref() == Some(&definition) {
+            return Vec::new();
+        }
+        let over = self.backlog.redefine(&definition);
+        self.definition = Some(definition);
+        over.into_iter().map(misfit).collect()
+    }
+
+    async fn give(&mut self, over: Vec<Over>) -> Given {
+        for (held, outcome) in over {
+            self.results.give(result_of(held, outcome)).await?;
+        }
+        Ok(())
     }
 
     /// Sorts out what came of a request: results are given, the rest is sent again.
@@ -330,14 +353,12 @@ impl Run {
         if !self.strays.is_empty() {
             self.follow();
         }
-        self.backlog.put_back(again);
         for (held, _) in &over {
             self.backlog.finish(held);
         }
+        over.extend(self.backlog.put_back(again).into_iter().map(misfit));
         self.send();
-        for (held, outcome) in over {
-            self.results.give(result_of(held, outcome)).await?;
-        }
+        self.give(over).await?;
         let progress = self.state().progress;
         if let Some(handler) = &mut self.settings.progress {
             handler(&progress);
@@ -348,6 +369,12 @@ impl Run {
     fn state(&self) -> MutexGuard<'_, State> {
         self.results.state()
     }
+}
+
+/// An operation that has no place in the container any more.
+fn misfit((held, error): (Held, KeyShapeError)) -> Over {
+    let message = format!("the container was made anew with another partition key meanwhile: {error}");
+    (held, Err(Error::caused_by(ErrorKind::BadRequest, message, error)))
 }
 
 fn result_of(held: Held, outcome: Result<BatchResult>) -> BulkResult {

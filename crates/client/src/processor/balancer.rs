@@ -6,14 +6,16 @@ use cosmonaut_driver::transport::BoxFuture;
 
 use super::balance::{LeaseView, leases_to_take};
 use super::engine::Engine;
+use super::events::ProcessorEvent;
 use super::expiry::Sightings;
 use super::hold::Hold;
 use super::lease::{Lease, LeaseUpdate};
 use super::split_plan::range_of;
-use super::store::NotUpdated;
+use super::store::{LeaseStore, NotUpdated};
 use super::waiting::unless;
 use super::worker;
 use super::workers::Seat;
+use super::{bootstrap, names};
 use crate::{Error, ErrorKind, Result};
 
 /// What the balancer's own seat is called; no lease is called so.
@@ -23,21 +25,58 @@ pub(super) const SEAT: &str = "";
 pub(super) async fn run(engine: Arc<Engine>, _seat: Seat) {
     let mut sightings = Sightings::default();
     while !engine.is_stopping() {
-        if let Err(error) = round(&engine, &mut sightings).await {
-            engine.listener.failed(None, error);
+        let turn = turn(&engine, &mut sightings).await;
+        let pause = engine.sleep(engine.settings.acquire_interval);
+        match turn {
+            Ok(()) => drop(unless(engine.stopped(), unless(engine.replaced(), pause)).await),
+            Err(error) => {
+                engine.listener.failed(None, error);
+                unless(engine.stopped(), pause).await;
+            }
         }
-        unless(engine.stopped(), engine.sleep(engine.settings.acquire_interval)).await;
     }
 }
 
-async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
-    let mut leases = Vec::new();
-    for lease in engine.store.list().await? {
-        match lease {
-            Ok(lease) => leases.push(lease),
-            Err(error) => engine.listener.failed(None, error),
+async fn turn(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
+    if engine.is_replaced.send_replace(false) {
+        match unless(engine.stopped(), reopen(engine)).await {
+            Some(Ok(())) => {}
+            None => return Ok(()),
+            Some(Err(error)) => {
+                // The old leases are of no use: nothing is read before this has succeeded.
+                engine.is_replaced.send_replace(true);
+                return Err(error);
+            }
         }
     }
+    round(engine, sightings).await
+}
+
+/// Goes over to the leases of the container that has the name now.
+async fn reopen(engine: &Engine) -> Result<()> {
+    let names = names(&engine.monitored, &engine.name).await?;
+    let (old, new) = (engine.store().names.container(), names.container());
+    if old != new {
+        let (leases, monitored) = (&engine.leases, &engine.monitored);
+        let store = bootstrap::open(leases, names, monitored, &engine.settings, &engine.listener).await?;
+        engine.store.send_replace(store);
+        let (old, new) = (old.to_string(), new.to_string());
+        engine.listener.tell(&ProcessorEvent::ContainerReplaced { old, new });
+    }
+    Ok(())
+}
+
+async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
+    let store = engine.store();
+    let Some(listed) = unless(engine.stopped(), list(engine, &store)).await else { return Ok(()) };
+    let mut leases = bootstrap::readable(listed?, &engine.listener);
+    leases.retain(|lease| match bootstrap::check_mode_of(lease, engine.settings.mode) {
+        Ok(()) => true,
+        Err(error) => {
+            engine.listener.failed(Some(lease.token()), error);
+            false
+        }
+    });
     let now = engine.now();
     sightings.note(&leases, now);
     let (expiry, watch) = (engine.settings.lease_expiry, engine.settings.renew_interval);
@@ -55,19 +94,35 @@ async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
             return Ok(());
         }
         if is_orphan || wanted.contains(&at) {
-            acquire(engine, lease, views[at].is_expired && !is_orphan).await;
+            acquire(engine, &store, lease, views[at].is_expired && !is_orphan).await;
         }
     }
     Ok(())
 }
 
+/// The leases that there are, and an error for each document that is none. If somebody has emptied the lease container
+/// or made it anew, the first leases are created again.
+async fn list(engine: &Engine, store: &LeaseStore) -> Result<Vec<Result<Lease>>> {
+    let listed = store.list().await?;
+    if !listed.is_empty() {
+        return Ok(listed);
+    }
+    bootstrap::initialize(store, &engine.monitored, engine.settings.mode, &engine.listener).await?;
+    store.list().await
+}
+
 /// Takes a lease and starts to read it, unless another was faster. `is_expired` says that it is taken because its
 /// owner has not been heard of.
 // Boxed: the work on a lease takes the leases that replace it.
-pub(super) fn acquire<'a>(engine: &'a Arc<Engine>, lease: &'a Lease, is_expired: bool) -> BoxFuture<'a, ()> {
+pub(super) fn acquire<'a>(
+    engine: &'a Arc<Engine>,
+    store: &'a Arc<LeaseStore>,
+    lease: &'a Lease,
+    is_expired: bool,
+) -> BoxFuture<'a, ()> {
     Box::pin(async move {
         let Some(seat) = engine.workers.seat(&lease.id) else { return };
-        match take(engine, lease, is_expired).await {
+        match take(engine, store, lease, is_expired).await {
             Ok((taken, hold)) => worker::start(engine, taken, hold, seat),
             Err(NotUpdated::Lost | NotUpdated::Gone) => {}
             Err(NotUpdated::Failed(error)) => engine.listener.failed(Some(lease.token()), error),
@@ -75,7 +130,12 @@ pub(super) fn acquire<'a>(engine: &'a Arc<Engine>, lease: &'a Lease, is_expired:
     })
 }
 
-async fn take(engine: &Engine, lease: &Lease, is_expired: bool) -> Result<(Lease, Hold), NotUpdated> {
+async fn take(
+    engine: &Engine,
+    store: &Arc<LeaseStore>,
+    lease: &Lease,
+    is_expired: bool,
+) -> Result<(Lease, Hold), NotUpdated> {
     let known = engine.partitions(false).await.map_err(NotUpdated::Failed)?;
     let range = match range_of(lease, &known) {
         Some(range) => Some(range),
@@ -91,8 +151,8 @@ async fn take(engine: &Engine, lease: &Lease, is_expired: bool) -> Result<(Lease
     })?;
     let start = engine.start();
     let update = LeaseUpdate::Acquire { by: &engine.owner, seen: lease, is_expired, range: &range, start };
-    let taken = engine.store.update(lease, &update).await?;
-    let (owner, store) = (Arc::clone(&engine.owner), Arc::clone(&engine.store));
+    let taken = store.update(lease, &update).await?;
+    let (owner, store) = (Arc::clone(&engine.owner), Arc::clone(store));
     let hold = Hold::new(taken.clone(), range, owner, store, Arc::clone(&engine.platform));
     Ok((taken, hold))
 }

@@ -1,17 +1,19 @@
 //! The first leases: one instance creates them while the others wait for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut_driver::platform::Platform;
-
 use super::engine::partitions;
+use super::events::Listener;
 use super::lease::{Lease, LeaseRange, mode_name};
+use super::naming::Names;
+use super::settings::Settings;
 use super::split_plan::missing;
 use super::store::LeaseStore;
 use crate::change_feed::Mode;
 use crate::container::ContainerHandle;
 use crate::feeds::in_flight::try_all;
-use crate::{Error, ErrorKind, Result};
+use crate::{ContainerClient, Error, ErrorKind, Result};
 
 /// How long an instance may take to create the leases.
 const LOCK_TIME: Duration = Duration::from_secs(30);
@@ -20,36 +22,55 @@ const WAIT: Duration = Duration::from_secs(1);
 /// How many leases are created at once.
 const AT_ONCE: usize = 25;
 
-/// An error if the leases are there and are read in another mode.
-pub(super) async fn check_mode(store: &LeaseStore, mode: Mode) -> Result<()> {
-    let leases = store.list().await?;
-    match leases.iter().flatten().next() {
-        Some(lease) if lease.mode() != mode => {
-            let (theirs, ours) = (mode_name(lease.mode()), mode_name(mode));
-            let message = format!(
-                "the leases of this processor are for {theirs:?}, and it is started for {ours:?} (use another \
-                 processor name)"
-            );
-            Err(Error::new(ErrorKind::Configuration, message))
-        }
-        Some(_) | None => Ok(()),
-    }
+/// The leases of a container: those that there are, or the first, which this instance or another creates.
+pub(super) async fn open(
+    leases: &ContainerClient,
+    names: Names,
+    monitored: &ContainerHandle,
+    settings: &Settings,
+    listener: &Listener,
+) -> Result<Arc<LeaseStore>> {
+    let store = LeaseStore::open(leases, names, settings.lease_timeouts()).await?;
+    // Before any is created, and again: of several instances that start at once, one decides which mode it is.
+    check_mode(&store, settings.mode).await?;
+    initialize(&store, monitored, settings.mode, listener).await?;
+    check_mode(&store, settings.mode).await?;
+    Ok(Arc::new(store))
 }
 
-/// Creates the leases, or waits until another instance has.
+/// An error if there are leases that are read in another mode.
+async fn check_mode(store: &LeaseStore, mode: Mode) -> Result<()> {
+    store.list().await?.iter().flatten().try_for_each(|lease| check_mode_of(lease, mode))
+}
+
+/// An error if a lease is read in another mode.
+pub(super) fn check_mode_of(lease: &Lease, mode: Mode) -> Result<()> {
+    if lease.mode() == mode {
+        return Ok(());
+    }
+    let (theirs, ours) = (mode_name(lease.mode()), mode_name(mode));
+    let message = format!(
+        "the leases of this processor are for {theirs:?}, and it is started for {ours:?} (use another processor \
+         name)"
+    );
+    Err(Error::new(ErrorKind::Configuration, message))
+}
+
+/// Creates the leases, or waits until another instance has. Where that was done already, nothing is.
 pub(super) async fn initialize(
     store: &LeaseStore,
     monitored: &ContainerHandle,
     mode: Mode,
-    platform: &dyn Platform,
+    listener: &Listener,
 ) -> Result<()> {
+    let platform = monitored.driver.platform();
     let mut lock_watch = LockWatch::default();
     loop {
         if store.sign(&store.names.marker()).await?.is_some() {
             return Ok(());
         }
         if let Some(lock) = store.set_sign(&store.names.lock(), Some(LOCK_TIME)).await? {
-            let created = create_leases(store, monitored, mode).await;
+            let created = create_leases(store, monitored, mode, listener).await;
             // A lock that stays harms nobody: the others look for the marker first, and for how old the lock is.
             drop(store.remove_sign(&lock).await);
             return created;
@@ -84,10 +105,15 @@ impl LockWatch {
 }
 
 /// Creates the leases that are missing, and says that all are there.
-async fn create_leases(store: &LeaseStore, monitored: &ContainerHandle, mode: Mode) -> Result<()> {
+async fn create_leases(
+    store: &LeaseStore,
+    monitored: &ContainerHandle,
+    mode: Mode,
+    listener: &Listener,
+) -> Result<()> {
     // In this order: a partition that splits in between has its lease already, or its children are seen here.
     let partitions = partitions(monitored, true).await?;
-    let leases: Vec<Lease> = store.list().await?.into_iter().collect::<Result<_>>()?;
+    let leases = readable(store.list().await?, listener);
     let missing = missing(&leases, &partitions);
     let create = |range: LeaseRange| {
         let lease = Lease::new(store.names.lease(&range.token), &range, mode, store.time_of_day());
@@ -97,6 +123,12 @@ async fn create_leases(store: &LeaseStore, monitored: &ContainerHandle, mode: Mo
     try_all(missing, AT_ONCE).await?;
     store.set_sign(&store.names.marker(), None).await?;
     Ok(())
+}
+
+/// The leases among what was listed. What is none is told of and passed by.
+pub(super) fn readable(listed: Vec<Result<Lease>>, listener: &Listener) -> Vec<Lease> {
+    let told = |lease: Result<Lease>| lease.map_err(|error| listener.failed(None, error)).ok();
+    listed.into_iter().filter_map(told).collect()
 }
 
 #[cfg(test)]

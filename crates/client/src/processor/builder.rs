@@ -16,7 +16,7 @@ use super::estimator::ChangeFeedEstimator;
 use super::events::{Listener, ProcessorEvent};
 use super::running::ChangeFeedProcessor;
 use super::settings::{ProcessorStart, Settings};
-use super::store::{LeaseStore, guid};
+use super::store::guid;
 use super::workers::Workers;
 use crate::change_feed::{Change, Mode, read_item};
 use crate::container::ContainerHandle;
@@ -88,14 +88,15 @@ impl ProcessorBuilder {
     }
 
     /// How long after its last renewal a lease is taken over; 60 s if nothing is said. All instances should have the
-    /// same, and clocks that agree to within this less the renew interval. An instance takes an expired lease only when
-    /// it has also seen it unchanged for a renew interval, so that a wrong clock of its own takes nothing from others.
+    /// same. An instance takes a lease that it has seen unchanged for that long, whatever the clocks say; and one that
+    /// has expired by the clocks when it has seen it unchanged for a renew interval.
     pub fn lease_expiry(mut self, expiry: Duration) -> Self {
         self.settings.lease_expiry = expiry;
         self
     }
 
-    /// How often leases are renewed; each 17 s if nothing is said.
+    /// How often leases are renewed; each 17 s if nothing is said. A renewal that fails is tried again sooner, until the
+    /// lease expires.
     pub fn renew_interval(mut self, interval: Duration) -> Self {
         self.settings.renew_interval = interval;
         self
@@ -237,8 +238,6 @@ impl ProcessorBuilder {
         check_apart(&monitored, self.leases.handle()?)?;
         let platform = Arc::clone(monitored.driver.platform());
         let names = super::names(&monitored, &self.name).await?;
-        let timeout = self.settings.lease_timeout();
-        let store = Arc::new(LeaseStore::open(&self.leases, names, timeout).await?);
         let account = monitored.driver.account().await?;
         let has_several_writers = account.enable_multiple_write_locations.unwrap_or(false);
         if has_several_writers && matches!(self.settings.start, ProcessorStart::Time(_)) {
@@ -247,12 +246,14 @@ impl ProcessorBuilder {
             return Err(Error::new(ErrorKind::Configuration, message));
         }
         let opening = self.settings.opening(platform.time_of_day(), has_several_writers);
-        bootstrap::check_mode(&store, self.settings.mode).await?;
-        bootstrap::initialize(&store, &monitored, self.settings.mode, &*platform).await?;
+        let store = bootstrap::open(&self.leases, names, &monitored, &self.settings, &self.listener).await?;
         let owner = self.instance.unwrap_or_else(|| guid(platform.random(), platform.random())).into();
         let engine = Engine {
+            name: self.name,
             monitored,
-            store,
+            leases: self.leases,
+            store: watch::Sender::new(store),
+            is_replaced: watch::Sender::new(false),
             settings: self.settings,
             opening,
             owner,

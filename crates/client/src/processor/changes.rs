@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cosmonaut_driver::{CosmosResponse, DiagnosticsContext};
+use cosmonaut_driver::DiagnosticsContext;
 
 use super::hold::{Hold, HoldState};
 use super::store::NotUpdated;
@@ -34,7 +35,7 @@ pub struct Changes<C> {
     pub context: ChangesContext,
 }
 
-/// Where a page of changes is from. It can be kept, for checkpoints that are made later.
+/// Where a page of changes is from. It can be kept, for checkpoints that are made later: nothing of the page is in it.
 ///
 /// ```no_run
 /// # async fn later(context: cosmonaut::ChangesContext) -> cosmonaut::Result<()> {
@@ -49,7 +50,10 @@ pub struct ChangesContext {
     pub(super) hold: Arc<Hold>,
     pub(super) page: u64,
     pub(super) continuation: String,
-    pub(super) response: CosmosResponse,
+    /// How long after it was last written others may take the lease.
+    pub(super) expiry: Duration,
+    pub(super) request_charge: f64,
+    pub(super) diagnostics: DiagnosticsContext,
 }
 
 impl ChangesContext {
@@ -70,28 +74,31 @@ impl ChangesContext {
 
     /// What the page cost, in request units.
     pub fn request_charge(&self) -> f64 {
-        self.response.request_charge()
+        self.request_charge
     }
 
     /// What was tried for the page, and what came of it.
     pub fn diagnostics(&self) -> &DiagnosticsContext {
-        self.response.diagnostics()
+        &self.diagnostics
     }
 
     /// Whether this instance still has the lease, as far as it knows. A handler that takes long can give up if not:
-    /// another instance is given the page.
+    /// another instance is given the page, or may be, as the lease could not be renewed in time.
     pub fn is_leased(&self) -> bool {
-        self.hold.state() == HoldState::Held
+        self.hold.state() == HoldState::Held && self.hold.age() < self.expiry
     }
 
     /// Says that this page and all before it were handled: whoever reads the lease next goes on behind it. A page
     /// before one that was checkpointed already sets nothing back.
     ///
+    /// Once it is begun, the checkpoint is made even if nobody waits for its end.
+    ///
     /// # Errors
     /// [`ErrorKind::PreconditionFailed`] if this instance does not have the lease any more, and nothing was written;
     /// and what a write can end in.
     pub async fn checkpoint(&self) -> Result<()> {
-        self.hold.checkpoint(self.page, &self.continuation).await.map_err(|problem| match problem {
+        let made = self.hold.checkpoint_though_left(self.page, &self.continuation).await;
+        made.map_err(|problem| match problem {
             NotUpdated::Failed(error) => error,
             NotUpdated::Lost | NotUpdated::Gone => {
                 let message = format!(

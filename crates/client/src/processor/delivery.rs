@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
+use cosmonaut_driver::CosmosResponse;
 use cosmonaut_driver::transport::BoxFuture;
 use serde_json::value::RawValue;
 
@@ -32,7 +33,11 @@ pub(super) type Handler<T> = Arc<dyn Fn(T) -> BoxFuture<'static, Result<(), Hand
 /// What takes pages of changes of any type.
 pub(super) trait Deliver: Send + Sync {
     /// Hands a page over, and returns when it was handled.
-    fn deliver(&self, page: ChangesContext) -> BoxFuture<'_, Result<(), NotDelivered>>;
+    fn deliver(
+        &self,
+        context: ChangesContext,
+        page: CosmosResponse,
+    ) -> BoxFuture<'_, Result<(), NotDelivered>>;
 }
 
 /// Why a page was not handled.
@@ -53,10 +58,15 @@ pub(super) struct Delivery<C> {
 }
 
 impl<C: Send + 'static> Deliver for Delivery<C> {
-    fn deliver(&self, page: ChangesContext) -> BoxFuture<'_, Result<(), NotDelivered>> {
+    fn deliver(
+        &self,
+        context: ChangesContext,
+        page: CosmosResponse,
+    ) -> BoxFuture<'_, Result<(), NotDelivered>> {
         Box::pin(async move {
             // Reading runs code of the application too.
-            let sorted = catch_unwind(AssertUnwindSafe(|| self.sort(&page)));
+            let sorted = catch_unwind(AssertUnwindSafe(|| self.sort(&context, &page)));
+            drop(page);
             let sorted = sorted.map_err(|panic| NotDelivered::Handler(panicked(panic)))?;
             let (items, poison) = sorted.map_err(NotDelivered::Unreadable)?;
             for poison in poison {
@@ -66,7 +76,7 @@ impl<C: Send + 'static> Deliver for Delivery<C> {
             if items.is_empty() && !self.sees_empty_pages {
                 return Ok(());
             }
-            let changes = Changes { items, context: page };
+            let changes = Changes { items, context };
             caught(|| (self.handler)(changes)).await.map_err(NotDelivered::Handler)
         })
     }
@@ -74,15 +84,16 @@ impl<C: Send + 'static> Deliver for Delivery<C> {
 
 impl<C> Delivery<C> {
     /// The changes of a page, and those that are none.
-    fn sort(&self, page: &ChangesContext) -> Result<(Vec<C>, Vec<Poison>)> {
+    fn sort(&self, context: &ChangesContext, page: &CosmosResponse) -> Result<(Vec<C>, Vec<Poison>)> {
         let (mut items, mut poison) = (Vec::new(), Vec::new());
-        let body = page.response.body();
-        for change in changes_in(&page.response)? {
+        let body = page.body();
+        for change in changes_in(page)? {
             match (self.read)(change, body) {
                 Ok(item) => items.push(item),
                 Err(error) => {
-                    let json = RawItem::from(body.slice_ref(change.get().as_bytes()));
-                    poison.push(Poison { lease: page.lease().to_owned(), json, error });
+                    // A copy: whoever keeps the change is not to keep all of the page.
+                    let json = RawItem::from(change.get().to_owned());
+                    poison.push(Poison { lease: context.lease().to_owned(), json, error });
                 }
             }
         }

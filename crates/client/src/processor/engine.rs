@@ -16,14 +16,20 @@ use super::settings::{ProcessorStart, Settings};
 use super::split_plan::Partition;
 use super::store::LeaseStore;
 use super::workers::Workers;
-use crate::Result;
 use crate::change_feed::{ChangesRequest, Opening, ReadFrom};
 use crate::container::ContainerHandle;
+use crate::{ContainerClient, Result};
 
 /// What all tasks of one processor share.
 pub(super) struct Engine {
+    /// The name of the processor.
+    pub(super) name: String,
     pub(super) monitored: Arc<ContainerHandle>,
-    pub(super) store: Arc<LeaseStore>,
+    pub(super) leases: ContainerClient,
+    /// The leases of the monitored container, as that was when it was last looked at.
+    pub(super) store: watch::Sender<Arc<LeaseStore>>,
+    /// Whether the monitored container was found to be another one since.
+    pub(super) is_replaced: watch::Sender<bool>,
     pub(super) settings: Settings,
     /// Where leases start that say nothing.
     pub(super) opening: Opening,
@@ -37,6 +43,11 @@ pub(super) struct Engine {
 }
 
 impl Engine {
+    /// The leases of the monitored container.
+    pub(super) fn store(&self) -> Arc<LeaseStore> {
+        Arc::clone(&self.store.borrow())
+    }
+
     pub(super) fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
@@ -45,6 +56,12 @@ impl Engine {
     pub(super) async fn stopped(&self) {
         // The sender lives as long as this does.
         drop(self.stopping.subscribe().wait_for(|stopping| *stopping).await);
+    }
+
+    /// Ends when the monitored container was found to be another one.
+    pub(super) async fn replaced(&self) {
+        // The sender lives as long as this does.
+        drop(self.is_replaced.subscribe().wait_for(|is_replaced| *is_replaced).await);
     }
 
     pub(super) fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {

@@ -9,13 +9,13 @@ use super::engine::partitions;
 use super::lag;
 use super::lease::Lease;
 use super::split_plan::{Partition, range_of};
-use super::store::{LeaseStore, in_session_or_not};
+use super::store::{LeaseStore, LeaseTimeouts, in_session_or_not};
 use crate::change_feed::{ChangesRequest, Mode, ReadFrom, changes_in};
 use crate::container::ContainerHandle;
 use crate::feeds::in_flight::try_all;
 use crate::feeds::place::has_moved;
 use crate::options::FeedOptions;
-use crate::{ContainerClient, FeedRange, Result};
+use crate::{ContainerClient, Error, ErrorKind, FeedRange, Result};
 
 /// How many leases are asked about at once.
 const AT_ONCE: usize = 10;
@@ -49,11 +49,13 @@ pub struct ChangeFeedEstimator {
 /// println!("{} leases, {} behind", lag.leases.len(), lag.total());
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProcessorLag {
     /// Each lease.
     pub leases: Vec<LeaseLag>,
+    /// Why documents say nothing that should be leases, or how far they were read. Each error names its document.
+    pub unreadable: Vec<Error>,
 }
 
 /// How far a lease is behind.
@@ -78,12 +80,14 @@ pub struct LeaseLag {
 }
 
 impl ProcessorLag {
-    /// The lag of all leases together; 1 if there are none yet, to say that there may be something to do.
+    /// The lag of all leases together; 1 if there are none yet, and 1 for each document that cannot be read, to say that
+    /// there may be something to do.
     pub fn total(&self) -> u64 {
-        if self.leases.is_empty() {
+        if self.leases.is_empty() && self.unreadable.is_empty() {
             return lag::UNKNOWN;
         }
-        self.leases.iter().map(|lease| lease.lag).fold(0, u64::saturating_add)
+        let known = self.leases.iter().map(|lease| lease.lag);
+        known.chain(self.unreadable.iter().map(|_| lag::UNKNOWN)).fold(0, u64::saturating_add)
     }
 }
 
@@ -92,22 +96,32 @@ impl ChangeFeedEstimator {
         Self { container: container.clone(), name: name.to_owned(), leases: leases.clone() }
     }
 
-    /// How far each lease is behind now. It costs one request for each, of one change.
+    /// How far each lease is behind now. It costs one request for each, of one change. A document that is no lease, or
+    /// does not say in a way that the service understands how far it was read, hides nothing of the others.
     ///
     /// # Errors
     /// What listing the leases and reading changes can end in.
     pub async fn lag(&self) -> Result<ProcessorLag> {
         let monitored = self.container.handle()?;
         let names = super::names(monitored, &self.name).await?;
-        let store = LeaseStore::open(&self.leases, names, TIMEOUT).await?;
-        let mut leases: Vec<Lease> = store.list().await?.into_iter().collect::<Result<_>>()?;
-        leases.sort_by(|a, b| a.id.cmp(&b.id));
+        let timeouts = LeaseTimeouts { held: TIMEOUT, other: TIMEOUT };
+        let store = LeaseStore::open(&self.leases, names, timeouts).await?;
         let partitions = Arc::new(partitions(monitored, false).await?);
-        let ask: Vec<_> =
-            leases.into_iter().map(|lease| lease_lag(monitored, Arc::clone(&partitions), lease)).collect();
-        let mut leases = try_all(ask, AT_ONCE).await?;
-        leases.sort_by(|a, b| a.lease.cmp(&b.lease));
-        Ok(ProcessorLag { leases })
+        let (mut ask, mut lag) = (Vec::new(), ProcessorLag { leases: Vec::new(), unreadable: Vec::new() });
+        for lease in store.list().await? {
+            match lease {
+                Ok(lease) => ask.push(lease_lag(monitored, Arc::clone(&partitions), lease)),
+                Err(error) => lag.unreadable.push(error),
+            }
+        }
+        for asked in try_all(ask, AT_ONCE).await? {
+            match asked {
+                Ok(lease) => lag.leases.push(lease),
+                Err(error) => lag.unreadable.push(error),
+            }
+        }
+        lag.leases.sort_by(|a, b| a.lease.cmp(&b.lease));
+        Ok(lag)
     }
 
     /// Reports the lag at intervals, for a metric, for as long as the future is polled. What cannot be known is
@@ -136,12 +150,24 @@ impl ChangeFeedEstimator {
     }
 }
 
+/// How far a lease is behind. The inner error is about what the lease says, and nobody else's.
 async fn lease_lag(
     monitored: &ContainerHandle,
     partitions: Arc<Vec<Partition>>,
     lease: Lease,
-) -> Result<LeaseLag> {
-    let range = range_of(&lease, &partitions);
+) -> Result<Result<LeaseLag>> {
+    let id = lease.id.clone();
+    match known_lag(monitored, &partitions, lease).await {
+        Err(error) if matches!(error.kind(), ErrorKind::Query | ErrorKind::BadRequest) => {
+            let message = format!("how far the lease {id:?} was read is not understood: {error}");
+            Ok(Err(Error::caused_by(error.kind(), message, error)))
+        }
+        result => result.map(Ok),
+    }
+}
+
+async fn known_lag(monitored: &ContainerHandle, partitions: &[Partition], lease: Lease) -> Result<LeaseLag> {
+    let range = range_of(&lease, partitions);
     let lag = match &lease.continuation {
         None => lag::UNKNOWN,
         Some(at) => {

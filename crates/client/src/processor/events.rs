@@ -36,6 +36,14 @@ pub enum ProcessorEvent {
         /// Why.
         reason: CloseReason,
     },
+    /// The container was deleted and made anew under its name. How far the old one was read says nothing of the new one,
+    /// which is read from where the processor is set to start.
+    ContainerReplaced {
+        /// The resource id of the container whose changes were read so far.
+        old: String,
+        /// The resource id of the container whose changes are read from now on.
+        new: String,
+    },
     /// Something has failed. What can be tried again will be.
     Failed {
         /// The token of the lease that it is about, if it is about one.
@@ -63,6 +71,8 @@ pub enum CloseReason {
     LeaseGone,
     /// The partition has split or merged: other leases go on.
     PartitionMoved,
+    /// The container was deleted and made anew under its name. The new one has leases of its own.
+    ContainerReplaced,
     /// The handler has failed, or has panicked. The page comes again, here or elsewhere.
     HandlerFailed,
     /// Changes could not be read, or how far they were read could not be written.

@@ -1,9 +1,11 @@
 //! When a lease has expired: its owner has not been heard of for too long. No clock is read here.
 //!
-//! The format has the time of the last renewal by the clock of the owner, and .NET compares that with its own clock.
-//! So does this, but a clock that runs ahead must not take leases from owners that are alive: a lease is taken only
-//! after it was also seen unchanged for a while. A clock that runs behind makes others take leases too early; the
-//! clocks of all instances have to agree to within the expiry less the renewal interval.
+//! An instance goes by what it sees: an owner that is alive renews its lease, so that one which was seen unchanged for
+//! the whole expiry has expired, whatever time it names. That takes no clock of another machine.
+//!
+//! The format also has the time of the last renewal by the clock of the owner, and .NET compares that with its own clock.
+//! Here it only saves waiting: a lease that has expired by the clocks has expired when it was seen unchanged for as long
+//! as a renewal takes. Clocks that do not agree take no lease from an owner that renews it in time.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -38,11 +40,12 @@ impl Sightings {
         self.since = leases.iter().map(note).collect();
     }
 
-    /// Whether a lease has not been renewed for longer than `expiry` by the clocks, and was seen unchanged for `watch`.
+    /// Whether a lease was seen unchanged for `expiry`; or for `watch`, if by the clocks it was not renewed for `expiry`.
     pub(super) fn is_expired(&self, lease: &Lease, now: Now, expiry: Duration, watch: Duration) -> bool {
         let is_old = lease.renewed_at().saturating_add(expiry) < now.of_day;
         let seen = self.since.get(&lease.id).map_or(now.steady, |(_, since)| *since);
-        is_old && now.steady.saturating_sub(seen) >= watch
+        let unchanged = now.steady.saturating_sub(seen);
+        unchanged >= expiry || is_old && unchanged >= watch
     }
 }
 
@@ -68,6 +71,9 @@ mod tests {
             ("changed meanwhile, with a clock that is behind", ("1", 0), 900, ("2", 17), false),
             ("as old as it may be", ("1", 0), 960, ("1", 20), false),
             ("a moment older", ("1", 0), 959, ("1", 20), true),
+            ("of a clock that runs ahead, and not seen for long", ("1", 0), 99_999, ("1", 59), false),
+            ("of a clock that runs ahead, and seen for long", ("1", 0), 99_999, ("1", 60), true),
+            ("of a clock that runs ahead, and renewed", ("1", 0), 99_999, ("2", 60), false),
         ] {
             let mut sightings = Sightings::default();
             sightings.note(&[lease(seen.0, renewed)], at(seen.1));

@@ -11,6 +11,7 @@ use super::changes::ChangesContext;
 use super::delivery::{HandlerError, NotDelivered};
 use super::engine::Engine;
 use super::hold::{Hold, HoldState};
+use super::identity::is_from_another;
 use super::store::NotUpdated;
 use super::waiting::unless;
 use crate::Error;
@@ -26,6 +27,8 @@ pub(super) enum ReadEnd {
     LeaseLost,
     /// The partition of the lease is not there any more.
     Moved,
+    /// Another container has the name.
+    Replaced,
     HandlerFailed(HandlerError),
     Failed(Error),
 }
@@ -101,6 +104,11 @@ impl<'a> LeaseReader<'a> {
     }
 
     async fn receive(&mut self, response: CosmosResponse) -> Result<(), ReadEnd> {
+        match is_from_another(&self.engine.monitored, self.hold.container(), &response).await {
+            Ok(false) => {}
+            Ok(true) => return Err(ReadEnd::Replaced),
+            Err(error) => return self.wait_after(error).await,
+        }
         (self.failures, self.was_answered) = (0, true);
         let etag = match next_etag(&response, self.at.as_deref()) {
             Ok(etag) => etag,
@@ -124,9 +132,11 @@ impl<'a> LeaseReader<'a> {
             hold: Arc::clone(self.hold),
             page: self.page,
             continuation: etag.clone(),
-            response,
+            expiry: self.engine.settings.lease_expiry,
+            request_charge: response.request_charge(),
+            diagnostics: response.diagnostics().clone(),
         };
-        match self.engine.delivery.deliver(context).await {
+        match self.engine.delivery.deliver(context, response).await {
             Ok(()) => {}
             Err(NotDelivered::Handler(error)) => return Err(ReadEnd::HandlerFailed(error)),
             Err(NotDelivered::Unreadable(error)) => return Err(ReadEnd::Failed(error)),
@@ -197,7 +207,9 @@ impl<'a> LeaseReader<'a> {
     fn end(&self) -> Option<ReadEnd> {
         match self.hold.state() {
             HoldState::Held => self.engine.is_stopping().then_some(ReadEnd::Stopped),
-            HoldState::Lost | HoldState::Gone | HoldState::Closed => Some(ReadEnd::LeaseLost),
+            HoldState::Moving | HoldState::Lost | HoldState::Gone | HoldState::Closed => {
+                Some(ReadEnd::LeaseLost)
+            }
         }
     }
 

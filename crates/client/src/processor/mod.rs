@@ -3,7 +3,8 @@
 //! Decisions are pure: `lease` and `timestamp` (the document, and every change to one), `naming`, `balance` (who takes
 //! which lease), `expiry`, `split_plan`, `after_failure`, `lag`. The rest does what they say: `store` keeps leases,
 //! `bootstrap` creates the first, `balancer` takes some, and for each of those a `worker` has a `hold` on the lease, a
-//! `lease_reader` and a renewer. `delivery` is the way to the handler.
+//! `lease_reader` and a renewer. `identity` tells a container from another that has its name later. `delivery` is the
+//! way to the handler.
 
 mod after_failure;
 mod balance;
@@ -17,6 +18,7 @@ mod estimator;
 mod events;
 mod expiry;
 mod hold;
+mod identity;
 mod lag;
 mod lease;
 mod lease_reader;
@@ -58,6 +60,9 @@ impl ContainerClient {
     /// While nothing fails and no lease changes hands, each change is handed over once. The changes of one partition
     /// key come in the order in which they were made, one page after the other.
     ///
+    /// A container that is deleted and made anew under its name is another one: it is read from where the processor is
+    /// set to start, with leases of its own, and [`ProcessorEvent::ContainerReplaced`] says so.
+    ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> Result<(), Box<dyn std::error::Error>> {
     /// # #[derive(serde::Deserialize)] struct Order { id: String }
@@ -86,9 +91,9 @@ impl ContainerClient {
     }
 }
 
-/// The names of the documents of a processor of a container.
+/// The names of the documents of a processor of a container, as that is now.
 async fn names(container: &ContainerHandle, processor: &str) -> Result<Names> {
-    let rid = container.driver.container(&container.path).await?.rid;
+    let rid = identity::current(container).await?;
     let host = container.driver.endpoint().authority().host().to_ascii_lowercase();
     Ok(Names::new(processor, &host, rid))
 }

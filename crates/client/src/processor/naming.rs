@@ -6,6 +6,7 @@ use cosmonaut_wire::{EpkRange, ResourceId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names {
     prefix: String,
+    container: ResourceId,
 }
 
 impl Names {
@@ -13,7 +14,12 @@ impl Names {
     /// without a port.
     pub(super) fn new(processor: &str, host: &str, container: ResourceId) -> Self {
         let database = container.parent().map(|database| database.to_string()).unwrap_or_default();
-        Self { prefix: format!("{processor}{host}_{database}_{container}") }
+        Self { prefix: format!("{processor}{host}_{database}_{container}"), container }
+    }
+
+    /// The container whose changes are read.
+    pub(super) fn container(&self) -> ResourceId {
+        self.container
     }
 
     /// What the ids of all leases begin with.

@@ -49,7 +49,7 @@ impl ChangeFeedProcessor {
 
     /// The tokens of the leases that this instance reads now, or is about to.
     pub fn leases(&self) -> Vec<String> {
-        let prefix = self.engine.store.names.lease_prefix();
+        let prefix = self.engine.store().names.lease_prefix();
         let token = |id: &String| id.strip_prefix(&prefix).map(str::to_owned);
         let mut tokens: Vec<String> = self.engine.workers.ids().iter().filter_map(token).collect();
         tokens.sort();

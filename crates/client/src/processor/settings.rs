@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::balance::LeaseLimits;
+use super::store::LeaseTimeouts;
 use crate::change_feed::{Mode, Opening};
 use crate::options::FeedOptions;
 use crate::{Error, ErrorKind, Result};
@@ -48,6 +49,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// How long a request to the lease container may take at least.
 const LEASE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a request about a lease that this instance has is given even if leases expire soon.
+const LEAST_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Settings {
     pub(super) fn new() -> Self {
@@ -104,9 +108,21 @@ impl Settings {
         }
     }
 
-    /// How long a request to the lease container may take: another is due by then.
-    pub(super) fn lease_timeout(&self) -> Duration {
-        self.renew_interval.max(LEASE_TIMEOUT)
+    /// How long requests to the lease container may take. Of those about a lease that this instance has, several must
+    /// fail before the lease expires.
+    pub(super) fn lease_timeouts(&self) -> LeaseTimeouts {
+        let other = self.renew_interval.max(LEASE_TIMEOUT);
+        let least = LEAST_TIMEOUT.min(self.lease_expiry / 2);
+        LeaseTimeouts { held: (self.lease_expiry / 6).max(least).min(other), other }
+    }
+
+    /// How long to wait after a failed renewal of a lease that was last written so long ago: not for the next interval,
+    /// until the lease has expired. `asked` is how long the service wants to be left alone.
+    pub(super) fn renew_pause(&self, age: Duration, asked: Option<Duration>) -> Duration {
+        if age >= self.lease_expiry {
+            return self.renew_interval;
+        }
+        asked.unwrap_or_default().max(self.lease_expiry / 12).min(self.renew_interval)
     }
 
     /// The options of requests for changes.
@@ -147,6 +163,37 @@ mod tests {
         ] {
             let problem = with(change).unwrap_err();
             assert!(problem.contains(word), "{problem}");
+        }
+    }
+
+    #[test]
+    fn several_renewals_may_fail_before_a_lease_expires() {
+        let seconds = Duration::from_secs;
+        for (expiry, renewal, held, pause) in [
+            (seconds(60), seconds(17), seconds(10), seconds(5)),
+            (seconds(24), seconds(8), seconds(4), seconds(2)),
+            (seconds(36_000), seconds(1), seconds(10), seconds(1)),
+            (seconds(2), Duration::from_millis(300), seconds(1), Duration::from_secs(1) / 6),
+            (seconds(1), Duration::from_millis(300), Duration::from_millis(500), Duration::from_secs(1) / 12),
+        ] {
+            let settings = Settings { lease_expiry: expiry, renew_interval: renewal, ..Settings::new() };
+            assert_eq!(settings.lease_timeouts().held, held, "{expiry:?}");
+            assert_eq!(settings.renew_pause(renewal, None), pause, "{expiry:?}");
+        }
+        let usual = Settings::new();
+        for (age, asked, pause) in [
+            (17, Some(1), 5),
+            (17, Some(9), 9),
+            (17, Some(99), 17),
+            (59, None, 5),
+            // It may be another's: there is no hurry any more.
+            (60, None, 17),
+        ] {
+            assert_eq!(
+                usual.renew_pause(seconds(age), asked.map(seconds)),
+                seconds(pause),
+                "{age} {asked:?}"
+            );
         }
     }
 

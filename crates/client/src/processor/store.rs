@@ -20,9 +20,17 @@ pub(super) struct LeaseStore {
     container: ContainerClient,
     pub(super) names: Names,
     key: LeaseKey,
-    /// How long one request may take.
-    timeout: Duration,
+    timeouts: LeaseTimeouts,
     platform: Arc<dyn Platform>,
+}
+
+/// How long one request to the lease container may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LeaseTimeouts {
+    /// One about a lease that this instance has, and loses unless it is answered in time.
+    pub(super) held: Duration,
+    /// Any other.
+    pub(super) other: Duration,
 }
 
 /// Which member of a document is its partition key.
@@ -58,7 +66,11 @@ pub(super) struct Sign {
 }
 
 impl LeaseStore {
-    pub(super) async fn open(container: &ContainerClient, names: Names, timeout: Duration) -> Result<Self> {
+    pub(super) async fn open(
+        container: &ContainerClient,
+        names: Names,
+        timeouts: LeaseTimeouts,
+    ) -> Result<Self> {
         let handle = container.handle()?;
         let paths = handle.driver.container(&handle.path).await?.partition_key.paths;
         let key = match paths.iter().map(|path| &**path).collect::<Vec<_>>()[..] {
@@ -74,7 +86,7 @@ impl LeaseStore {
             }
         };
         let platform = Arc::clone(handle.driver.platform());
-        Ok(Self { container: container.clone(), names, key, timeout, platform })
+        Ok(Self { container: container.clone(), names, key, timeouts, platform })
     }
 
     /// The time of day, as a duration since 1970.
@@ -88,7 +100,7 @@ impl LeaseStore {
         let query = Query::new(text).with("@prefix", self.names.lease_prefix());
         let rows = in_session_or_not(|session_token| {
             let mut options = FeedOptions { session_token, ..Default::default() };
-            options.request.end_to_end_timeout = Some(self.timeout);
+            options.request.end_to_end_timeout = Some(self.timeouts.other);
             self.container
                 .query_items::<Value>(query.clone(), FeedScope::Container)
                 .options(options)
@@ -100,7 +112,8 @@ impl LeaseStore {
     /// Creates a lease; `None` if there is one of its id.
     pub(super) async fn create(&self, mut lease: Lease) -> Result<Option<Lease>> {
         if self.key == LeaseKey::Member {
-            lease.partition_key = Some(self.guid());
+            // .NET has a random one there, and by default makes two leases of one id when two instances are at it.
+            lease.partition_key = Some(lease.id.clone());
         }
         match self.container.create_item(self.key_of(&lease), lease.document()).options(self.options()).await
         {
@@ -112,12 +125,20 @@ impl LeaseStore {
 
     /// Changes a lease, from what is known of it: if that is out of date, it is read and the change tried again.
     pub(super) async fn update(&self, known: &Lease, update: &LeaseUpdate<'_>) -> Result<Lease, NotUpdated> {
+        let timeout = match update {
+            LeaseUpdate::Acquire { .. } => self.timeouts.other,
+            LeaseUpdate::Renew { .. } | LeaseUpdate::Checkpoint { .. } | LeaseUpdate::Release { .. } => {
+                self.timeouts.held
+            }
+        };
         let mut current = known.clone();
         for _ in 0..=MOST_REPEATS {
             let next = update.apply(&current, self.time_of_day()).ok_or(NotUpdated::Lost)?;
-            match self.replace(&next).await {
+            match self.replace(&next, timeout).await {
                 Ok(replaced) => return Ok(replaced),
-                Err(error) if error.is_precondition_failed() => current = self.read(&current).await?,
+                Err(error) if error.is_precondition_failed() => {
+                    current = self.read(&current, timeout).await?
+                }
                 Err(error) => return Err(NotUpdated::of(error)),
             }
         }
@@ -132,18 +153,22 @@ impl LeaseStore {
         }
     }
 
-    /// The lease as it is now.
-    pub(super) async fn read(&self, lease: &Lease) -> Result<Lease, NotUpdated> {
+    /// A lease that this instance has, as it is now.
+    pub(super) async fn read_held(&self, lease: &Lease) -> Result<Lease, NotUpdated> {
+        self.read(lease, self.timeouts.held).await
+    }
+
+    async fn read(&self, lease: &Lease, timeout: Duration) -> Result<Lease, NotUpdated> {
         let read = in_session_or_not(|session_token| {
-            let mut options = ItemOptions::default().timeout(self.timeout);
+            let mut options = ItemOptions::default().timeout(timeout);
             options.write.session_token = session_token;
             self.container.read_item::<Value>(self.key_of(lease), &lease.id).options(options)
         });
         read.await.and_then(|read| read_lease(read.into_value())).map_err(NotUpdated::of)
     }
 
-    async fn replace(&self, lease: &Lease) -> Result<Lease> {
-        let options = self.if_match(lease.etag());
+    async fn replace(&self, lease: &Lease, timeout: Duration) -> Result<Lease> {
+        let options = if_match(timeout, lease.etag());
         let replaced = self
             .container
             .replace_item(self.key_of(lease), &lease.id, lease.document())
@@ -185,7 +210,7 @@ impl LeaseStore {
 
     /// Takes a sign away, unless it is another by now.
     pub(super) async fn remove_sign(&self, sign: &Sign) -> Result<()> {
-        let options = self.if_match(sign.etag.as_deref().map(Etag::from));
+        let options = if_match(self.timeouts.other, sign.etag.as_deref().map(Etag::from));
         match self.container.delete_item(&*sign.id, &sign.id).options(options).await {
             Err(error) if !error.is_not_found() && !error.is_precondition_failed() => Err(error),
             Ok(_) | Err(_) => Ok(()),
@@ -193,21 +218,14 @@ impl LeaseStore {
     }
 
     fn options(&self) -> Option<ItemOptions> {
-        Some(ItemOptions::default().timeout(self.timeout))
+        Some(ItemOptions::default().timeout(self.timeouts.other))
     }
+}
 
-    fn if_match(&self, etag: Option<Etag>) -> Option<ItemOptions> {
-        let mut options = self.options();
-        if let (Some(options), Some(etag)) = (&mut options, etag) {
-            options.write.if_match_etag = Some(etag);
-        }
-        options
-    }
-
-    /// A text in the form of a GUID, by chance.
-    fn guid(&self) -> String {
-        guid(self.platform.random(), self.platform.random())
-    }
+fn if_match(timeout: Duration, etag: Option<Etag>) -> Option<ItemOptions> {
+    let mut options = ItemOptions::default().timeout(timeout);
+    options.write.if_match_etag = etag;
+    Some(options)
 }
 
 /// Reads in the client's session, and without it if no region has what it has seen: a forced failover can have lost

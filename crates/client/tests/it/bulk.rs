@@ -20,14 +20,14 @@ fn item(key: &str, id: u64) -> Value {
 }
 
 /// Items of many partition keys.
-fn creates(count: u64) -> impl Iterator<Item = BulkOperation> + Send + 'static {
+pub(crate) fn creates(count: u64) -> impl Iterator<Item = BulkOperation> + Send + 'static {
     (0..count).map(|n| {
         let key = format!("key {}", n % 97);
         BulkOperation::create(key.as_str(), item(&key, n))
     })
 }
 
-async fn results(mut run: BulkRun) -> Vec<BulkResult> {
+pub(crate) async fn results(mut run: BulkRun) -> Vec<BulkResult> {
     let mut results = Vec::new();
     while let Some(result) = run.next().await {
         results.push(result);
@@ -36,7 +36,7 @@ async fn results(mut run: BulkRun) -> Vec<BulkResult> {
     results
 }
 
-async fn numbers(container: &ContainerClient) -> Vec<u64> {
+pub(crate) async fn numbers(container: &ContainerClient) -> Vec<u64> {
     let rows = container.query_items::<u64>("SELECT VALUE c.n FROM c", FeedScope::Container);
     let mut numbers = rows.collect().await.unwrap();
     numbers.sort_unstable();
@@ -252,7 +252,7 @@ async fn no_more_is_taken_than_there_is_room_for_and_a_consumer_may_pause() {
     let taken = Arc::new(AtomicU64::new(0));
     let operations =
         Counted { operations: Box::new(creates(20_000)), taken: Arc::clone(&taken), is_pause: false };
-    let request = RequestOptions { end_to_end_timeout: Some(Duration::from_secs(5)), ..Default::default() };
+    let request = RequestOptions { end_to_end_timeout: Some(Duration::from_secs(60)), ..Default::default() };
     let mut run = many.bulk().buffer(100_000).request(request).run(operations).unwrap();
     let mut count = 0;
     assert!(run.next().await.is_some());
@@ -301,9 +301,9 @@ async fn a_consumer_that_pauses_while_everything_is_throttled_loses_no_patience(
     let throttled = Fault::new(Effect::Throttle { retry_after: Duration::from_millis(20) }).times(8);
     bench.emulator.control().add_fault(throttled.in_container("d/c")).await.unwrap();
     // More results than wait for a consumer, which then pauses for longer than the patience.
-    let mut run = many.bulk().patience(Duration::from_millis(400)).run_all(creates(3000)).unwrap();
+    let mut run = many.bulk().patience(Duration::from_secs(6)).run_all(creates(3000)).unwrap();
     assert!(run.next().await.is_some());
-    pass(Duration::from_millis(900)).await;
+    pass(Duration::from_secs(7)).await;
     let mut count = 1;
     while let Some(result) = run.next().await {
         result.outcome().unwrap_or_else(|error| panic!("{error}"));

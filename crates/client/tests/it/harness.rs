@@ -59,6 +59,13 @@ impl Bench {
     }
 }
 
+/// A client of its own, as another process would have.
+pub(crate) fn another_client(bench: &Bench) -> CosmosClient {
+    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+    let key = Credential::master_key(bench.emulator.key()).unwrap();
+    CosmosClient::builder().runtime(&runtime).endpoint(bench.emulator.url()).credential(key).build().unwrap()
+}
+
 /// The regions of an account that has several; writes go to the first.
 pub(crate) const REGIONS: [&str; 3] = ["East US", "West US", "North Europe"];
 

@@ -3,6 +3,7 @@
 
 mod batches;
 mod bulk;
+mod bulk_remade;
 mod cancellation;
 mod change_feed;
 mod conflicts;

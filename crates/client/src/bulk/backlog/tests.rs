@@ -15,7 +15,8 @@ const BOUNDS: Bounds =
 fn held(index: u64, key: &str, id: &str, bytes: usize) -> Held {
     let key = PartitionKey::from(key);
     let place = key.effective(&PartitionKeyDefinition::from("/pk")).unwrap();
-    let operation = BatchOperation::delete(id);
+    let mut operation = BatchOperation::delete(id);
+    operation.partition_key = Some(key.to_string());
     Held { index, key, id: Some(id.to_owned()), place, operation, bytes, tries: 0, strays: 0, collisions: 0 }
 }
 
@@ -84,6 +85,67 @@ fn what_waits_moves_to_the_partitions_that_there_are_now() {
         count += request.operations.len();
     }
     assert_eq!(count, 40);
+}
+
+#[test]
+fn what_waits_finds_its_place_by_another_definition_and_what_has_none_is_over() {
+    let mut backlog = backlog(4);
+    for index in 0..40 {
+        backlog.take(held(index, &(index % 20).to_string(), "x", 10), Moment::START);
+    }
+    let request = backlog.next_request(true, Moment::START).unwrap();
+    let mut old = PartitionKeyDefinition::from("/pk");
+    old.version = Some(1);
+    assert!(backlog.redefine(&old).is_empty());
+    backlog.divide(partitions(4, "new"));
+    let mut count = request.operations.len();
+    backlog.answered(&request.partition, answered(&request, 0));
+    request.operations.iter().for_each(|held| backlog.finish(held));
+    while let Some(request) = backlog.next_request(true, Moment::START) {
+        let info =
+            partitions(4, "new").into_iter().find(|info| *info.id.range() == request.partition).unwrap();
+        for held in &request.operations {
+            assert!(info.range.contains(&held.key.effective(&old).unwrap()));
+            backlog.finish(held);
+        }
+        count += request.operations.len();
+        backlog.answered(&request.partition, answered(&request, 0));
+    }
+    assert_eq!((count, backlog.is_empty()), (40, true));
+
+    for index in 0..40 {
+        backlog.take(held(index, &(index % 20).to_string(), "x", 10), Moment::START);
+    }
+    let request = backlog.next_request(true, Moment::START).unwrap();
+    let over = backlog.redefine(&PartitionKeyDefinition::from(["/pk", "/x"]));
+    backlog.divide(partitions(2, "newer"));
+    assert!(backlog.next_request(true, Moment::START).is_none() && !backlog.is_empty());
+    assert_eq!(over.len() + backlog.put_back(request.operations).len(), 40);
+    assert!(backlog.is_empty() && backlog.has_room());
+}
+
+#[test]
+fn an_item_with_many_operations_does_not_fill_what_is_in_hand() {
+    // One operation in 150 is on the same item, and no request has more than one of those.
+    const COUNT: u64 = 9000;
+    let mut backlog = backlog(1);
+    let mut given = 0..COUNT;
+    let (mut requests, mut most_behind) = (0, 0);
+    loop {
+        while backlog.has_room() {
+            let Some(index) = given.next() else { break };
+            let id = if index % 150 == 0 { "hot".to_owned() } else { index.to_string() };
+            backlog.take(held(index, "a", &id, 1000), Moment::START);
+        }
+        most_behind = most_behind.max(backlog.behind.values().map(VecDeque::len).sum());
+        let Some(request) = backlog.next_request(true, Moment::START) else { break };
+        requests += 1;
+        backlog.answered(&request.partition, answered(&request, 0));
+        request.operations.iter().for_each(|held| backlog.finish(held));
+    }
+    assert!(backlog.is_empty() && given.is_empty());
+    assert!(most_behind <= 3, "{most_behind} waited for others on their item");
+    assert_eq!(requests, COUNT / MAX_BATCH_OPERATIONS as u64, "each is full");
 }
 
 /// What becomes of an operation that was sent.

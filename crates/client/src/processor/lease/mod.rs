@@ -183,7 +183,8 @@ impl LeaseUpdate<'_> {
         next.timestamp = Some(timestamp::write(now));
         match *self {
             Self::Acquire { by, seen, is_expired, range, start } => {
-                let was_renewed = lease.timestamp != seen.timestamp || lease.changed_at != seen.changed_at;
+                // Also by an owner whose clock stands still.
+                let was_renewed = lease.timestamp != seen.timestamp || lease.etag != seen.etag;
                 if lease.owner != seen.owner || is_expired && was_renewed {
                     return None;
                 }

@@ -53,6 +53,12 @@ fn a_change_is_made_only_by_whom_it_is_allowed() {
     let held = |owner: Value, timestamp: &str| {
         lease(json!({"id": "P..0", "LeaseToken": "0", "Owner": owner, "timestamp": timestamp}))
     };
+    let at = |version: &str| {
+        let mut lease = held("them".into(), "1");
+        lease.etag = Some(version.to_owned());
+        lease
+    };
+    let (old, new) = (at("old"), at("new"));
     let (mine, theirs, free) = (held("me".into(), "1"), held("them".into(), "1"), held(Value::Null, "1"));
     let acquire = |seen, is_expired| LeaseUpdate::Acquire {
         by: "me",
@@ -79,6 +85,7 @@ fn a_change_is_made_only_by_whom_it_is_allowed() {
         ("steal one that was released", acquire(&theirs, false), &free, false),
         ("take an expired one", acquire(&theirs, true), &theirs, true),
         ("take an expired one that was renewed", acquire(&theirs, true), &held("them".into(), "2"), false),
+        ("take an expired one that was renewed within a tick of the clock", acquire(&old, true), &new, false),
     ] {
         let next = update.apply(lease, NOW);
         assert_eq!(next.is_some(), allowed, "{case}");

@@ -2,10 +2,61 @@
 
 use cosmonaut::ChangeFeedEstimator;
 
-use super::harness::{Ledger, Shop, patiently};
+use serde_json::json;
+
+use super::harness::{Events, Ledger, Shop, patiently};
 
 async fn total(estimator: &ChangeFeedEstimator) -> u64 {
     estimator.lag().await.unwrap().total()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_document_that_is_no_lease_is_passed_by_and_named() {
+    let shop = Shop::open().await;
+    // What the names of the leases begin with.
+    let other = super::harness::quick(shop.notes.change_feed_processor("q", &shop.leases));
+    Ledger::default().start("one", other).await.stop().await;
+    let documents = shop.lease_documents().await;
+    let prefix = documents["0"]["id"].as_str().unwrap().strip_suffix('0').unwrap().replacen('q', "p", 1);
+    let is_no_lease = |name: &str| json!({"id": format!("{prefix}{name}"), "version": "the first"});
+    for name in ["0", "strange"] {
+        shop.leases.create_item(format!("{prefix}{name}"), is_no_lease(name)).await.unwrap();
+    }
+
+    let (ledger, events) = (Ledger::default(), Events::default());
+    let one = ledger.start("one", shop.processor().on_event(events.listener())).await;
+    for name in ["0", "strange"] {
+        events
+            .until(&format!("failed None the document \"{prefix}{name}\" of the lease container is no lease"))
+            .await;
+    }
+    shop.write(1).await;
+    for lease in 1..5 {
+        events.until(&format!("acquired {lease}")).await;
+    }
+    patiently(async {
+        while one.estimator().lag().await.unwrap().leases.iter().any(|lease| lease.lag > 0) {
+            super::harness::pause().await;
+        }
+    })
+    .await;
+    one.stop().await;
+    assert!(ledger.entries().iter().all(|entry| entry.lease != "0"));
+
+    // A lease that says where it is in words that nobody understands.
+    let patch = cosmonaut::Patch::new().set("/ContinuationToken", "where\nit was");
+    let odd = format!("{prefix}1");
+    shop.leases.patch_item(&*odd, &odd, patch).await.unwrap();
+    let lag = shop.processor().estimator().lag().await.unwrap();
+    assert_eq!(lag.leases.iter().map(|lease| &*lease.lease).collect::<Vec<_>>(), ["2", "3", "4"]);
+    let unreadable: Vec<String> = lag.unreadable.iter().map(ToString::to_string).collect();
+    for name in ["0", "strange", "1"] {
+        assert!(
+            unreadable.iter().any(|error| error.contains(&format!("{prefix}{name}\""))),
+            "{unreadable:?}"
+        );
+    }
+    assert_eq!((unreadable.len(), lag.total()), (3, 3), "there may be something to do in each");
 }
 
 #[tokio::test(flavor = "multi_thread")]

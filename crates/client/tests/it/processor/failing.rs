@@ -3,15 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use cosmonaut::fault_injection::{
-    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
-};
-use cosmonaut::{Changes, CosmosClient, CosmosDriverRuntime, CosmosStatus, Credential};
+use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
+use cosmonaut::{Changes, CosmosStatus};
 use cosmonaut_driver::OperationType;
 use serde_json::json;
 
-use super::harness::{Events, Ledger, Note, Shop, quick, shared};
-use crate::harness::no_environment;
+use super::harness::{Events, Ledger, Note, Shop, faulty_client, quick, shared};
 use crate::partitioned::ONE;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,15 +83,7 @@ async fn a_change_that_cannot_be_read_goes_to_its_own_handler_or_is_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn throttling_and_outages_are_waited_out() {
     let shop = Shop::with(ONE, "/id").await;
-    let faults = FaultInjector::new();
-    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
-    let (url, key) = (shop.bench.emulator.url(), Credential::master_key(shop.bench.emulator.key()).unwrap());
-    let client = CosmosClient::builder()
-        .runtime(&runtime.build().unwrap())
-        .endpoint(url)
-        .credential(key)
-        .build()
-        .unwrap();
+    let (client, faults) = faulty_client(&shop.bench);
     let database = client.database("d");
     let (ledger, events) = (Ledger::default(), Events::default());
     let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
@@ -221,4 +210,26 @@ async fn a_processor_is_ended_where_it_is_when_it_is_dropped() {
     .await;
     drop(one);
     assert_eq!(shop.lease_documents().await["0"]["Owner"], "one", "as after a kill");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_processor_stops_though_nobody_says_which_leases_there_are() {
+    let shop = Shop::with(ONE, "/id").await;
+    let (client, faults) = faulty_client(&shop.bench);
+    let database = client.database("d");
+    let events = Events::default();
+    let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
+    let builder = quick(builder).renew_interval(Duration::from_secs(3600)).on_event(events.listener());
+    let one = Ledger::default().start("one", builder).await;
+    events.until("acquired 0").await;
+    let condition = FaultInjectionCondition { operation: Some(OperationType::Query), ..Default::default() };
+    faults.set(FaultInjectionRule::new("silence", FaultInjectionResult::Hang).when(condition));
+    super::harness::patiently(async {
+        while faults.hits("silence") < Some(1) {
+            super::harness::pause().await;
+        }
+    })
+    .await;
+    super::harness::patiently(one.stop()).await;
+    assert!(shop.lease_documents().await["0"]["Owner"].is_null(), "it was released");
 }

@@ -99,21 +99,43 @@ async fn leases_that_net_has_written_are_taken_over() {
     assert!(leases[0].get("PartitionId").is_none());
 }
 
+/// Gives a lease to an owner who has renewed it at a time.
+async fn give(shop: &Shop, prefix: &str, at: usize, owner: &str, time: &str) {
+    let (key, id) = (format!("guid {at}"), format!("{prefix}..{at}"));
+    let patch = cosmonaut::Patch::new().set("/Owner", owner).set("/timestamp", time);
+    shop.leases.patch_item(&*key, &id, patch).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_of_a_dead_owner_whose_clock_ran_ahead_is_taken_and_has_the_time_of_its_new_owner() {
+    let shop = Shop::with(FIVE, "/partitionKey").await;
+    let prefix = write_by_hand(&shop, "\"0\"").await;
+    shop.write(1).await;
+    for at in 0..5 {
+        give(&shop, &prefix, at, "dead", "2999-01-01T00:00:00.0000000Z").await;
+    }
+    let ledger = Ledger::default();
+    let one = ledger.start("one", shop.processor().lease_expiry(std::time::Duration::from_secs(2))).await;
+    shop.owners_when(|counts| counts.get("one") == Some(&5)).await;
+    ledger.until(30).await;
+    one.stop().await;
+    for lease in shop.lease_documents().await.values() {
+        assert!(lease["timestamp"].as_str().unwrap() < "2999", ".NET goes by the time: {lease}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lease_of_a_live_owner_is_left_alone_and_one_of_a_dead_owner_is_taken() {
     let shop = Shop::with(FIVE, "/partitionKey").await;
     let prefix = write_by_hand(&shop, "\"0\"").await;
     shop.write(1).await;
     // .NET instances have two leases each; one of them has not been heard of for years.
-    for (at, owner, timestamp) in [
-        (0, "alive", "2999-01-01T00:00:00.0000000Z"),
-        (1, "alive", "2999-01-01T00:00:00.0000000Z"),
-        (2, "dead", "2024-01-01T00:00:00.0000000Z"),
-        (3, "dead", "2024-01-01T00:00:00.0000000Z"),
-    ] {
-        let (key, id) = (format!("guid {at}"), format!("{prefix}..{at}"));
-        let patch = cosmonaut::Patch::new().set("/Owner", owner).set("/timestamp", timestamp);
-        shop.leases.patch_item(&*key, &id, patch).await.unwrap();
+    let ahead = "2999-01-01T00:00:00.0000000Z";
+    let behind = "2024-01-01T00:00:00.0000000Z";
+    for (at, owner, time) in
+        [(0, "alive", ahead), (1, "alive", ahead), (2, "dead", behind), (3, "dead", behind)]
+    {
+        give(&shop, &prefix, at, owner, time).await;
     }
     let ledger = Ledger::default();
     let one = ledger.start("one", shop.processor()).await;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{
     ChangeFeedProcessor, Changes, ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime,
     Credential, FeedScope, ProcessorBuilder, ProcessorEvent, ProcessorStart,
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
+pub(super) use crate::harness::another_client;
 use crate::harness::{Bench, no_environment};
 use crate::partitioned;
 
@@ -95,11 +97,6 @@ impl Shop {
     }
 }
 
-/// A client of its own, as another process would have.
-pub(super) fn another_client(bench: &Bench) -> CosmosClient {
-    client(bench.emulator.url(), bench.emulator.key())
-}
-
 pub(super) fn client(url: &str, key: &str) -> CosmosClient {
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
     CosmosClient::builder()
@@ -108,6 +105,22 @@ pub(super) fn client(url: &str, key: &str) -> CosmosClient {
         .credential(Credential::master_key(key).unwrap())
         .build()
         .unwrap()
+}
+
+/// A client of its own whose requests can be made to fail.
+pub(super) fn faulty_client(bench: &Bench) -> (CosmosClient, FaultInjector) {
+    let faults = FaultInjector::new();
+    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
+    let (url, key) = (bench.emulator.url(), Credential::master_key(bench.emulator.key()).unwrap());
+    (
+        CosmosClient::builder()
+            .runtime(&runtime.build().unwrap())
+            .endpoint(url)
+            .credential(key)
+            .build()
+            .unwrap(),
+        faults,
+    )
 }
 
 /// Short intervals, from the beginning on.

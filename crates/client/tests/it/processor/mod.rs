@@ -1,5 +1,6 @@
 //! The change-feed processor, over real sockets against the emulator.
 
+mod checkpoints;
 mod estimating;
 mod failing;
 mod formats;
@@ -8,6 +9,8 @@ mod losing;
 mod moving;
 mod pausing;
 mod processes;
+mod renewing;
+mod replacing;
 mod sharing;
 mod starting;
 mod storm;

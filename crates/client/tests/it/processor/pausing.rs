@@ -28,7 +28,8 @@ fn start_paused(shop: &Shop, is_manual: bool, events: &Events) -> Paused {
         runtime.block_on(async move {
             let database = client(&url, &key).database("d");
             let builder = database.container("c").change_feed_processor("p", &database.container("leases"));
-            let mut builder = quick(builder).lease_expiry(Duration::from_secs(2)).instance_name("paused");
+            // Others take its lease by what they are set to. This is how long its own requests may take.
+            let mut builder = quick(builder).lease_expiry(Duration::from_secs(60)).instance_name("paused");
             if is_manual {
                 builder = builder.manual_checkpoints();
             }

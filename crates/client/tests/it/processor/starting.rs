@@ -53,12 +53,7 @@ async fn a_processor_without_changes_writes_down_where_it_has_started() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_versions_and_deletes_are_handed_over_and_a_mode_stays() {
-    let bench = Bench::start().await;
-    let policy = ChangeFeedPolicy::retain_minutes(10);
-    let properties = ContainerProperties::new("c", "/pk").with_change_feed_policy(policy);
-    let notes = make(&bench, properties, FIVE).await;
-    let leases = bench.container_as(ContainerProperties::new("leases", "/id")).await;
-    let shop = Shop { bench, notes, leases };
+    let shop = with_all_versions(FIVE).await;
     let (seen, events) = (shared(Vec::new()), Events::default());
     let handler = {
         let seen = seen.clone();
@@ -93,6 +88,56 @@ async fn all_versions_and_deletes_are_handed_over_and_a_mode_stays() {
     let handler = |_: Changes<Change<Note>>| async { Ok(()) };
     let from_the_beginning = shop.processor().start_all_versions_and_deletes(handler).await.unwrap_err();
     assert_eq!(from_the_beginning.kind(), ErrorKind::Configuration, "{from_the_beginning}");
+}
+
+/// A shop whose container keeps all versions.
+async fn with_all_versions(throughput: u32) -> Shop {
+    let bench = Bench::start().await;
+    let policy = ChangeFeedPolicy::retain_minutes(10);
+    let properties = ContainerProperties::new("c", "/pk").with_change_feed_policy(policy);
+    let notes = make(&bench, properties, throughput).await;
+    let leases = bench.container_as(ContainerProperties::new("leases", "/id")).await;
+    Shop { bench, notes, leases }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_instances_of_different_modes_that_start_at_once_one_is_refused() {
+    for _ in 0..5 {
+        let shop = with_all_versions(ONE).await;
+        let (latest, all) = tokio::join!(
+            shop.processor().start(|_: Changes<Note>| async { Ok(()) }),
+            shop.processor()
+                .start_from(ProcessorStart::Now)
+                .start_all_versions_and_deletes(|_: Changes<Change<Note>>| async { Ok(()) }),
+        );
+        let mode = shop.lease_documents().await["0"]["Mode"].clone();
+        let (started, refused) = match (latest, all) {
+            (Ok(started), Err(refused)) if mode == "Incremental Feed" => (started, refused),
+            (Err(refused), Ok(started)) if mode == "Full-Fidelity Feed" => (started, refused),
+            other => panic!("{mode}: {other:?}"),
+        };
+        assert_eq!(refused.kind(), ErrorKind::Configuration, "{refused}");
+        started.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_of_another_mode_that_appears_later_is_not_taken() {
+    let shop = with_all_versions(ONE).await;
+    let (ledger, events) = (Ledger::default(), Events::default());
+    let one = ledger.start("one", shop.processor().on_event(events.listener())).await;
+    events.until("acquired 0").await;
+    let mut lease = shop.lease_documents().await.remove("0").unwrap();
+    let id = format!("{}00-01", lease["id"].as_str().unwrap().strip_suffix('0').unwrap());
+    lease["id"] = id.clone().into();
+    lease["LeaseToken"] = "00-01".into();
+    lease["Owner"] = Value::Null;
+    lease["Mode"] = "Full-Fidelity Feed".into();
+    shop.leases.create_item(&*id, &lease).await.unwrap();
+    events.until("failed Some(\"00-01\") the leases of this processor are for \"Full-Fidelity Feed\"").await;
+    one.stop().await;
+    assert!(shop.lease_documents().await["00-01"]["Owner"].is_null());
+    assert!(!events.all().contains(&"acquired 00-01".to_owned()));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cosmonaut::{ContainerClient, CosmosClient, RegionName};
 
+use crate::codec::Compression;
 use crate::connect_error::ConnectError;
 use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, automatic_name};
 use crate::retention::Retention;
@@ -69,6 +70,8 @@ pub struct CosmosProviderConfig {
     pub history_cache_bytes: usize,
     /// How long what has ended is kept. For ever, unless something is said.
     pub retention: Retention,
+    /// Whether long inputs, outputs and other texts are stored compressed.
+    pub compression: Compression,
     /// Where metrics go, instead of to OpenTelemetry's global provider.
     #[cfg(feature = "opentelemetry")]
     pub meter_provider: Option<Arc<dyn opentelemetry::metrics::MeterProvider + Send + Sync>>,
@@ -175,6 +178,7 @@ impl Default for CosmosProviderConfig {
             reconciler_age_threshold: Duration::from_secs(2),
             history_cache_bytes: 64 << 20,
             retention: Retention::default(),
+            compression: Compression::default(),
             #[cfg(feature = "opentelemetry")]
             meter_provider: None,
             connect_timeout: Duration::from_secs(60),

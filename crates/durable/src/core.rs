@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use crate::admin::{Admin, RECORDS};
 use crate::clock::{self, Task};
+use crate::codec::Texts;
 use crate::dispatch::{Dispatch, Searching};
 use crate::lease::{LeaseProvider, Slots};
 use crate::orchestration::{Histories, News, Turns, mend, outbox};
@@ -45,8 +46,9 @@ impl Core {
         container: ContainerClient,
         leases: Arc<dyn LeaseProvider>,
         settings: Settings,
+        texts: Texts,
     ) -> Arc<Self> {
-        let store = Store::new(container.clone());
+        let store = Store::new(container.clone(), texts);
         Arc::new(Self {
             dispatch: Dispatch::new(
                 container,

@@ -32,6 +32,7 @@
 
 mod admin;
 mod clock;
+mod codec;
 mod config;
 mod connect;
 mod connect_error;
@@ -50,6 +51,7 @@ mod store;
 mod work;
 
 pub use admin::{Backlog, DeadCause, DeadLetter, InstancePage, InstanceSearch, InstanceSummary, SummaryPage};
+pub use codec::Compression;
 pub use config::{CosmosProviderConfig, Leases};
 pub use connect_error::ConnectError;
 pub use lease::{

@@ -14,6 +14,7 @@ use duroxide::providers::{
 use duroxide::{Event, SystemStats};
 
 use crate::admin::{Admin, Backlog};
+use crate::codec::Texts;
 use crate::config::CosmosProviderConfig;
 use crate::connect::connect;
 use crate::connect_error::ConnectError;
@@ -66,7 +67,7 @@ impl CosmosProvider {
             None => None,
         };
         let sweeper = Sweeper::new(config.retention.clone(), archive, Arc::clone(&leases));
-        let core = Core::new(container, Arc::clone(&leases), settings);
+        let core = Core::new(container, Arc::clone(&leases), settings, Texts::new(config.compression));
         core.store.learn_time().await.map_err(|error| ConnectError::new(error.to_string()))?;
         let metrics = metrics::listener(&config, &core);
         Ok(Self { core, sweeper, leases, metrics })

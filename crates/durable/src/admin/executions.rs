@@ -58,7 +58,7 @@ impl Admin<'_> {
         })
     }
 
-    /// An output that may be in documents of its own.
+    /// An output, which may be in documents of its own.
     pub(super) async fn output(
         &self,
         call: &Call,
@@ -66,11 +66,9 @@ impl Admin<'_> {
         output: Option<String>,
         chunks: u32,
     ) -> Result<Option<String>, ProviderError> {
-        if chunks == 0 {
-            return Ok(output);
-        }
+        let Some(output) = output else { return Ok(None) };
         let id = State::output_id(execution);
-        self.core.store.whole_text(call, (instance, &id), String::new(), chunks).await.map(Some)
+        Ok(Some(self.core.store.read_text(call, (instance, &id), output, chunks).await?))
     }
 }
 

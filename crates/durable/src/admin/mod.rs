@@ -27,7 +27,7 @@ use duroxide::providers::{
 };
 
 use crate::core::Core;
-use crate::model::{Document, HEAD, Head};
+use crate::model::{Document, HEAD, Head, SEALED_FORMAT};
 use crate::names;
 use crate::provider::CosmosProvider;
 use crate::store::Call;
@@ -63,6 +63,15 @@ impl Admin<'_> {
         self.head(call, instance).await?.ok_or_else(|| {
             ProviderError::permanent(call.operation(), format!("Instance {instance} not found"))
         })
+    }
+
+    /// A text of a document of some format, for a list: one that cannot be read must not end the list.
+    fn shown(&self, call: &Call, place: (&str, &str), format: u32, stored: String) -> String {
+        if format < SEALED_FORMAT {
+            return stored;
+        }
+        let text = self.core.store.open(call, place, stored).map_err(ProviderError::from);
+        text.unwrap_or_else(|error| format!("({})", error.message))
     }
 
     /// All rows of a query over the container.

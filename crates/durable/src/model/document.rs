@@ -7,8 +7,12 @@ use serde_json::Value;
 
 use crate::lease::slot_of;
 
-/// The version of the format that this crate writes, and the newest that it reads.
+/// The version of the format that most documents are written in.
 pub(crate) const FORMAT: u32 = 1;
+
+/// The version of a document with a text that is not stored as it is. Processes that know only the version before would
+/// take such a text for what the user has written. It is the newest version that this crate reads.
+pub(crate) const SEALED_FORMAT: u32 = 2;
 
 /// After how many seconds the service removes what was prepared for a transaction that never came.
 pub(crate) const PREPARED_TTL: i32 = 60 * 60;
@@ -27,6 +31,19 @@ const SEEN_TTL: i32 = 60 * 60;
 /// The content of a document, and how its kind is called in `type`.
 pub(crate) trait Kind: Serialize + DeserializeOwned {
     const KIND: &'static str;
+
+    /// Whether a text of a user in it is not stored as it is.
+    fn is_sealed(&self) -> bool {
+        false
+    }
+
+    /// Marks texts that an earlier version has stored as they are, and that look as if they were not.
+    fn mark_plain_texts(&mut self) {}
+}
+
+/// The version of a document.
+pub(crate) const fn format_of(is_sealed: bool) -> u32 {
+    if is_sealed { SEALED_FORMAT } else { FORMAT }
 }
 
 /// A document: its place, its kind, and what it holds.
@@ -58,7 +75,7 @@ impl<T: Kind> Document<T> {
             id: id.into(),
             instance_id: instance.to_owned(),
             kind: T::KIND.to_owned(),
-            v: FORMAT,
+            v: format_of(content.is_sealed()),
             slot: slot_of(instance),
             ttl: None,
             content,
@@ -89,7 +106,11 @@ impl Row {
     /// # Errors
     /// Permanent, if it was written by a newer version of this crate, or is damaged.
     pub(crate) fn read<T: Kind>(self, operation: &str) -> Result<Document<T>, ProviderError> {
-        self.parse(operation, T::KIND)
+        let mut document: Document<T> = self.parse(operation, T::KIND)?;
+        if document.v < SEALED_FORMAT {
+            document.content.mark_plain_texts();
+        }
+        Ok(document)
     }
 
     /// As [`read`](Self::read), for some members of a document. `what` says what it should be.
@@ -99,9 +120,9 @@ impl Row {
             format!("document {:?} of instance {:?}", text("id"), text("instanceId"))
         };
         let version = self.0.get("v").and_then(Value::as_u64).unwrap_or(0);
-        if version > u64::from(FORMAT) {
+        if version > u64::from(SEALED_FORMAT) {
             let message = format!(
-                "{} has format {version}, and this version of duroxide-cosmonaut reads up to {FORMAT} \
+                "{} has format {version}, and this version of duroxide-cosmonaut reads up to {SEALED_FORMAT} \
                  (update every process that shares the container)",
                 place(&self.0)
             );
@@ -166,7 +187,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Message;
+    use crate::model::{Kv, KvValue, Message};
 
     #[test]
     fn a_document_of_a_newer_format_is_refused_and_the_remedy_named() {
@@ -175,11 +196,34 @@ mod tests {
                 "visibleAt": 5, "body": "x"}))
         };
         assert_eq!(row(FORMAT).read::<Message>("fetch").unwrap().content.visible_at, 5);
-        let error = row(FORMAT + 1).read::<Message>("fetch").unwrap_err();
+        let error = row(SEALED_FORMAT + 1).read::<Message>("fetch").unwrap_err();
         assert!(!error.is_retryable());
-        for part in ["m:1", "format 2", "update every process"] {
+        for part in ["m:1", "format 3", "update every process"] {
             assert!(error.message.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn a_document_has_the_higher_format_only_if_a_text_in_it_is_not_stored_as_it_is() {
+        let format = |value: &str| {
+            let value = Some(KvValue { value: value.into(), at: 1 });
+            let kv = Kv { store: value, ..Kv::new("k") };
+            kv.document("i").v
+        };
+        assert_eq!([format("plain"), format("~zlib 5:AAAA"), format("~=~")], [1, 2, 2]);
+    }
+
+    #[test]
+    fn a_text_of_an_earlier_version_is_taken_as_it_is_whatever_it_looks_like() {
+        let read = |v: u32, value: &str| {
+            let row =
+                Row(json!({"id": "k:1", "instanceId": "i", "type": "kv", "v": v, "slot": 1, "key": "k",
+                "store": {"value": value, "at": 1}, "delta": null}));
+            row.read::<Kv>("fetch").unwrap().content.store.unwrap().value
+        };
+        assert_eq!(read(1, "~zlib 5:AAAA"), "~=~zlib 5:AAAA");
+        assert_eq!(read(1, "plain"), "plain");
+        assert_eq!(read(2, "~zlib 5:AAAA"), "~zlib 5:AAAA");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use crate::model::{
     AT_ONCE, Document, Head, Intent, IntentTarget, Kind, Message, Pieces, Row, Tombstone, Work, Write,
     chunk_id, digest,
 };
-use crate::store::{Call, Cause};
+use crate::store::{Call, Cause, TextFailure};
 
 /// How many deliveries are under way at once.
 const DELIVERIES: usize = 16;
@@ -103,11 +103,13 @@ async fn finish(
     Ok((owed, unreadable))
 }
 
-async fn read_owed(core: &Core, call: &Call, row: Row) -> Result<Owed, ProviderError> {
+pub(super) async fn read_owed(core: &Core, call: &Call, row: Row) -> Result<Owed, ProviderError> {
     let intent: Document<Intent> = row.read(call.operation())?;
     let Intent { body, chunks, .. } = intent.content.clone();
-    let text = core.store.whole_text(call, (&intent.instance_id, &intent.id), body, chunks).await?;
-    Ok(Owed { intent, text })
+    let place = (&*intent.instance_id, &*intent.id);
+    let stored = core.store.whole_text(call, place, body.clone(), chunks).await?;
+    let text = core.store.read_whole(call, place, &body, stored.clone())?;
+    Ok(Owed { intent, text, stored })
 }
 
 /// Puts one thing into the target's queue, unless it is or was there; says whether it was not.
@@ -138,11 +140,11 @@ async fn is_same(core: &Core, call: &Call, owed: &Owed) -> Result<bool, Provider
     match row.kind() {
         Message::KIND => {
             let Message { body, chunks, .. } = row.read::<Message>(call.operation())?.content;
-            match core.store.whole_text(call, (target, id), body, chunks).await {
+            match core.store.read_text(call, (target, id), body, chunks).await {
                 Ok(text) => Ok(text == owed.text),
-                Err(error) if error.is_retryable() => Err(error),
+                Err(TextFailure::Unanswered(error)) => Err(error),
                 // Its pieces are gone. That is so if it was processed just now, and then a trace says what it was.
-                Err(_) => {
+                Err(TextFailure::Lost(_)) => {
                     let now = core.store.read_row(call, target, id).await?;
                     match now.filter(|row| row.kind() == "seen") {
                         Some(row) => is_trace_of(call, owed, row),
@@ -166,7 +168,8 @@ fn is_trace_of(call: &Call, owed: &Owed, trace: Row) -> Result<bool, ProviderErr
 /// Creates what is delivered; false if there is something with its id.
 async fn put(core: &Core, call: &Call, owed: &Owed, id: &str) -> Result<bool, ProviderError> {
     let Intent { target, what, target_visible_at: visible_at, .. } = &owed.intent.content;
-    let (body, pieces) = Pieces::of(owed.text.clone()).split();
+    // Stored as the sender has stored it: whoever delivers it once more stores the same pieces.
+    let (body, pieces) = Pieces::of(owed.stored.clone()).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, id), pieces).await?;
     let ((session, tag), sent_at) = (session_and_tag(&owed.text), core.store.now_ms());

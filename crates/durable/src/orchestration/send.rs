@@ -22,7 +22,7 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
     let id = Message::client_id(&clock::unique_id());
     let sent_at = core.store.now_ms();
     let visible_at = delay.map_or(AT_ONCE, |delay| sent_at.saturating_add(clock::millis(delay)));
-    let text = to_text(operation, item)?;
+    let text = core.store.seal(&call, to_text(operation, item)?)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(&call, (instance, &id), pieces).await?;

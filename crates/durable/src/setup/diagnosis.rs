@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Described, Finding, FindingLevel, inspect};
+use crate::codec::Texts;
 use crate::config::CosmosProviderConfig;
 use crate::connect::reach;
 use crate::connect_error::ConnectError;
@@ -92,7 +93,7 @@ async fn documents(
     config: &CosmosProviderConfig,
     container: &cosmonaut::ContainerClient,
 ) -> Result<BTreeMap<String, u64>, ConnectError> {
-    let store = Store::new(container.clone());
+    let store = Store::new(container.clone(), Texts::default());
     let call = store.call("diagnose", config.connect_timeout);
     let query = Query::new("SELECT c.type AS kind, COUNT(1) AS count FROM c GROUP BY c.type");
     let groups: Vec<OfKind> = store

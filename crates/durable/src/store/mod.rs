@@ -23,6 +23,7 @@ use duroxide::providers::ProviderError;
 use serde::de::DeserializeOwned;
 
 use crate::clock::Clock;
+use crate::codec::Texts;
 use crate::model::{Document, Kind, Row};
 
 pub(crate) use batch::{Batch, Guard};
@@ -31,6 +32,7 @@ pub(crate) use failure::{Cause, Failure};
 pub(crate) use losses::Losses;
 pub use meter::Usage;
 pub(crate) use presence::Presence;
+pub(crate) use texts::TextFailure;
 
 use meter::Meter;
 
@@ -43,12 +45,13 @@ pub(crate) struct Store {
     meter: Arc<Meter>,
     /// What goes on in the background is counted by itself.
     background: Arc<Meter>,
+    texts: Texts,
 }
 
 impl Store {
-    pub(crate) fn new(container: ContainerClient) -> Self {
-        let losses = Losses::new(container.clone());
-        Self { container, clock: Clock::default(), losses, meter: Arc::default(), background: Arc::default() }
+    pub(crate) fn new(container: ContainerClient, texts: Texts) -> Self {
+        let (losses, clock) = (Losses::new(container.clone()), Clock::default());
+        Self { container, clock, losses, meter: Arc::default(), background: Arc::default(), texts }
     }
 
     /// What is known of writes that a forced failover has lost.

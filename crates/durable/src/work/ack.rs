@@ -5,6 +5,7 @@ use duroxide::providers::{ProviderError, WorkItem};
 
 use super::holding::holds_lock;
 use super::sessions;
+use crate::clock;
 use crate::core::Core;
 use crate::model::{
     AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, Tombstone, WorkToken, Write, WriteKind,
@@ -126,8 +127,8 @@ async fn prepare(
         let (owed, kept) = owe(core, call, token, target, text).await?;
         return Ok((Completion::Owed(Box::new(owed)), kept));
     }
-    let id = Message::completion_id(&token.token);
-    let (body, pieces) = Pieces::of(text).split();
+    let (body, pieces) = Pieces::of(core.store.seal(call, text)?).split();
+    let id = own_id(Message::completion_id(&token.token), &pieces);
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, &id), pieces).await?;
     let message = Message { visible_at: AT_ONCE, sent_at: core.store.now_ms(), body, chunks };
@@ -142,8 +143,9 @@ async fn owe(
     target: &str,
     text: String,
 ) -> Result<(Owed, Vec<Write>), ProviderError> {
-    let id = Intent::completion_id(&token.token);
-    let (body, pieces) = Pieces::of(text.clone()).split();
+    let stored = core.store.seal(call, text.clone())?;
+    let (body, pieces) = Pieces::of(stored.clone()).split();
+    let id = own_id(Intent::completion_id(&token.token), &pieces);
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (&token.partition, &id), pieces).await?;
     let content = Intent {
@@ -155,5 +157,11 @@ async fn owe(
         body,
         chunks,
     };
-    Ok((Owed { intent: Document::new(&token.partition, id, content), text }, kept))
+    Ok((Owed { intent: Document::new(&token.partition, id, content), text, stored }, kept))
+}
+
+/// The id of a document whose text is in pieces is another one each time. A call that is repeated may store the same text
+/// in another way, and must find no pieces of the call before.
+fn own_id(id: String, pieces: &[String]) -> String {
+    if pieces.is_empty() { id } else { format!("{id}.{}", clock::unique_id()) }
 }

@@ -26,7 +26,7 @@ pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), Provider
         return Err(ProviderError::permanent(operation, message));
     };
     let call = core.store.call(operation, core.settings.call_timeout);
-    let text = to_text(operation, item)?;
+    let text = core.store.seal(&call, to_text(operation, item)?)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let (session, tag) = (session_id.clone(), tag.clone());
@@ -199,7 +199,7 @@ async fn read_item(
     body: String,
     chunks: u32,
 ) -> Result<WorkItem, ProviderError> {
-    let text = core.store.whole_text(call, (instance, id), body, chunks).await?;
+    let text = core.store.read_text(call, (instance, id), body, chunks).await?;
     serde_json::from_str(&text).map_err(|error| {
         let message = format!("work item {id:?} of instance {instance:?} cannot be read: {error}");
         ProviderError::permanent(call.operation(), message)

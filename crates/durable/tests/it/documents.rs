@@ -32,10 +32,12 @@ fn the_page_about_the_format_names_every_kind_of_document() {
         let row = if kind == "tombstone" { format!("`{kind}`") } else { format!("| `{kind}` |") };
         assert!(page.contains(&row), "docs/FORMAT.md does not say what a document of type {kind:?} is");
     }
-    let mut version = BTreeSet::new();
-    marked(&crate_root.join("src/model"), "const FORMAT: u32 = ", &mut version);
-    let version = version.first().unwrap().split(';').next().unwrap().to_owned();
-    assert!(page.contains(&format!("Version **{version}**")), "docs/FORMAT.md is about another version");
+    for constant in ["FORMAT", "SEALED_FORMAT"] {
+        let mut version = BTreeSet::new();
+        marked(&crate_root.join("src/model"), &format!("const {constant}: u32 = "), &mut version);
+        let version = version.first().unwrap().split(';').next().unwrap().to_owned();
+        assert!(page.contains(&format!("**{version}**")), "docs/FORMAT.md does not say what {constant} is");
+    }
 }
 
 #[test]

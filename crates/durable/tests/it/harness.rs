@@ -11,7 +11,7 @@ use cosmonaut_driver::transport::HttpClientFactory;
 use cosmonaut_emulator::{Control, Emulator};
 use duroxide::provider_validations::ProviderFactory;
 use duroxide::providers::Provider;
-use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig};
+use duroxide_cosmonaut::{Compression, CosmosProvider, CosmosProviderConfig};
 use serde_json::Value;
 
 pub(crate) const DATABASE: &str = "durable";
@@ -113,8 +113,10 @@ pub(crate) struct Home {
 }
 
 impl Home {
+    /// Texts are stored as they are: many tests look at them, or at how many documents a long one takes.
     pub(crate) fn config(&self) -> CosmosProviderConfig {
         CosmosProviderConfig {
+            compression: Compression::Off,
             database: DATABASE.into(),
             container: self.container.clone(),
             ..CosmosProviderConfig::with_client(self.client.clone())

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
 mod clocks;
+mod compressing;
 mod connecting;
 mod costs;
 mod crash;

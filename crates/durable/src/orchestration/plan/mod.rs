@@ -12,8 +12,10 @@ use duroxide::providers::{ExecutionMetadata, ProviderError, ScheduledActivityIde
 use duroxide::{Event, EventKind};
 
 use super::turns::Held;
+use crate::codec::Texts;
 use crate::model::{
-    Chunk, Delivery, Document, Execution, History, Intent, Pieces, RUNNING, State, Write, chunk_id,
+    Chunk, Delivery, Document, Execution, History, Intent, POISON, Pieces, RUNNING, State, Write, chunk_id,
+    format_of,
 };
 
 pub(super) use history::check;
@@ -36,6 +38,8 @@ pub(crate) struct Turn {
 /// What is to be written for a turn.
 pub(super) struct Plan {
     pub(super) state: State,
+    /// The version of the head's format, if it becomes another one.
+    pub(super) format: Option<u32>,
     pub(super) deliveries: BTreeMap<String, Delivery>,
     /// Nothing is left of the instance, which never came to be.
     pub(super) is_nothing: bool,
@@ -64,6 +68,8 @@ pub(super) struct NewWork {
 pub(crate) struct Owed {
     pub(crate) intent: Document<Intent>,
     pub(crate) text: String,
+    /// The text as it is stored.
+    pub(crate) stored: String,
 }
 
 /// Plans a turn of an instance that is held with `token`. `earlier` is the execution that the turn belongs to, if
@@ -73,9 +79,9 @@ pub(super) fn plan(
     token: &str,
     turn: Turn,
     earlier: Option<Execution>,
-    times: Times,
+    setting: Setting,
 ) -> Result<Plan, ProviderError> {
-    let mut planner = Planner { held, now: times.now, times, plan: Plan::of(held) };
+    let mut planner = Planner { held, now: setting.now, setting, plan: Plan::of(held) };
     let Turn { execution, events, work, messages, metadata, cancelled } = turn;
     planner.begin(token, execution);
     let mut target = match earlier {
@@ -83,8 +89,8 @@ pub(super) fn plan(
         None => Target::Current,
     };
     planner.append(execution, &events, &mut target)?;
-    planner.describe(&metadata, &events, &mut target);
-    planner.keys(execution, &events);
+    planner.describe(&metadata, &events, &mut target)?;
+    planner.keys(execution, &events)?;
     planner.consume();
     planner.enqueue(messages)?;
     planner.schedule(work, &cancelled)?;
@@ -95,16 +101,19 @@ pub(super) fn plan(
     }
     let state = &planner.plan.state;
     planner.plan.is_nothing = !state.exists && state.last_event == 0;
+    let format = format_of(state.is_sealed());
+    planner.plan.format = (format != held.head.v).then_some(format);
     Ok(planner.plan)
 }
 
-/// When a turn happens.
-pub(super) struct Times {
+/// When a turn happens, and how its texts are stored.
+pub(super) struct Setting {
     pub(super) now: u64,
     /// Until when what it owes is this process's business alone.
     pub(super) owed_until: u64,
     /// What is to be added to a time of the runtime's clock to have the server's.
     pub(super) shift: i64,
+    pub(super) texts: Texts,
 }
 
 /// Which execution a turn belongs to.
@@ -116,7 +125,7 @@ enum Target {
 struct Planner<'a> {
     held: &'a Held,
     now: u64,
-    times: Times,
+    setting: Setting,
     plan: Plan,
 }
 
@@ -126,6 +135,7 @@ impl Plan {
         deliveries.retain(|id, _| held.messages.iter().all(|message| message.id != *id));
         Self {
             state: held.head.content.state.clone(),
+            format: None,
             deliveries,
             is_nothing: false,
             chunks: Vec::new(),
@@ -165,6 +175,7 @@ impl Planner<'_> {
                 started_at: now,
                 output: None,
                 output_chunks: 0,
+                poisoned: false,
                 completed_at: None,
                 pinned: None,
                 last_event: 0,
@@ -177,9 +188,16 @@ impl Planner<'_> {
     }
 
     /// What the runtime says of the execution, and what the events say of the instance.
-    fn describe(&mut self, metadata: &ExecutionMetadata, events: &[Event], target: &mut Target) {
+    fn describe(
+        &mut self,
+        metadata: &ExecutionMetadata,
+        events: &[Event],
+        target: &mut Target,
+    ) -> Result<(), ProviderError> {
         let was_there = self.held.head.content.state.exists;
         let output = metadata.status.as_ref().and(metadata.output.clone());
+        let is_poisoned = output.as_ref().is_some_and(|output| output.starts_with(POISON));
+        let output = output.map(|output| self.seal(output)).transpose()?;
         let execution = match target {
             Target::Current => self.plan.state.execution,
             Target::Earlier(earlier) => earlier.execution,
@@ -195,6 +213,7 @@ impl Planner<'_> {
             (Some(status), Target::Current) => {
                 state.status.clone_from(status);
                 (state.output, state.output_chunks) = (output, output_chunks);
+                state.poisoned = is_poisoned;
                 state.completed_at = Some(self.now);
             }
             (Some(status), Target::Earlier(earlier)) => {
@@ -225,14 +244,20 @@ impl Planner<'_> {
             _ => None,
         });
         if let Some(status) = custom_status {
-            state.custom_status = status;
-            state.custom_status_version += 1;
+            self.plan.state.custom_status = status.map(|status| self.seal(status)).transpose()?;
+            self.plan.state.custom_status_version += 1;
         }
+        Ok(())
     }
 
-    /// Puts a text that is too long for document `id` into others.
-    fn pack(&mut self, id: &str, text: String, limit: usize) -> (String, u32) {
-        let (body, pieces) = Pieces::within(text, limit).split();
+    /// A text as it is stored.
+    fn seal(&self, text: String) -> Result<String, ProviderError> {
+        self.setting.texts.seal(text).map_err(|error| ProviderError::retryable(OPERATION, error))
+    }
+
+    /// Puts a stored text that is too long for document `id` into others.
+    fn pack(&mut self, id: &str, stored: String, limit: usize) -> (String, u32) {
+        let (body, pieces) = Pieces::within(stored, limit).split();
         let count = pieces.len() as u32;
         for (n, text) in (0..).zip(pieces) {
             let chunk = Document::new(&self.held.head.instance_id, chunk_id(id, n), Chunk { text });

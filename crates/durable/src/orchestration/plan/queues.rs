@@ -27,11 +27,12 @@ impl Planner<'_> {
         for (n, item) in messages.into_iter().enumerate() {
             let text = to_text(OPERATION, &item)?;
             let visible_at =
-                visible_at(&item).map_or(AT_ONCE, |at| at.saturating_add_signed(self.times.shift));
+                visible_at(&item).map_or(AT_ONCE, |at| at.saturating_add_signed(self.setting.shift));
             let turn = self.plan.state.turn;
             if target_instance(&item) == self.instance() {
                 let id = Message::own_id(turn, n);
-                let (body, chunks) = self.pack(&id, text, MAX_TEXT);
+                let stored = self.seal(text)?;
+                let (body, chunks) = self.pack(&id, stored, MAX_TEXT);
                 let content = Message { visible_at, sent_at: self.now, body, chunks };
                 let document = Document::new(self.instance(), &*id, content);
                 self.plan.writes.push(Write::create(&document));
@@ -42,7 +43,7 @@ impl Planner<'_> {
             } else {
                 let target_id = Message::delivered_id(&self.plan.state.nonce, turn, n);
                 let target = (target_instance(&item).to_owned(), target_id, IntentTarget::Message);
-                self.owe(Intent::id(turn, n), target, visible_at, text);
+                self.owe(Intent::id(turn, n), target, visible_at, text)?;
             }
         }
         Ok(())
@@ -75,10 +76,11 @@ impl Planner<'_> {
             }
             if instance != self.instance() {
                 let target = (instance.clone(), id, IntentTarget::Work);
-                self.owe(format!("{}w", Intent::id(turn, n)), target, AT_ONCE, text);
+                self.owe(format!("{}w", Intent::id(turn, n)), target, AT_ONCE, text)?;
                 continue;
             }
-            let (body, chunks) = self.pack(&id, text, MAX_TEXT);
+            let stored = self.seal(text)?;
+            let (body, chunks) = self.pack(&id, stored, MAX_TEXT);
             let (session, tag) = (session_id.clone(), tag.clone());
             let content = Work {
                 visible_at: AT_ONCE,
@@ -118,12 +120,14 @@ impl Planner<'_> {
         (target, target_id, what): (String, String, IntentTarget),
         target_visible_at: u64,
         text: String,
-    ) {
-        let (body, chunks) = self.pack(&id, text.clone(), MAX_TEXT);
-        let visible_at = Some(self.times.owed_until);
+    ) -> Result<(), ProviderError> {
+        let stored = self.seal(text.clone())?;
+        let (body, chunks) = self.pack(&id, stored.clone(), MAX_TEXT);
+        let visible_at = Some(self.setting.owed_until);
         let content = Intent { target, target_id, what, target_visible_at, visible_at, body, chunks };
         let intent = Document::new(self.instance(), id, content);
         self.plan.writes.push(Write::create(&intent));
-        self.plan.owed.push(Owed { intent, text });
+        self.plan.owed.push(Owed { intent, text, stored });
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cosmonaut::{ContainerClient, CosmosClient, RegionName};
 
-use crate::codec::Compression;
+use crate::codec::{Compression, PayloadCodecs};
 use crate::connect_error::ConnectError;
 use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, automatic_name};
 use crate::retention::Retention;
@@ -72,6 +72,11 @@ pub struct CosmosProviderConfig {
     pub retention: Retention,
     /// Whether long inputs, outputs and other texts are stored compressed.
     pub compression: Compression,
+    /// What else is done to these texts before they are stored, such as encrypting them.
+    pub codecs: PayloadCodecs,
+    /// Whether outputs, custom statuses and values whose codec is not among `codecs` read as `(encoded by NAME)` instead of
+    /// being an error. For tools that only look; orchestrations never get such a text.
+    pub describe_encoded: bool,
     /// Where metrics go, instead of to OpenTelemetry's global provider.
     #[cfg(feature = "opentelemetry")]
     pub meter_provider: Option<Arc<dyn opentelemetry::metrics::MeterProvider + Send + Sync>>,
@@ -179,6 +184,8 @@ impl Default for CosmosProviderConfig {
             history_cache_bytes: 64 << 20,
             retention: Retention::default(),
             compression: Compression::default(),
+            codecs: PayloadCodecs::default(),
+            describe_encoded: false,
             #[cfg(feature = "opentelemetry")]
             meter_provider: None,
             connect_timeout: Duration::from_secs(60),
@@ -192,6 +199,7 @@ impl fmt::Debug for CosmosProviderConfig {
             .field("endpoint", &self.endpoint)
             .field("database", &self.database)
             .field("container", &self.container)
+            .field("codecs", &self.codecs)
             .finish_non_exhaustive()
     }
 }

@@ -51,7 +51,7 @@ mod store;
 mod work;
 
 pub use admin::{Backlog, DeadCause, DeadLetter, InstancePage, InstanceSearch, InstanceSummary, SummaryPage};
-pub use codec::Compression;
+pub use codec::{CodecError, Compression, PayloadCodec, PayloadCodecs};
 pub use config::{CosmosProviderConfig, Leases};
 pub use connect_error::ConnectError;
 pub use lease::{

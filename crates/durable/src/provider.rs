@@ -49,6 +49,8 @@ impl CosmosProvider {
     pub async fn connect(config: CosmosProviderConfig) -> Result<Self, ConnectError> {
         /// How long a call that holds no lock goes on while the service cannot answer.
         const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+        config.codecs.check().map_err(ConnectError::new)?;
+        let texts = Texts::new(config.compression, config.codecs.clone()).describing(config.describe_encoded);
         let container = connect(&config).await?;
         let settings = Settings {
             history_cache_bytes: config.history_cache_bytes,
@@ -67,7 +69,7 @@ impl CosmosProvider {
             None => None,
         };
         let sweeper = Sweeper::new(config.retention.clone(), archive, Arc::clone(&leases));
-        let core = Core::new(container, Arc::clone(&leases), settings, Texts::new(config.compression));
+        let core = Core::new(container, Arc::clone(&leases), settings, texts);
         core.store.learn_time().await.map_err(|error| ConnectError::new(error.to_string()))?;
         let metrics = metrics::listener(&config, &core);
         Ok(Self { core, sweeper, leases, metrics })

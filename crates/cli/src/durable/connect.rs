@@ -31,6 +31,7 @@ impl Place {
             write_region: arguments.write_region.as_deref().map(Into::into),
             // Nothing is run here: what is wrong is for `doctor` to say, and for the others to look at.
             tolerate_findings: true,
+            describe_encoded: true,
             ..usual
         };
         let name = ContainerName::new(&*config.database, &*config.container);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Admin;
 use super::instances::EXISTING;
-use crate::model::{HEAD, POISON, SEALED_FORMAT, Write};
+use crate::model::{POISON, SEALED_FORMAT, Write};
 use crate::names;
 use crate::orchestration;
 use crate::provider::CosmosProvider;
@@ -91,7 +91,7 @@ impl Admin<'_> {
         .with("@poison", POISON);
         let found: Vec<Poisoned> = self.everywhere(call, query).await?;
         let letter = |Poisoned { instance, v, why, since }: Poisoned| DeadLetter {
-            why: self.shown(call, (&instance, HEAD), v, why),
+            why: self.shown(v, why),
             instance,
             cause: DeadCause::Poisoned,
             document: None,

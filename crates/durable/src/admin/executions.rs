@@ -4,6 +4,7 @@ use cosmonaut::Query;
 use duroxide::providers::{ExecutionInfo, ProviderError};
 
 use super::Admin;
+use crate::codec::is_marked;
 use crate::model::{Execution, State};
 use crate::store::Call;
 
@@ -68,7 +69,13 @@ impl Admin<'_> {
     ) -> Result<Option<String>, ProviderError> {
         let Some(output) = output else { return Ok(None) };
         let id = State::output_id(execution);
-        Ok(Some(self.core.store.read_text(call, (instance, &id), output, chunks).await?))
+        let place = (instance, &*id);
+        if chunks == 0 {
+            return Ok(Some(self.core.store.show(call, place, output)?));
+        }
+        let whole = self.core.store.whole_text(call, place, output.clone(), chunks).await?;
+        // In pieces, only what is in the document itself says how a text is stored.
+        if is_marked(&output) { Ok(Some(self.core.store.show(call, place, whole)?)) } else { Ok(Some(whole)) }
     }
 }
 

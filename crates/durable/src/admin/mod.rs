@@ -26,6 +26,7 @@ use duroxide::providers::{
     ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
 };
 
+use crate::codec::{Unreadable, encoded_by};
 use crate::core::Core;
 use crate::model::{Document, HEAD, Head, SEALED_FORMAT};
 use crate::names;
@@ -66,12 +67,15 @@ impl Admin<'_> {
     }
 
     /// A text of a document of some format, for a list: one that cannot be read must not end the list.
-    fn shown(&self, call: &Call, place: (&str, &str), format: u32, stored: String) -> String {
+    fn shown(&self, format: u32, stored: String) -> String {
         if format < SEALED_FORMAT {
             return stored;
         }
-        let text = self.core.store.open(call, place, stored).map_err(ProviderError::from);
-        text.unwrap_or_else(|error| format!("({})", error.message))
+        match self.core.store.texts().open(stored) {
+            Ok(text) => text,
+            Err(Unreadable::Encoded { codec }) => encoded_by(&codec),
+            Err(Unreadable::Refused(why) | Unreadable::Damaged(why)) => format!("(cannot be read: {why})"),
+        }
     }
 
     /// All rows of a query over the container.

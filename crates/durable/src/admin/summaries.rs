@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 use super::Admin;
 use super::instances::{EXISTING, EXISTING_BY_AGE};
 use crate::codec::is_marked;
-use crate::model::HEAD;
-use crate::store::Call;
 
 /// An instance in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,34 +139,33 @@ impl Admin<'_> {
             self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
         let found = found.into_iter().filter_map(|shown| {
             let is_certain = !shown.summary.custom_status.as_deref().is_some_and(is_marked);
-            let summary = self.readable(&call, shown);
+            let summary = self.readable(shown);
             (is_certain || search.finds(&summary)).then_some(summary)
         });
         Ok(SummaryPage { summaries: found.collect(), continuation })
     }
 
-    fn readable(&self, call: &Call, Shown { v, summary }: Shown) -> InstanceSummary {
-        let place = (&*summary.instance, HEAD);
-        let custom_status = summary.custom_status.map(|status| self.shown(call, place, v, status));
+    fn readable(&self, Shown { v, summary }: Shown) -> InstanceSummary {
+        let custom_status = summary.custom_status.map(|status| self.shown(v, status));
         InstanceSummary { custom_status, ..summary }
     }
 
-    fn all_readable(&self, call: &Call, found: Vec<Shown>) -> Vec<InstanceSummary> {
-        found.into_iter().map(|shown| self.readable(call, shown)).collect()
+    fn all_readable(&self, found: Vec<Shown>) -> Vec<InstanceSummary> {
+        found.into_iter().map(|shown| self.readable(shown)).collect()
     }
 
     /// A query for each level, not for each instance.
     pub(super) async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
         let call = self.call("tree_summaries");
         let query = Query::new(format!("{SHOWN} WHERE {EXISTING}"));
-        let mut all = self.all_readable(&call, self.within(&call, root, Ok(query)).await?);
+        let mut all = self.all_readable(self.within(&call, root, Ok(query)).await?);
         let mut seen = HashSet::from([root.to_owned()]);
         let mut level: Vec<String> = all.iter().map(|found| found.instance.clone()).collect();
         while !level.is_empty() {
             let children =
                 Query::new(format!("{SHOWN} WHERE {EXISTING} AND ARRAY_CONTAINS(@parents, c.state.parent)"))
                     .with("@parents", &level);
-            let mut children = self.all_readable(&call, self.everywhere(&call, children).await?);
+            let mut children = self.all_readable(self.everywhere(&call, children).await?);
             // Documents that say that two instances have started each other must not keep this going.
             children.retain(|child| seen.insert(child.instance.clone()));
             children.sort_by(|a, b| (a.created_at, &a.instance).cmp(&(b.created_at, &b.instance)));

@@ -1,31 +1,55 @@
-//! How texts of users are stored: as they are, or compressed.
+//! How texts of users are stored: as they are, compressed, or encoded by a codec of the application.
 //!
 //! | file | what it answers |
 //! | --- | --- |
 //! | `compression` | how does a text take less room, and none too much on its way back? |
+//! | `payload` | what may an application do to its texts? |
 //! | `form` | what does a stored text look like? |
 //!
 //! Names, statuses and times are no such texts: queries need them as they are.
 
 mod compression;
 mod form;
+mod payload;
+#[cfg(test)]
+mod tests;
 
 use crate::model::escaped_len;
 
 pub use compression::Compression;
 pub(crate) use form::{header_length, is_marked, plain};
+pub use payload::{CodecError, PayloadCodec, PayloadCodecs};
 
-use form::Form;
+use form::{Form, Packing};
+
+/// Why a stored text cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    /// It is encoded by a codec that this process does not have.
+    Encoded { codec: String },
+    /// Its codec does not decode it, now at least.
+    Refused(String),
+    /// It can never be read.
+    Damaged(String),
+}
 
 /// How texts are written, and which can be read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     compression: Compression,
+    codecs: PayloadCodecs,
+    describes: bool,
 }
 
 impl Texts {
-    pub(crate) fn new(compression: Compression) -> Self {
-        Self { compression }
+    pub(crate) fn new(compression: Compression, codecs: PayloadCodecs) -> Self {
+        Self { compression, codecs, describes: false }
+    }
+
+    /// With `describes`, those who only look at a text are told which codec has encoded it, if that is not known.
+    pub(crate) fn describing(mut self, describes: bool) -> Self {
+        self.describes = describes;
+        self
     }
 
     /// A text as it is stored.
@@ -33,105 +57,77 @@ impl Texts {
     /// # Errors
     /// Why it cannot be stored.
     pub(crate) fn seal(&self, text: String) -> Result<String, String> {
-        Ok(self.compressed(&text).unwrap_or_else(|| form::plain(text)))
+        let Some(codec) = self.codecs.writer() else {
+            return Ok(self.compressed(&text).unwrap_or_else(|| form::plain(text)));
+        };
+        let encoded = codec.encode(&self.packed(&text));
+        let encoded =
+            encoded.map_err(|error| format!("codec {:?} cannot encode a text: {error}", codec.id()));
+        Ok(form::encoded(codec.id(), &encoded?))
     }
 
     /// The text as it is stored compressed, if it should be.
     fn compressed(&self, text: &str) -> Option<String> {
-        let Compression::Above(above) = self.compression else { return None };
-        if text.len() > compression::LONGEST || (text.len() <= above && escaped_len(text) <= above) {
-            return None;
-        }
-        let stored = form::compressed(text.len(), &compression::compress(text));
+        let data = self.deflated(text)?;
+        let stored = form::compressed(text.len(), &data);
         (stored.len() < escaped_len(text)).then_some(stored)
     }
 
+    /// The text as a codec gets it.
+    fn packed(&self, text: &str) -> Vec<u8> {
+        let compressed = self.deflated(text).filter(|data| data.len() < text.len());
+        match &compressed {
+            Some(data) => Packing::Compressed { length: text.len(), data }.to_bytes(),
+            None => Packing::Plain(text.as_bytes()).to_bytes(),
+        }
+    }
+
+    fn deflated(&self, text: &str) -> Option<Vec<u8>> {
+        let Compression::Above(above) = self.compression else { return None };
+        let is_long = text.len() > above || escaped_len(text) > above;
+        (is_long && text.len() <= compression::LONGEST).then(|| compression::compress(text))
+    }
+
     /// The text that is stored so.
-    ///
-    /// # Errors
-    /// Why it cannot be read.
-    pub(crate) fn open(&self, stored: String) -> Result<String, String> {
+    pub(crate) fn open(&self, stored: String) -> Result<String, Unreadable> {
         if !is_marked(&stored) {
             return Ok(stored);
         }
-        match Form::of(&stored)? {
+        match Form::of(&stored).map_err(Unreadable::Damaged)? {
             Form::Plain(text) => Ok(text.to_owned()),
-            Form::Compressed { length, data } => compression::decompress(&data, length),
+            Form::Compressed { length, data } => {
+                compression::decompress(&data, length).map_err(Unreadable::Damaged)
+            }
+            Form::Encoded { codec, data } => self.decoded(codec, &data),
+        }
+    }
+
+    fn decoded(&self, id: &str, data: &[u8]) -> Result<String, Unreadable> {
+        let codec = self.codecs.named(id).ok_or_else(|| Unreadable::Encoded { codec: id.to_owned() })?;
+        let bytes = codec
+            .decode(data)
+            .map_err(|error| Unreadable::Refused(format!("codec {id:?} cannot decode it: {error}")))?;
+        // Nobody but a codec of this name has made it, so that another codec has decoded what this is not.
+        let refused =
+            |why: String| Unreadable::Refused(format!("what codec {id:?} has decoded is no text: {why}"));
+        match Packing::of(&bytes).map_err(refused)? {
+            Packing::Plain(text) => {
+                String::from_utf8(text.to_vec()).map_err(|error| refused(error.to_string()))
+            }
+            Packing::Compressed { length, data } => compression::decompress(data, length).map_err(refused),
+        }
+    }
+
+    /// As [`open`](Self::open), for those who only look, if they are told instead of an error.
+    pub(crate) fn show(&self, stored: String) -> Result<String, Unreadable> {
+        match self.open(stored) {
+            Err(Unreadable::Encoded { codec }) if self.describes => Ok(encoded_by(&codec)),
+            opened => opened,
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn all() -> [Texts; 3] {
-        [Compression::Off, Compression::Above(0), Compression::default()].map(Texts::new)
-    }
-
-    /// Texts that look like stored ones, or nearly so.
-    fn hostile() -> impl Strategy<Value = String> {
-        prop_oneof![
-            any::<String>(),
-            "~.*",
-            "~=.*",
-            "~zlib [0-9]{1,20}:[A-Za-z0-9+/=]{0,60}",
-            "[a-z]{1,4}".prop_map(|word| word.repeat(2000)),
-            "~[a-z]{1,4}".prop_map(|word| word.repeat(2000)),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_comes_back_whoever_reads_it(text in hostile()) {
-            for writer in all() {
-                let stored = writer.seal(text.clone()).unwrap();
-                for reader in all() {
-                    prop_assert_eq!(reader.open(stored.clone()), Ok(text.clone()));
-                }
-                // What is stored may itself be a text of a user.
-                let again = writer.seal(stored.clone()).unwrap();
-                prop_assert_eq!(writer.open(again), Ok(stored));
-            }
-        }
-
-        #[test]
-        fn what_is_stored_never_ends_in_a_panic(stored in hostile()) {
-            drop(Texts::default().open(stored));
-        }
-    }
-
-    #[test]
-    fn only_what_is_long_and_becomes_shorter_is_compressed() {
-        let texts = Texts::default();
-        let noise: String = (0..3000_u64).map(|n| char::from(33 + (n * n * 7919 % 91) as u8)).collect();
-        for (case, text, is_compressed) in [
-            ("short", "x".repeat(1024), false),
-            ("long", "x".repeat(1025), true),
-            ("long as JSON writes it", "\"".repeat(600), true),
-            ("empty", String::new(), false),
-        ] {
-            assert_eq!(is_marked(&texts.seal(text).unwrap()), is_compressed, "{case}");
-        }
-        let stored = texts.seal(noise.clone()).unwrap();
-        assert!(stored.len() <= escaped_len(&noise), "{} of {}", stored.len(), noise.len());
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_said() {
-        for (stored, expected) in [
-            ("~", "does not say"),
-            ("~zlib 5", "does not say"),
-            ("~zlib 5:?", "base64"),
-            ("~zlib x:AAAA", "does not know"),
-            ("~brotli 5:AAAA", "does not know"),
-            ("~zlib 5:AAAA", "cannot be decompressed"),
-            ("~zlib 99999999999:AAAA", "at most"),
-        ] {
-            let error = Texts::default().open(stored.to_owned()).unwrap_err();
-            assert!(error.contains(expected), "{stored}: {error}");
-        }
-    }
+/// What is shown in place of a text that cannot be decoded.
+pub(crate) fn encoded_by(codec: &str) -> String {
+    format!("(encoded by {codec})")
 }

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::codec::is_marked;
 use crate::lease::slot_of;
 
 /// The version of the format that most documents are written in.
@@ -157,7 +158,7 @@ impl TombstoneKind {
 /// The content of a tombstone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
-    /// What tells the text that was processed from another one.
+    /// What tells the text that was processed from another one, as it is stored: it says something of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<String>,
 }
@@ -174,12 +175,17 @@ impl Tombstone {
     pub(crate) fn seen(instance: &str, id: &str, digest: Option<String>) -> Document<Self> {
         let mut document = Self::document(instance, id, TombstoneKind::Seen);
         document.content.digest = digest;
+        document.v = format_of(document.content.is_sealed());
         document
     }
 }
 
 impl Kind for Tombstone {
     const KIND: &'static str = "tombstone";
+
+    fn is_sealed(&self) -> bool {
+        self.digest.as_deref().is_some_and(is_marked)
+    }
 }
 
 #[cfg(test)]

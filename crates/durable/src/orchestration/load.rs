@@ -140,7 +140,7 @@ pub(super) async fn read_history(
         let Document { id, content: History { body, chunks, .. }, .. } = document;
         let text = match core.store.read_text(call, (instance, &id), body, chunks).await {
             Ok(text) => text,
-            Err(TextFailure::Unanswered(error)) => return Err(error),
+            Err(TextFailure::Unanswered(error) | TextFailure::Sealed(error)) => return Err(error),
             Err(TextFailure::Lost(error)) => return Ok(Err(error.message)),
         };
         match serde_json::from_str::<Vec<Event>>(&text) {

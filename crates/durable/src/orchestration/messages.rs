@@ -27,7 +27,7 @@ pub(super) async fn read_messages<'a>(
         let place = (&*message.instance_id, &*message.id);
         let text = match core.store.read_text(call, place, body.clone(), *chunks).await {
             Ok(text) => text,
-            Err(TextFailure::Unanswered(error)) => return Err(error),
+            Err(TextFailure::Unanswered(error) | TextFailure::Sealed(error)) => return Err(error),
             Err(TextFailure::Lost(error)) => {
                 tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
                 lost = Some(error.message);
@@ -38,7 +38,8 @@ pub(super) async fn read_messages<'a>(
         match serde_json::from_str(&text) {
             Ok(item) => {
                 items.push(item);
-                messages.push((*message, Message::is_delivered(&message.id).then(|| digest(&text))));
+                let digest = Message::is_delivered(&message.id).then(|| core.store.seal(call, digest(&text)));
+                messages.push((*message, digest.transpose()?));
             }
             // A newer process may understand it. It stays, and must not keep the others from being processed.
             Err(error) => tracing::error!(?place, %error, "a message is unreadable and is left alone"),

@@ -117,7 +117,7 @@ pub(crate) async fn custom_status(
     let head = read_head(core, &call, instance).await?;
     let state = head.map(|head| head.content.state).filter(|state| state.exists);
     let Some(state) = state.filter(|state| state.custom_status_version > seen) else { return Ok(None) };
-    let status = state.custom_status.map(|status| core.store.open(&call, (instance, HEAD), status));
+    let status = state.custom_status.map(|status| core.store.show(&call, (instance, HEAD), status));
     Ok(Some((status.transpose()?, state.custom_status_version)))
 }
 
@@ -169,7 +169,7 @@ async fn values(core: &Core, call: &Call, instance: &str) -> Result<HashMap<Stri
 /// The latest value of a key.
 fn value(core: &Core, call: &Call, instance: &str, kv: &Kv) -> Result<Option<String>, ProviderError> {
     let Some(latest) = kv.latest() else { return Ok(None) };
-    Ok(Some(core.store.open(call, (instance, &key_id(&kv.key)), latest.value.clone())?))
+    Ok(Some(core.store.show(call, (instance, &key_id(&kv.key)), latest.value.clone())?))
 }
 
 /// How large an instance has become.

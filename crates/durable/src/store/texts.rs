@@ -6,7 +6,7 @@ use cosmonaut::Etag;
 use duroxide::providers::ProviderError;
 
 use super::{Batch, Call, Cause, Failure, Store};
-use crate::codec::{Texts, is_marked};
+use crate::codec::{Texts, Unreadable, is_marked};
 use crate::join;
 use crate::model::{Chunk, Document, Kind, PREPARED_TTL, Write, chunk_id};
 
@@ -22,12 +22,14 @@ pub(crate) enum TextFailure {
     Unanswered(ProviderError),
     /// A part of it is lost or damaged, so that it can never be read.
     Lost(ProviderError),
+    /// Its codec is not known here, or does not decode it. Another process may read it, or this one later.
+    Sealed(ProviderError),
 }
 
 impl From<TextFailure> for ProviderError {
     fn from(failure: TextFailure) -> Self {
         match failure {
-            TextFailure::Unanswered(error) | TextFailure::Lost(error) => error,
+            TextFailure::Unanswered(error) | TextFailure::Lost(error) | TextFailure::Sealed(error) => error,
         }
     }
 }
@@ -76,14 +78,20 @@ impl Store {
     pub(crate) fn open(
         &self,
         call: &Call,
-        (partition, id): (&str, &str),
+        place: (&str, &str),
         stored: String,
     ) -> Result<String, TextFailure> {
-        self.texts.open(stored).map_err(|why| {
-            let message =
-                format!("a text in document {id:?} of instance {partition:?} cannot be read: {why}");
-            TextFailure::Lost(ProviderError::permanent(call.operation(), message))
-        })
+        self.texts.open(stored).map_err(|why| unreadable(call, place, why))
+    }
+
+    /// As [`open`](Self::open), for those who only look: they may be told which codec has encoded the text.
+    pub(crate) fn show(
+        &self,
+        call: &Call,
+        place: (&str, &str),
+        stored: String,
+    ) -> Result<String, TextFailure> {
+        self.texts.show(stored).map_err(|why| unreadable(call, place, why))
     }
 
     /// A text that is partly in other documents, as a whole, as it is stored.
@@ -159,5 +167,20 @@ impl Store {
         let batch = Batch { partition: &document.instance_id, guard: None, writes: &writes };
         let etags = self.batch(call, &batch).await?;
         Ok(etags.into_iter().next().flatten())
+    }
+}
+
+fn unreadable(call: &Call, (partition, id): (&str, &str), why: Unreadable) -> TextFailure {
+    let error = |why: String| {
+        let message = format!("a text in document {id:?} of instance {partition:?} cannot be read: {why}");
+        ProviderError::permanent(call.operation(), message)
+    };
+    match why {
+        Unreadable::Damaged(why) => TextFailure::Lost(error(why)),
+        Unreadable::Refused(why) => TextFailure::Sealed(error(why)),
+        Unreadable::Encoded { codec } => TextFailure::Sealed(error(format!(
+            "it is encoded by codec {codec:?}, which this process does not have (add it to \
+             CosmosProviderConfig::codecs)"
+        ))),
     }
 }

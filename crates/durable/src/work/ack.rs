@@ -157,7 +157,7 @@ async fn owe(
         body,
         chunks,
     };
-    Ok((Owed { intent: Document::new(&token.partition, id, content), text, stored }, kept))
+    Ok((Owed { intent: Document::new(&token.partition, id, content), text: Ok(text), stored }, kept))
 }
 
 /// The id of a document whose text is in pieces is another one each time. A call that is repeated may store the same text

@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::dispatch::{WorkEntry, WorkFilter};
 use crate::model::{AT_ONCE, Document, Fetched, Kind, Pieces, Work, WorkToken, waited};
 use crate::orchestration::to_text;
-use crate::store::{Call, Cause};
+use crate::store::{Call, Cause, TextFailure};
 
 /// The least time that a call is repeated for while the service cannot answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -181,9 +181,14 @@ async fn lock(
             }
             Ok(Some(Fetched { item, token: token.encode(), attempts, waited }))
         }
-        Err(error) if error.is_retryable() => Err(error),
+        Err(TextFailure::Unanswered(error)) => Err(error),
+        // Others may have the codec, so that they get it at once.
+        Err(TextFailure::Sealed(error)) => {
+            super::abandon(core, &token.encode(), None, true).await?;
+            Err(error)
+        }
         // It never will be readable. The orchestration learns that, and need not wait for ever.
-        Err(error) => {
+        Err(TextFailure::Lost(error)) => {
             tracing::error!(instance, id, %error, "a work item is unreadable, and counts as failed");
             let Some(failed) = failed(instance, id, error.clone()) else { return Err(error) };
             super::ack(core, &token.encode(), Some(failed)).await?;
@@ -198,11 +203,11 @@ async fn read_item(
     (instance, id): (&str, &str),
     body: String,
     chunks: u32,
-) -> Result<WorkItem, ProviderError> {
+) -> Result<WorkItem, TextFailure> {
     let text = core.store.read_text(call, (instance, id), body, chunks).await?;
     serde_json::from_str(&text).map_err(|error| {
         let message = format!("work item {id:?} of instance {instance:?} cannot be read: {error}");
-        ProviderError::permanent(call.operation(), message)
+        TextFailure::Lost(ProviderError::permanent(call.operation(), message))
     })
 }
 

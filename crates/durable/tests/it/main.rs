@@ -1,6 +1,7 @@
 //! The provider against the emulator, by the contract of duroxide and by what users rely on.
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
+mod cipher;
 mod clocks;
 mod compressing;
 mod connecting;
@@ -10,6 +11,7 @@ mod dead_letters;
 mod deleting;
 mod depths;
 mod documents;
+mod encoding;
 mod erasing;
 mod faults;
 mod findings;

@@ -67,9 +67,16 @@ pub(super) struct NewWork {
 /// Something for another instance, and its text, which may be too long for the document.
 pub(crate) struct Owed {
     pub(crate) intent: Document<Intent>,
-    pub(crate) text: String,
+    /// The text, or why this process cannot read it.
+    pub(crate) text: Result<String, ProviderError>,
     /// The text as it is stored.
     pub(crate) stored: String,
+}
+
+impl Owed {
+    pub(crate) fn text(&self) -> Result<&str, ProviderError> {
+        self.text.as_deref().map_err(Clone::clone)
+    }
 }
 
 /// Plans a turn of an instance that is held with `token`. `earlier` is the execution that the turn belongs to, if

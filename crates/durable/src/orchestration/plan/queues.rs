@@ -127,7 +127,7 @@ impl Planner<'_> {
         let content = Intent { target, target_id, what, target_visible_at, visible_at, body, chunks };
         let intent = Document::new(self.instance(), id, content);
         self.plan.writes.push(Write::create(&intent));
-        self.plan.owed.push(Owed { intent, text, stored });
+        self.plan.owed.push(Owed { intent, text: Ok(text), stored });
         Ok(())
     }
 }

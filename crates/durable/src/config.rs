@@ -8,6 +8,7 @@ use cosmonaut::{ContainerClient, CosmosClient, RegionName};
 
 use crate::codec::{Compression, PayloadCodecs};
 use crate::connect_error::ConnectError;
+use crate::hub::Hub;
 use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, automatic_name};
 use crate::retention::Retention;
 use crate::setup::Throughput;
@@ -17,6 +18,7 @@ const ENDPOINT: [&str; 2] = ["COSMOSDB_ENDPOINT", "COSMOS_ENDPOINT"];
 const KEY: [&str; 2] = ["COSMOSDB_KEY", "COSMOS_KEY"];
 const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
 const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
+const HUB: [&str; 2] = ["COSMOSDB_HUB", "COSMOS_HUB"];
 
 /// The settings of a provider.
 ///
@@ -43,6 +45,16 @@ pub struct CosmosProviderConfig {
     pub database: String,
     /// The container.
     pub container: String,
+    /// The task hub: a set of instances of its own in the container, under a name of up to 64 letters, digits, `-`, `_` and
+    /// `.`. Hubs never see, run, list, count or delete anything of each other, and may have instances of the same names. All
+    /// processes that are to share instances have the same hub.
+    ///
+    /// ```
+    /// use duroxide_cosmonaut::CosmosProviderConfig;
+    ///
+    /// let config = CosmosProviderConfig { hub: Some("orders".into()), ..CosmosProviderConfig::default() };
+    /// ```
+    pub hub: Option<String>,
     /// Whether database and container are made if they are not there. Without it connecting writes nothing at
     /// all: for tools that only look.
     pub create_if_absent: bool,
@@ -115,11 +127,11 @@ impl Leases {
         Self::Container { name: automatic_name(), lease }
     }
 
-    pub(crate) fn provider(&self, container: &ContainerClient) -> Arc<dyn LeaseProvider> {
+    pub(crate) fn provider(&self, container: &ContainerClient, hub: &Hub) -> Arc<dyn LeaseProvider> {
         match self {
             Self::InMemory => Arc::new(InMemoryLeaseProvider),
             Self::Container { name, lease } => {
-                Arc::new(CosmosLeaseProvider::new(container.clone(), name, *lease))
+                Arc::new(CosmosLeaseProvider::new(container.clone(), name, *lease).within(hub))
             }
             Self::Custom(provider) => Arc::clone(provider),
         }
@@ -137,8 +149,8 @@ impl CosmosProviderConfig {
         Self { client: Some(client), ..Self::default() }
     }
 
-    /// What the environment says: `COSMOSDB_ENDPOINT`, `COSMOSDB_KEY`, `COSMOSDB_DATABASE` and
-    /// `COSMOSDB_CONTAINER`, or the same with `COSMOS_` in front. The last two may be missing.
+    /// What the environment says: `COSMOSDB_ENDPOINT`, `COSMOSDB_KEY`, `COSMOSDB_DATABASE`, `COSMOSDB_CONTAINER` and
+    /// `COSMOSDB_HUB`, or the same with `COSMOS_` in front. The last three may be missing.
     ///
     /// # Errors
     /// If the endpoint or the key is missing.
@@ -161,6 +173,7 @@ impl CosmosProviderConfig {
         Ok(Self {
             database: set(DATABASE).unwrap_or(config.database),
             container: set(CONTAINER).unwrap_or(config.container),
+            hub: set(HUB),
             ..config
         })
     }
@@ -174,6 +187,7 @@ impl Default for CosmosProviderConfig {
             client: None,
             database: "duroxide".to_owned(),
             container: "duroxide".to_owned(),
+            hub: None,
             create_if_absent: true,
             throughput: Throughput::default(),
             write_region: None,
@@ -199,6 +213,7 @@ impl fmt::Debug for CosmosProviderConfig {
             .field("endpoint", &self.endpoint)
             .field("database", &self.database)
             .field("container", &self.container)
+            .field("hub", &self.hub)
             .field("codecs", &self.codecs)
             .finish_non_exhaustive()
     }
@@ -221,7 +236,10 @@ mod tests {
         assert_eq!((&*long.endpoint, &*long.key), ("http://a", "k"));
         assert_eq!((&*long.database, &*long.container), ("duroxide", "c"));
         let short = read(&[("COSMOS_ENDPOINT", "http://a"), ("COSMOS_KEY", "k"), ("COSMOS_DATABASE", "d")]);
-        assert_eq!(short.unwrap().database, "d");
+        let short = short.unwrap();
+        assert_eq!((&*short.database, short.hub), ("d", None));
+        let named = read(&[("COSMOS_ENDPOINT", "http://a"), ("COSMOS_KEY", "k"), ("COSMOSDB_HUB", "h")]);
+        assert_eq!(named.unwrap().hub.as_deref(), Some("h"));
         for (variables, named) in [
             (&[("COSMOSDB_KEY", "k")][..], "COSMOSDB_ENDPOINT nor COSMOS_ENDPOINT"),
             (&[("COSMOSDB_ENDPOINT", "http://a"), ("COSMOSDB_KEY", "")], "COSMOSDB_KEY nor COSMOS_KEY"),

@@ -38,6 +38,7 @@ mod connect;
 mod connect_error;
 mod core;
 mod dispatch;
+mod hub;
 mod join;
 mod lease;
 mod metrics;

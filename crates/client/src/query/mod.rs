@@ -69,6 +69,13 @@ impl Query {
     pub fn text(&self) -> &str {
         &self.0.query
     }
+
+    /// Another text with the same parameters.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.0.query = text.into();
+        self
+    }
 }
 
 impl From<&str> for Query {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Admin;
 use super::instances::EXISTING;
+use crate::hub::plain_kind;
 use crate::model::{POISON, SEALED_FORMAT, Write};
 use crate::names;
 use crate::orchestration;
@@ -68,7 +69,7 @@ struct Poisoned {
 
 impl Unreadable {
     fn letter(self) -> DeadLetter {
-        let kind = self.kind.as_deref().unwrap_or("?");
+        let kind = self.kind.as_deref().map_or("?", plain_kind);
         let (cause, why) = match self.v {
             Some(v) if v > SEALED_FORMAT => {
                 let why = format!("{kind} of format {v}; this version reads up to {SEALED_FORMAT}");
@@ -109,10 +110,11 @@ impl Admin<'_> {
     ) -> Result<Vec<DeadLetter>, ProviderError> {
         let query = Query::new(format!(
             "SELECT TOP {most} c.instanceId AS instance, c.id, c.type AS kind, c.v, c._ts AS ts FROM c WHERE \
-             c.v > @format \
+             (c.v > @format AND {}) \
              OR (c.type = 'message' AND NOT (IS_NUMBER(c.visibleAt) AND {HAS_ITEM})) \
              OR (c.type = 'work' AND NOT (IS_NUMBER(c.visibleAt) AND IS_NUMBER(c.attempts) AND {HAS_ITEM})) \
-             OR (c.type = 'instance' AND NOT (IS_OBJECT(c.state) AND IS_STRING(c.state.status)))"
+             OR (c.type = 'instance' AND NOT (IS_OBJECT(c.state) AND IS_STRING(c.state.status)))",
+            self.core.hub().condition()
         ))
         .with("@format", SEALED_FORMAT);
         let found: Vec<Unreadable> = match instance {
@@ -147,6 +149,9 @@ impl CosmosProvider {
         let call = admin.call("dead_letters");
         let mut found = admin.poisoned(&call, most).await?;
         found.extend(admin.unreadable(&call, None, most).await?);
+        for letter in &mut found {
+            letter.instance = self.core.hub().named(std::mem::take(&mut letter.instance));
+        }
         Ok(found)
     }
 
@@ -198,10 +203,11 @@ impl CosmosProvider {
     /// Permanent, if nothing in the instance has stopped for good, or it cannot be told apart from what is needed.
     pub async fn terminate_dead(&self, instance: &str) -> Result<Vec<DeadLetter>, ProviderError> {
         let operation = "terminate_dead";
-        names::check(operation, instance)?;
+        let key = self.key(operation, instance)?;
         let admin = self.admin();
         let call = admin.call(operation);
-        let unreadable = admin.unreadable(&call, Some(instance), super::BULK_LIMIT).await?;
+        let mut unreadable = admin.unreadable(&call, Some(&*key), super::BULK_LIMIT).await?;
+        unreadable.iter_mut().for_each(|letter| instance.clone_into(&mut letter.instance));
         if unreadable.is_empty() {
             return self.delete_poisoned(instance).await;
         }
@@ -224,7 +230,7 @@ impl CosmosProvider {
                 let item = failure(instance, execution_id, activity, &letter.why);
                 orchestration::send(&self.core, &item, None).await?;
             }
-            admin.drop_unreadable(&call, instance, id).await?;
+            admin.drop_unreadable(&call, &key, id).await?;
         }
         Ok(unreadable)
     }

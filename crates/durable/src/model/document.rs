@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec::is_marked;
+use crate::hub::{kind_in, plain_kind};
 use crate::lease::slot_of;
 
 /// The version of the format that most documents are written in.
@@ -52,6 +53,7 @@ pub(crate) const fn format_of(is_sealed: bool) -> u32 {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Document<T> {
     pub(crate) id: String,
+    /// Its partition: the instance, in its hub.
     pub(crate) instance_id: String,
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -75,7 +77,7 @@ impl<T: Kind> Document<T> {
         Self {
             id: id.into(),
             instance_id: instance.to_owned(),
-            kind: T::KIND.to_owned(),
+            kind: kind_in(instance, T::KIND).into_owned(),
             v: format_of(content.is_sealed()),
             slot: slot_of(instance),
             ttl: None,
@@ -98,8 +100,9 @@ impl<T: Kind> Document<T> {
 pub(crate) struct Row(Value);
 
 impl Row {
+    /// The kind of the document, without its hub.
     pub(crate) fn kind(&self) -> &str {
-        self.0.get("type").and_then(Value::as_str).unwrap_or_default()
+        plain_kind(self.0.get("type").and_then(Value::as_str).unwrap_or_default())
     }
 
     /// The document, if this crate can read it.
@@ -167,7 +170,7 @@ impl Tombstone {
     pub(crate) fn document(instance: &str, id: &str, kind: TombstoneKind) -> Document<Self> {
         let (name, ttl) = kind.name_and_ttl();
         let mut document = Document::new(instance, id, Self::default()).with_ttl(ttl);
-        document.kind = name.to_owned();
+        document.kind = kind_in(instance, name).into_owned();
         document
     }
 

@@ -35,7 +35,7 @@ pub(super) type Versions = HashMap<String, Etag>;
 /// Commits a turn and releases its lock.
 pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), ProviderError> {
     let InstanceToken { instance, token } =
-        InstanceToken::decode(token).ok_or_else(|| lost_lock(OPERATION))?;
+        InstanceToken::decode(token, core.hub()).ok_or_else(|| lost_lock(OPERATION))?;
     let held = match core.turns.get(&token) {
         Some(held) => held,
         None => hold_again(core, &instance, &token).await?,

@@ -312,7 +312,7 @@ fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
     let attempts = attempts.max().unwrap_or(1);
     let token = InstanceToken { instance: head.instance_id.clone(), token: lock.token.clone() };
     let item = OrchestrationItem {
-        instance: head.instance_id.clone(),
+        instance: core.hub().name(&head.instance_id).to_owned(),
         orchestration_name: name,
         execution_id: state.execution,
         version,

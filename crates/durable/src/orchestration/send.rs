@@ -17,7 +17,7 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
         return Err(ProviderError::permanent(operation, message));
     }
     let call = core.store.call(operation, core.settings.call_timeout);
-    let instance = target_instance(item);
+    let instance = &*core.hub().key(target_instance(item));
     // Chosen once, so that a repeated request cannot deliver twice.
     let id = Message::client_id(&clock::unique_id());
     let sent_at = core.store.now_ms();

@@ -21,7 +21,7 @@ const GUARD_WRITES: usize = 2;
 /// Removes a work item and hands over its completion, both or neither.
 pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
     let operation = "ack_work_item";
-    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+    let token = WorkToken::decode(token, core.hub()).ok_or_else(|| lost_lock(operation))?;
     let locked = core.work_locks.get(&token.token);
     if locked.as_ref().is_some_and(|locked| locked.end.is_over()) {
         return Err(lost_lock(operation));
@@ -74,7 +74,7 @@ async fn remove_item(
     let mut is_by_version = version.is_some();
     writes.splice(..0, version.map(|version| Write::delete_version(&*token.id, version)));
     loop {
-        let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(&token.token));
+        let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(core, &token.token));
         let guard = Guard { id: token.id.clone(), patch, then_delete: true };
         let guard = (!is_by_version).then_some(guard);
         let batch = Batch { partition: &token.partition, guard, writes: &writes };
@@ -122,7 +122,8 @@ async fn prepare(
         let message = format!("{item:?} is no completion of an activity");
         return Err(ProviderError::permanent(call.operation(), message));
     }
-    let (text, target) = (to_text(call.operation(), item)?, target_instance(item));
+    let (text, target) = (to_text(call.operation(), item)?, core.hub().key(target_instance(item)));
+    let target = &*target;
     if target != token.partition {
         let (owed, kept) = owe(core, call, token, target, text).await?;
         return Ok((Completion::Owed(Box::new(owed)), kept));

@@ -25,6 +25,7 @@ pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), Provider
         let message = format!("{item:?} is no work for a worker");
         return Err(ProviderError::permanent(operation, message));
     };
+    let instance = &*core.hub().key(instance);
     let call = core.store.call(operation, core.settings.call_timeout);
     let text = core.store.seal(&call, to_text(operation, item)?)?;
     let (body, pieces) = Pieces::of(text).split();
@@ -140,9 +141,9 @@ async fn lock(
     let patch = Patch::new()
         .set("/lock", serde_json::json!({"token": token, "until": until}))
         .increment("/attempts", 1)
-        .condition(format!(
+        .condition(core.hub().qualified(&format!(
             "FROM c WHERE c.type = 'work' AND c.visibleAt <= {now} AND (IS_NULL(c.lock) OR c.lock.until <= {now})"
-        ));
+        )));
     let mut document = match core.store.patch(call, (instance, id), patch, true).await {
         Ok(patched) => patched_row(call, &patched)?.read::<Work>(call.operation())?,
         Err(failure) => match failure.cause() {
@@ -190,7 +191,9 @@ async fn lock(
         // It never will be readable. The orchestration learns that, and need not wait for ever.
         Err(TextFailure::Lost(error)) => {
             tracing::error!(instance, id, %error, "a work item is unreadable, and counts as failed");
-            let Some(failed) = failed(instance, id, error.clone()) else { return Err(error) };
+            let Some(failed) = failed(core.hub().name(instance), id, error.clone()) else {
+                return Err(error);
+            };
             super::ack(core, &token.encode(), Some(failed)).await?;
             Ok(None)
         }

@@ -18,6 +18,7 @@ mod findings;
 mod finishing;
 mod following;
 mod harness;
+mod hubs;
 mod isolation;
 mod listing;
 mod long_texts;

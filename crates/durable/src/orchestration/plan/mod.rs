@@ -13,6 +13,7 @@ use duroxide::{Event, EventKind};
 
 use super::turns::Held;
 use crate::codec::Texts;
+use crate::hub::sibling;
 use crate::model::{
     Chunk, Delivery, Document, Execution, History, Intent, POISON, Pieces, RUNNING, State, Write, chunk_id,
     format_of,
@@ -233,7 +234,8 @@ impl Planner<'_> {
             (state.name, state.version, state.exists) = (Some(name.clone()), Some(version.clone()), true);
         }
         if !was_there {
-            state.parent.clone_from(&metadata.parent_instance_id);
+            let parent = metadata.parent_instance_id.as_deref();
+            state.parent = parent.map(|parent| sibling(&self.held.head.instance_id, parent).into_owned());
         }
         if let Some(pinned) = &metadata.pinned_duroxide_version {
             state.pinned = Some(pinned.to_string());

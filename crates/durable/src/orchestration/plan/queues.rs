@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use duroxide::providers::{ProviderError, ScheduledActivityIdentifier, WorkItem};
 
 use super::{NewWork, OPERATION, Owed, Planner};
+use crate::hub::sibling;
 use crate::model::{
     AT_ONCE, Document, Intent, IntentTarget, MAX_TEXT, Message, Tombstone, TombstoneKind, Work, Write,
     chunk_id, target_instance, visible_at,
@@ -29,7 +30,8 @@ impl Planner<'_> {
             let visible_at =
                 visible_at(&item).map_or(AT_ONCE, |at| at.saturating_add_signed(self.setting.shift));
             let turn = self.plan.state.turn;
-            if target_instance(&item) == self.instance() {
+            let target = sibling(self.instance(), target_instance(&item)).into_owned();
+            if target == self.instance() {
                 let id = Message::own_id(turn, n);
                 let stored = self.seal(text)?;
                 let (body, chunks) = self.pack(&id, stored, MAX_TEXT);
@@ -42,7 +44,7 @@ impl Planner<'_> {
                 self.plan.sent.push((id, visible_at));
             } else {
                 let target_id = Message::delivered_id(&self.plan.state.nonce, turn, n);
-                let target = (target_instance(&item).to_owned(), target_id, IntentTarget::Message);
+                let target = (target, target_id, IntentTarget::Message);
                 self.owe(Intent::id(turn, n), target, visible_at, text)?;
             }
         }
@@ -74,8 +76,9 @@ impl Planner<'_> {
             if !ids.insert(id.clone()) {
                 id = format!("{id}.{turn}.{n}");
             }
+            let instance = sibling(self.instance(), instance);
             if instance != self.instance() {
-                let target = (instance.clone(), id, IntentTarget::Work);
+                let target = (instance.into_owned(), id, IntentTarget::Work);
                 self.owe(format!("{}w", Intent::id(turn, n)), target, AT_ONCE, text)?;
                 continue;
             }
@@ -104,8 +107,9 @@ impl Planner<'_> {
         let mut seen = HashSet::new();
         for ScheduledActivityIdentifier { instance, execution_id, activity_id } in cancelled {
             let id = Work::id(execution_id, activity_id);
+            let instance = sibling(self.instance(), &instance);
             if instance != self.instance() {
-                self.plan.cancelled_elsewhere.push((instance, id));
+                self.plan.cancelled_elsewhere.push((instance.into_owned(), id));
             } else if seen.insert(id.clone()) {
                 let document = Tombstone::document(self.instance(), &id, TombstoneKind::Cancelled);
                 self.plan.writes.push(Write::upsert(&document));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cosmonaut::CosmosClient;
 use duroxide::providers::{InstanceInfo, ProviderAdmin, ProviderError};
-use duroxide_cosmonaut::{ConnectError, CosmosProvider, CosmosProviderConfig, FindingKind};
+use duroxide_cosmonaut::{Compression, ConnectError, CosmosProvider, CosmosProviderConfig, FindingKind};
 
 use super::Arguments;
 use crate::account::variable;
@@ -36,6 +36,8 @@ impl Place {
             // Nothing is run here: what is wrong is for `doctor` to say, and for the others to look at.
             tolerate_findings: true,
             describe_encoded: true,
+            // What is sent from here is for processes of any version.
+            compression: Compression::Off,
             ..usual
         };
         let name = ContainerName::new(&*config.database, &*config.container);

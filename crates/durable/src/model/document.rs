@@ -113,6 +113,8 @@ impl Row {
         let mut document: Document<T> = self.parse(operation, T::KIND)?;
         if document.v < SEALED_FORMAT {
             document.content.mark_plain_texts();
+            // Written back, it is of the version that its marks need.
+            document.v = document.v.max(format_of(document.content.is_sealed()));
         }
         Ok(document)
     }

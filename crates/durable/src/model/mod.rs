@@ -17,7 +17,7 @@ mod token;
 mod write;
 
 pub(crate) use document::{
-    DELIVERED_TTL, Document, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, SEALED_FORMAT, Tombstone,
+    DELIVERED_TTL, Document, FORMAT, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, SEALED_FORMAT, Tombstone,
     TombstoneKind, format_of,
 };
 pub(crate) use fetched::Fetched;

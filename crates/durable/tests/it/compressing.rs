@@ -125,22 +125,48 @@ async fn texts_that_look_like_stored_ones_are_read_back_as_themselves() {
     }
 }
 
-#[tokio::test]
-async fn texts_of_an_earlier_version_that_look_like_stored_ones_stay_what_they_are() {
-    let texts = [long(1), "~output".into(), "~status".into(), "~value".into()];
-    let home = home();
-    write_all(&connect(&home, Compression::Off).await, &texts).await;
-    // As they were stored before there was another way.
+/// Stores texts as they were stored before there was another way.
+async fn as_an_earlier_version(home: &Home) {
     for mut document in home.all(INSTANCE).await {
         let id = document["id"].clone();
         for member in ["/state/output", "/state/customStatus", "/delta/value/value"] {
             if let Some(text) = document.pointer_mut(member).filter(|text| text.is_string()) {
-                *text = json!(text.as_str().unwrap().strip_prefix("~=").unwrap());
+                let stored = text.as_str().unwrap();
+                *text = json!(stored.strip_prefix("~=").unwrap_or(stored));
                 document["v"] = json!(1);
             }
         }
         home.documents().replace_item(INSTANCE, id.as_str().unwrap(), &document, None).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn texts_of_an_earlier_version_survive_turns_that_are_given_up() {
+    let texts = [long(1), "~output".into(), "~status".into(), "~value".into()];
+    let home = home();
+    write_all(&connect(&home, Compression::Off).await, &texts).await;
+    as_an_earlier_version(&home).await;
+    let provider = connect(&home, Compression::default()).await;
+    send(&provider, signal(INSTANCE, 1)).await;
+    for _ in 0..2 {
+        let (_, token) = fetch(&provider).await;
+        provider.abandon_orchestration_item(&token, None, true).await.unwrap();
+        read_all(&connect(&home, Compression::Off).await, &texts).await;
+    }
+    // Another process knows nothing of the turn but its token.
+    let (_, token) = fetch(&provider).await;
+    as_an_earlier_version(&home).await;
+    let other = connect(&home, Compression::default()).await;
+    Turn { events: vec![scheduled(INSTANCE, 6, "x")], ..Turn::default() }.ack(&other, &token).await.unwrap();
+    read_all(&connect(&home, Compression::Off).await, &texts).await;
+}
+
+#[tokio::test]
+async fn texts_of_an_earlier_version_that_look_like_stored_ones_stay_what_they_are() {
+    let texts = [long(1), "~output".into(), "~status".into(), "~value".into()];
+    let home = home();
+    write_all(&connect(&home, Compression::Off).await, &texts).await;
+    as_an_earlier_version(&home).await;
     let provider = connect(&home, Compression::default()).await;
     read_all(&provider, &texts).await;
     // A turn that stores one of them in another way does not change what the others are.

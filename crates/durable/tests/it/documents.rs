@@ -40,6 +40,20 @@ fn the_page_about_the_format_names_every_kind_of_document() {
     }
 }
 
+/// A query of a task hub asks for the types of that hub: each comparison with a type is rewritten on its way. What is not
+/// written in one of these ways would find nothing in a hub, or something of others.
+#[test]
+fn queries_compare_types_in_ways_that_task_hubs_understand() {
+    let mut found = BTreeSet::new();
+    marked(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "c.type", &mut found);
+    let found: Vec<_> = found.into_iter().filter(|after| !after.is_empty()).collect();
+    assert!(found.len() > 10, "{found:?}");
+    for after in found {
+        let known = [" = '", " IN ('", ", ", " AS kind,", ") ", ")"];
+        assert!(known.iter().any(|known| after.starts_with(known)), "c.type{after}");
+    }
+}
+
 #[test]
 fn the_example_of_the_environment_is_read_as_it_says() {
     let example = include_str!("../../.env.example");

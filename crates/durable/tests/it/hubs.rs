@@ -254,6 +254,58 @@ async fn what_has_ended_is_kept_as_long_as_its_own_hub_says_and_goes_to_the_arch
     }
 }
 
+#[tokio::test]
+async fn what_was_left_half_done_in_a_hub_is_finished_there() {
+    let soon = Duration::from_millis(50);
+    let homes = homes();
+    for home in &homes {
+        let provider = home.provider().await;
+        make(&provider, "parent", None).await;
+        make(&provider, "gone", Some("Completed")).await;
+        // A deletion that its process does not go on with: its record is there, and the head is locked.
+        let (begun, gone) = (provider.usage().requests, ["gone".to_owned()]);
+        let stopped = async {
+            while provider.usage().requests < begun + 2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stopped => {}
+            deleted = provider.delete_instances_atomic(&gone, false) => panic!("{deleted:?}"),
+        }
+        let records = home.key("$cleanup");
+        let record = home.all(&*records).await.pop().unwrap();
+        let left = cosmonaut::Patch::new().set("/visibleAt", 0);
+        let id = record["id"].as_str().unwrap();
+        home.documents().patch_item(&*records, id, left, None).await.unwrap();
+        // A delivery that its process does not make.
+        let kind = home.hub.map_or("intent".to_owned(), |hub| format!("intent@{hub}"));
+        let body = serde_json::to_string(&start("child")).unwrap();
+        let owed = json!({
+            "id": "o:1.0", "instanceId": home.key("parent"), "type": kind, "v": 1, "slot": 0,
+            "target": home.key("child"), "targetId": "m:o1.1.0", "what": "message", "targetVisibleAt": 0,
+            "visibleAt": 0, "body": body, "chunks": 0,
+        });
+        home.documents().upsert_item(home.key("parent"), &owed, None).await.unwrap();
+    }
+    for (own, home) in homes.iter().enumerate() {
+        let config = CosmosProviderConfig {
+            reconciler_interval: soon,
+            reconciler_age_threshold: soon,
+            ..home.config()
+        };
+        let provider = CosmosProvider::connect(config).await.unwrap();
+        assert_eq!(fetch(&provider).await.0.instance, "child");
+        until("the deletion is taken back", async || home.all(&*home.key("$cleanup")).await.is_empty()).await;
+        assert!(provider.get_instance_info("gone").await.is_ok());
+        for later in &homes[own + 1..] {
+            assert!(!later.all(&*later.key("$cleanup")).await.is_empty(), "it is for a process of that hub");
+            assert!(later.all(&*later.key("child")).await.is_empty());
+        }
+    }
+}
+
 /// A process of a hub, whose activity says which hub it runs for.
 async fn world(home: &Home, name: &str) -> World {
     let hub = home.hub.unwrap_or("none");

@@ -15,8 +15,8 @@ use super::turns::Held;
 use crate::codec::Texts;
 use crate::hub::sibling;
 use crate::model::{
-    Chunk, Delivery, Document, Execution, History, Intent, POISON, Pieces, RUNNING, State, Write, chunk_id,
-    format_of,
+    Chunk, Delivery, Document, Execution, FORMAT, History, Intent, POISON, Pieces, RUNNING, State, Write,
+    chunk_id, format_of,
 };
 
 pub(super) use history::check;
@@ -39,7 +39,7 @@ pub(crate) struct Turn {
 /// What is to be written for a turn.
 pub(super) struct Plan {
     pub(super) state: State,
-    /// The version of the head's format, if it becomes another one.
+    /// The version of the head's format, if it has to be written.
     pub(super) format: Option<u32>,
     pub(super) deliveries: BTreeMap<String, Delivery>,
     /// Nothing is left of the instance, which never came to be.
@@ -109,8 +109,9 @@ pub(super) fn plan(
     }
     let state = &planner.plan.state;
     planner.plan.is_nothing = !state.exists && state.last_event == 0;
-    let format = format_of(state.is_sealed());
-    planner.plan.format = (format != held.head.v).then_some(format);
+    // A head that was read before it had marks may be stored in an earlier version than it has here.
+    let is_usual = !state.is_sealed() && held.head.v == FORMAT;
+    planner.plan.format = (!is_usual).then_some(format_of(state.is_sealed()));
     Ok(planner.plan)
 }
 

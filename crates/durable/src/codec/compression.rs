@@ -30,7 +30,7 @@ pub enum Compression {
 }
 
 impl Default for Compression {
-    /// From one kilobyte on: the service charges by the kilobyte, so that there is nothing to save below.
+    /// From one kilobyte on: the service charges by the kilobyte, so that below less than a request unit is to be saved.
     fn default() -> Self {
         Self::Above(1024)
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use cosmonaut::{ContainerClient, CosmosClient, RegionName};
 
+use crate::codec::{Compression, PayloadCodecs};
 use crate::connect_error::ConnectError;
+use crate::hub::Hub;
 use crate::lease::{CosmosLeaseProvider, InMemoryLeaseProvider, LeaseProvider, automatic_name};
 use crate::retention::Retention;
 use crate::setup::Throughput;
@@ -16,6 +18,7 @@ const ENDPOINT: [&str; 2] = ["COSMOSDB_ENDPOINT", "COSMOS_ENDPOINT"];
 const KEY: [&str; 2] = ["COSMOSDB_KEY", "COSMOS_KEY"];
 const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
 const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
+const HUB: [&str; 2] = ["COSMOSDB_HUB", "COSMOS_HUB"];
 
 /// The settings of a provider.
 ///
@@ -42,6 +45,16 @@ pub struct CosmosProviderConfig {
     pub database: String,
     /// The container.
     pub container: String,
+    /// The task hub: a set of instances of its own in the container, under a name of up to 64 letters, digits, `-`, `_` and
+    /// `.`. Hubs never see, run, list, count or delete anything of each other, and may have instances of the same names. All
+    /// processes that are to share instances have the same hub.
+    ///
+    /// ```
+    /// use duroxide_cosmonaut::CosmosProviderConfig;
+    ///
+    /// let config = CosmosProviderConfig { hub: Some("orders".into()), ..CosmosProviderConfig::default() };
+    /// ```
+    pub hub: Option<String>,
     /// Whether database and container are made if they are not there. Without it connecting writes nothing at
     /// all: for tools that only look.
     pub create_if_absent: bool,
@@ -69,6 +82,13 @@ pub struct CosmosProviderConfig {
     pub history_cache_bytes: usize,
     /// How long what has ended is kept. For ever, unless something is said.
     pub retention: Retention,
+    /// Whether long inputs, outputs and other texts are stored compressed.
+    pub compression: Compression,
+    /// What else is done to these texts before they are stored, such as encrypting them.
+    pub codecs: PayloadCodecs,
+    /// Whether outputs, custom statuses and values whose codec is not among `codecs` read as `(encoded by NAME)` instead of
+    /// being an error. For tools that only look; orchestrations never get such a text.
+    pub describe_encoded: bool,
     /// Where metrics go, instead of to OpenTelemetry's global provider.
     #[cfg(feature = "opentelemetry")]
     pub meter_provider: Option<Arc<dyn opentelemetry::metrics::MeterProvider + Send + Sync>>,
@@ -107,11 +127,11 @@ impl Leases {
         Self::Container { name: automatic_name(), lease }
     }
 
-    pub(crate) fn provider(&self, container: &ContainerClient) -> Arc<dyn LeaseProvider> {
+    pub(crate) fn provider(&self, container: &ContainerClient, hub: &Hub) -> Arc<dyn LeaseProvider> {
         match self {
             Self::InMemory => Arc::new(InMemoryLeaseProvider),
             Self::Container { name, lease } => {
-                Arc::new(CosmosLeaseProvider::new(container.clone(), name, *lease))
+                Arc::new(CosmosLeaseProvider::new(container.clone(), name, *lease).within(hub))
             }
             Self::Custom(provider) => Arc::clone(provider),
         }
@@ -129,8 +149,8 @@ impl CosmosProviderConfig {
         Self { client: Some(client), ..Self::default() }
     }
 
-    /// What the environment says: `COSMOSDB_ENDPOINT`, `COSMOSDB_KEY`, `COSMOSDB_DATABASE` and
-    /// `COSMOSDB_CONTAINER`, or the same with `COSMOS_` in front. The last two may be missing.
+    /// What the environment says: `COSMOSDB_ENDPOINT`, `COSMOSDB_KEY`, `COSMOSDB_DATABASE`, `COSMOSDB_CONTAINER` and
+    /// `COSMOSDB_HUB`, or the same with `COSMOS_` in front. The last three may be missing.
     ///
     /// # Errors
     /// If the endpoint or the key is missing.
@@ -153,6 +173,7 @@ impl CosmosProviderConfig {
         Ok(Self {
             database: set(DATABASE).unwrap_or(config.database),
             container: set(CONTAINER).unwrap_or(config.container),
+            hub: set(HUB),
             ..config
         })
     }
@@ -166,6 +187,7 @@ impl Default for CosmosProviderConfig {
             client: None,
             database: "duroxide".to_owned(),
             container: "duroxide".to_owned(),
+            hub: None,
             create_if_absent: true,
             throughput: Throughput::default(),
             write_region: None,
@@ -175,6 +197,9 @@ impl Default for CosmosProviderConfig {
             reconciler_age_threshold: Duration::from_secs(2),
             history_cache_bytes: 64 << 20,
             retention: Retention::default(),
+            compression: Compression::default(),
+            codecs: PayloadCodecs::default(),
+            describe_encoded: false,
             #[cfg(feature = "opentelemetry")]
             meter_provider: None,
             connect_timeout: Duration::from_secs(60),
@@ -188,6 +213,8 @@ impl fmt::Debug for CosmosProviderConfig {
             .field("endpoint", &self.endpoint)
             .field("database", &self.database)
             .field("container", &self.container)
+            .field("hub", &self.hub)
+            .field("codecs", &self.codecs)
             .finish_non_exhaustive()
     }
 }
@@ -209,7 +236,10 @@ mod tests {
         assert_eq!((&*long.endpoint, &*long.key), ("http://a", "k"));
         assert_eq!((&*long.database, &*long.container), ("duroxide", "c"));
         let short = read(&[("COSMOS_ENDPOINT", "http://a"), ("COSMOS_KEY", "k"), ("COSMOS_DATABASE", "d")]);
-        assert_eq!(short.unwrap().database, "d");
+        let short = short.unwrap();
+        assert_eq!((&*short.database, short.hub), ("d", None));
+        let named = read(&[("COSMOS_ENDPOINT", "http://a"), ("COSMOS_KEY", "k"), ("COSMOSDB_HUB", "h")]);
+        assert_eq!(named.unwrap().hub.as_deref(), Some("h"));
         for (variables, named) in [
             (&[("COSMOSDB_KEY", "k")][..], "COSMOSDB_ENDPOINT nor COSMOS_ENDPOINT"),
             (&[("COSMOSDB_ENDPOINT", "http://a"), ("COSMOSDB_KEY", "")], "COSMOSDB_KEY nor COSMOS_KEY"),

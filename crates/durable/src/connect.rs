@@ -18,6 +18,7 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::config::CosmosProviderConfig;
 use crate::connect_error::ConnectError;
+use crate::hub::Hub;
 use crate::setup::{Described, Finding, FindingKind, FindingLevel, Throughput, inspect, properties};
 
 /// An account that has answered, and the way to its container.
@@ -48,6 +49,7 @@ pub(crate) async fn connect(config: &CosmosProviderConfig) -> Result<ContainerCl
 
 /// Reads the account of a configuration, by a client that goes where it says.
 pub(crate) async fn reach(config: &CosmosProviderConfig) -> Result<Reached<'_>, ConnectError> {
+    Hub::new(config.hub.as_deref()).map_err(ConnectError::new)?;
     let explained = |error| ConnectError::explained(config, error);
     let deadline = clock::instant() + config.connect_timeout;
     let first = match &config.client {

@@ -8,7 +8,9 @@ use tokio::sync::watch;
 
 use crate::admin::{Admin, RECORDS};
 use crate::clock::{self, Task};
+use crate::codec::Texts;
 use crate::dispatch::{Dispatch, Searching};
+use crate::hub::Hub;
 use crate::lease::{LeaseProvider, Slots};
 use crate::orchestration::{Histories, News, Turns, mend, outbox};
 use crate::store::{Store, Usage};
@@ -45,8 +47,9 @@ impl Core {
         container: ContainerClient,
         leases: Arc<dyn LeaseProvider>,
         settings: Settings,
+        (texts, hub): (Texts, Hub),
     ) -> Arc<Self> {
-        let store = Store::new(container.clone());
+        let store = Store::new(container.clone(), texts, hub);
         Arc::new(Self {
             dispatch: Dispatch::new(
                 container,
@@ -62,6 +65,11 @@ impl Core {
             checked: watch::Sender::default(),
             background: OnceLock::new(),
         })
+    }
+
+    /// The hub of the provider.
+    pub(crate) fn hub(&self) -> &Hub {
+        self.store.hub()
     }
 
     pub(crate) fn admin(&self) -> Admin<'_> {
@@ -111,7 +119,7 @@ async fn finish(core: Weak<Core>, dispatch: Dispatch) {
         let chore = dispatch.next_chore().await;
         let Some(core) = core.upgrade() else { return };
         let finished = match chore.partition() {
-            RECORDS => core.admin().finish_cleanup().await,
+            records if core.hub().name(records) == RECORDS => core.admin().finish_cleanup().await,
             instance => outbox::recover(&core, instance).await,
         };
         if let Err(error) = &finished {

@@ -32,11 +32,13 @@
 
 mod admin;
 mod clock;
+mod codec;
 mod config;
 mod connect;
 mod connect_error;
 mod core;
 mod dispatch;
+mod hub;
 mod join;
 mod lease;
 mod metrics;
@@ -50,6 +52,7 @@ mod store;
 mod work;
 
 pub use admin::{Backlog, DeadCause, DeadLetter, InstancePage, InstanceSearch, InstanceSummary, SummaryPage};
+pub use codec::{CodecError, Compression, PayloadCodec, PayloadCodecs};
 pub use config::{CosmosProviderConfig, Leases};
 pub use connect_error::ConnectError;
 pub use lease::{

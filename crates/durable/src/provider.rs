@@ -1,5 +1,6 @@
 //! [`CosmosProvider`]: duroxide's `Provider`, as a thin layer over what does the work.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +15,12 @@ use duroxide::providers::{
 use duroxide::{Event, SystemStats};
 
 use crate::admin::{Admin, Backlog};
+use crate::codec::Texts;
 use crate::config::CosmosProviderConfig;
 use crate::connect::connect;
 use crate::connect_error::ConnectError;
 use crate::core::{Core, Settings};
+use crate::hub::Hub;
 use crate::lease::LeaseProvider;
 use crate::metrics::{self, Ending, Metrics, QueueName};
 use crate::model::Fetched;
@@ -48,6 +51,9 @@ impl CosmosProvider {
     pub async fn connect(config: CosmosProviderConfig) -> Result<Self, ConnectError> {
         /// How long a call that holds no lock goes on while the service cannot answer.
         const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+        config.codecs.check().map_err(ConnectError::new)?;
+        let hub = Hub::new(config.hub.as_deref()).map_err(ConnectError::new)?;
+        let texts = Texts::new(config.compression, config.codecs.clone()).describing(config.describe_encoded);
         let container = connect(&config).await?;
         let settings = Settings {
             history_cache_bytes: config.history_cache_bytes,
@@ -55,7 +61,7 @@ impl CosmosProvider {
             owed: config.reconciler_age_threshold,
             call_timeout: CALL_TIMEOUT,
         };
-        let leases = config.leases.provider(&container);
+        let leases = config.leases.provider(&container, &hub);
         let archive = match &config.retention.archive {
             Some(name) if *name == config.container => {
                 return Err(ConnectError::new(format!("the archive of {name:?} must be another container")));
@@ -66,7 +72,7 @@ impl CosmosProvider {
             None => None,
         };
         let sweeper = Sweeper::new(config.retention.clone(), archive, Arc::clone(&leases));
-        let core = Core::new(container, Arc::clone(&leases), settings);
+        let core = Core::new(container, Arc::clone(&leases), settings, (texts, hub));
         core.store.learn_time().await.map_err(|error| ConnectError::new(error.to_string()))?;
         let metrics = metrics::listener(&config, &core);
         Ok(Self { core, sweeper, leases, metrics })
@@ -101,6 +107,15 @@ impl CosmosProvider {
         let Fetched { item, token, attempts, waited } = fetched;
         self.metrics.fetched(queue, attempts, waited);
         (item, token, attempts)
+    }
+
+    /// The partition of an instance.
+    ///
+    /// # Errors
+    /// Permanent, if no instance may have this name.
+    pub(crate) fn key<'a>(&self, operation: &str, instance: &'a str) -> Result<Cow<'a, str>, ProviderError> {
+        names::check(operation, instance)?;
+        Ok(self.core.hub().key(instance))
     }
 
     pub(crate) fn admin(&self) -> Admin<'_> {
@@ -237,8 +252,8 @@ impl Provider for CosmosProvider {
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
-        names::check("read", instance)?;
-        orchestration::latest_history(&self.core, instance).await
+        let instance = self.key("read", instance)?;
+        orchestration::latest_history(&self.core, &instance).await
     }
 
     async fn read_with_execution(
@@ -246,8 +261,8 @@ impl Provider for CosmosProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
-        names::check("read_with_execution", instance)?;
-        orchestration::history(&self.core, instance, execution_id).await
+        let instance = self.key("read_with_execution", instance)?;
+        orchestration::history(&self.core, &instance, execution_id).await
     }
 
     async fn append_with_execution(
@@ -256,8 +271,8 @@ impl Provider for CosmosProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        names::check("append_with_execution", instance)?;
-        orchestration::append(&self.core, instance, execution_id, new_events).await
+        let instance = self.key("append_with_execution", instance)?;
+        orchestration::append(&self.core, &instance, execution_id, new_events).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
@@ -322,22 +337,22 @@ impl Provider for CosmosProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
-        names::check("get_custom_status", instance)?;
-        orchestration::custom_status(&self.core, instance, last_seen_version).await
+        let instance = self.key("get_custom_status", instance)?;
+        orchestration::custom_status(&self.core, &instance, last_seen_version).await
     }
 
     async fn get_kv_value(&self, instance: &str, key: &str) -> Result<Option<String>, ProviderError> {
-        names::check("get_kv_value", instance)?;
-        orchestration::kv_value(&self.core, instance, key).await
+        let instance = self.key("get_kv_value", instance)?;
+        orchestration::kv_value(&self.core, &instance, key).await
     }
 
     async fn get_kv_all_values(&self, instance: &str) -> Result<HashMap<String, String>, ProviderError> {
-        names::check("get_kv_all_values", instance)?;
-        orchestration::kv_values(&self.core, instance).await
+        let instance = self.key("get_kv_all_values", instance)?;
+        orchestration::kv_values(&self.core, &instance).await
     }
 
     async fn get_instance_stats(&self, instance: &str) -> Result<Option<SystemStats>, ProviderError> {
-        names::check("get_instance_stats", instance)?;
-        orchestration::instance_stats(&self.core, instance).await
+        let instance = self.key("get_instance_stats", instance)?;
+        orchestration::instance_stats(&self.core, &instance).await
     }
 }

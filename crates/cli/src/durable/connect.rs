@@ -1,8 +1,10 @@
 //! The container of the orchestrations, which is looked at and never made.
 
+use std::fmt;
+
 use cosmonaut::CosmosClient;
 use duroxide::providers::{InstanceInfo, ProviderAdmin, ProviderError};
-use duroxide_cosmonaut::{ConnectError, CosmosProvider, CosmosProviderConfig, FindingKind};
+use duroxide_cosmonaut::{Compression, ConnectError, CosmosProvider, CosmosProviderConfig, FindingKind};
 
 use super::Arguments;
 use crate::account::variable;
@@ -11,6 +13,7 @@ use crate::failure::Failure;
 
 pub(super) const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
 pub(super) const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
+const HUB: [&str; 2] = ["COSMOSDB_HUB", "COSMOS_HUB"];
 
 /// Where the orchestrations are.
 pub(super) struct Place {
@@ -28,13 +31,26 @@ impl Place {
             create_if_absent: false,
             database: named(&arguments.database, DATABASE).unwrap_or(usual.database.clone()),
             container: named(&arguments.container, CONTAINER).unwrap_or(usual.container.clone()),
+            hub: named(&arguments.hub, HUB),
             write_region: arguments.write_region.as_deref().map(Into::into),
             // Nothing is run here: what is wrong is for `doctor` to say, and for the others to look at.
             tolerate_findings: true,
+            describe_encoded: true,
+            // What is sent from here is for processes of any version.
+            compression: Compression::Off,
             ..usual
         };
         let name = ContainerName::new(&*config.database, &*config.container);
         Ok(Self { config, name, client })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.config.hub {
+            Some(hub) => write!(f, "hub {hub} of {}", self.name),
+            None => write!(f, "{}", self.name),
+        }
     }
 }
 
@@ -58,7 +74,8 @@ pub(super) async fn unreachable(place: &Place, error: ConnectError) -> Failure {
 /// The provider, and where its instances are.
 pub(super) struct Store {
     pub(super) provider: CosmosProvider,
-    place: ContainerName,
+    /// The container, and the hub in it.
+    place: String,
 }
 
 impl Store {
@@ -66,7 +83,7 @@ impl Store {
     pub(super) async fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let place = Place::of(arguments)?;
         match CosmosProvider::connect(place.config.clone()).await {
-            Ok(provider) => Ok(Self { provider, place: place.name }),
+            Ok(provider) => Ok(Self { provider, place: place.to_string() }),
             Err(error) => Err(unreachable(&place, error).await),
         }
     }

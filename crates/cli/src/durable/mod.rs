@@ -35,6 +35,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME", global = true)]
     container: Option<String>,
 
+    /// The task hub in the container [default: COSMOSDB_HUB, or the one without a name]
+    #[arg(long, value_name = "NAME", global = true)]
+    hub: Option<String>,
+
     /// Where several regions write: the one that the runtimes use
     #[arg(long, value_name = "REGION", global = true)]
     write_region: Option<String>,
@@ -104,6 +108,7 @@ Examples:
   cosmonaut durable list --status running           what runs
   cosmonaut durable show order-7                    how one does
   cosmonaut durable history order-7                 what happened to it, and when
+  cosmonaut durable list --hub orders               those of a task hub of this name
   cosmonaut durable raise order-7 approved '\"Ada\"'  what it waits for
   cosmonaut durable cancel order-7 --reason late    it ends with its next turn
   cosmonaut durable delete order-7 --tree           it is gone, with all that it has started

@@ -9,6 +9,7 @@ mod crash;
 mod demo;
 mod durable;
 mod durable_dead;
+mod durable_hubs;
 mod durable_setup;
 mod durable_stress;
 mod options;

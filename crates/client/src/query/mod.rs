@@ -73,6 +73,13 @@ impl Query {
     pub(crate) fn into_spec(self) -> Result<QuerySpec> {
         self.error.map_or(Ok(self.spec), Err)
     }
+
+    /// Another text with the same parameters.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.spec.query = text.into();
+        self
+    }
 }
 
 impl From<&str> for Query {

@@ -3,6 +3,7 @@
 //! A record of what is to go is the one write that decides. Whoever finds one that its writer has not finished
 //! in time finishes it.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use cosmonaut::Query;
@@ -12,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::Admin;
 use super::deletion_record::Deletion;
 use crate::clock;
+use crate::hub::sibling;
 use crate::model::{Document, Kind, Row, Write, key_id};
 use crate::store::{Call, Cause};
 
-/// The partition of the records. No instance is called so.
+/// What the partition of the records is called. No instance is called so.
 pub(crate) const RECORDS: &str = "$cleanup";
 
 /// For how long a record is left to its writer, who prolongs it while it works.
@@ -42,18 +44,23 @@ impl Prune {
     pub(super) fn record(instance: &str, executions: Vec<u64>, now: u64) -> Document<Self> {
         let visible_at = now + clock::millis(OWN_TIME);
         let content = Self { instance: instance.to_owned(), executions, visible_at };
-        Document::new(RECORDS, Self::id(instance), content)
+        Document::new(&sibling(instance, RECORDS), Self::id(instance), content)
     }
 }
 
 impl Admin<'_> {
+    /// The partition of the records of this hub.
+    pub(super) fn records(&self) -> Cow<'static, str> {
+        self.core.hub().key(RECORDS)
+    }
+
     /// Finishes what others have begun to remove and left.
     pub(crate) async fn finish_cleanup(&self) -> Result<(), ProviderError> {
         let call = self.call("finish_cleanup");
         let query =
             Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", self.core.store.now_ms());
         let mut first_error = None;
-        for row in self.within::<Row>(&call, RECORDS, query).await? {
+        for row in self.within::<Row>(&call, &self.records(), query).await? {
             // A record that cannot be finished must not keep the others from it.
             if let Err(error) = self.finish_record(&call, row).await {
                 tracing::warn!(%error, "what was begun to be removed cannot be finished yet");
@@ -88,7 +95,7 @@ impl Admin<'_> {
 
     /// Removes a record, which somebody else may have done.
     pub(super) async fn remove_record(&self, call: &Call, id: &str) -> Result<(), ProviderError> {
-        match self.core.store.delete(call, RECORDS, id, None).await {
+        match self.core.store.delete(call, &self.records(), id, None).await {
             Ok(()) => Ok(()),
             Err(failure) if failure.cause() == Cause::NotFound => Ok(()),
             Err(failure) => Err(failure.into_error(call)),

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::Admin;
 use super::instances::EXISTING;
-use crate::model::{Tombstone, TombstoneKind, Write};
+use crate::hub::plain_kind;
+use crate::model::{POISON, SEALED_FORMAT, Write};
 use crate::names;
 use crate::orchestration;
 use crate::provider::CosmosProvider;
 use crate::store::Call;
 
-/// How the output of an instance begins that was given up after too many attempts.
-const POISON: &str = "poison: ";
-
-/// That a document holds an item of duroxide, as JSON in a string, or in pieces elsewhere.
-const HAS_ITEM: &str = "IS_STRING(c.body) AND (c.chunks > 0 OR IS_OBJECT(StringToObject(c.body)))";
+/// That a document holds an item of duroxide: as JSON in a string, in pieces elsewhere, or stored in a way that only this
+/// crate understands.
+const HAS_ITEM: &str = "IS_STRING(c.body) \
+     AND (c.chunks > 0 OR STARTSWITH(c.body, '~') OR IS_OBJECT(StringToObject(c.body)))";
 
 /// Something that has stopped for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -62,21 +62,17 @@ struct Unreadable {
 #[derive(Deserialize)]
 struct Poisoned {
     instance: String,
+    v: u32,
     why: String,
     since: Option<u64>,
 }
 
-/// The newest version of the format that this crate reads: the one that it writes.
-fn format() -> u32 {
-    Tombstone::document("", "", TombstoneKind::Seen).v
-}
-
 impl Unreadable {
     fn letter(self) -> DeadLetter {
-        let kind = self.kind.as_deref().unwrap_or("?");
+        let kind = self.kind.as_deref().map_or("?", plain_kind);
         let (cause, why) = match self.v {
-            Some(v) if v > format() => {
-                let why = format!("{kind} of format {v}; this version reads up to {}", format());
+            Some(v) if v > SEALED_FORMAT => {
+                let why = format!("{kind} of format {v}; this version reads up to {SEALED_FORMAT}");
                 (DeadCause::Newer, why)
             }
             Some(_) | None => (DeadCause::Damaged, format!("{kind} without all that it must have")),
@@ -89,16 +85,17 @@ impl Unreadable {
 impl Admin<'_> {
     async fn poisoned(&self, call: &Call, most: u32) -> Result<Vec<DeadLetter>, ProviderError> {
         let query = Query::new(format!(
-            "SELECT TOP {most} c.instanceId AS instance, c.state.output AS why, c.state.completedAt AS since FROM c \
-             WHERE {EXISTING} AND c.state.status = 'Failed' AND STARTSWITH(c.state.output, @poison)"
+            "SELECT TOP {most} c.instanceId AS instance, c.v, c.state.output AS why, \
+             c.state.completedAt AS since FROM c WHERE {EXISTING} AND c.state.status = 'Failed' \
+             AND (c.state.poisoned = true OR STARTSWITH(c.state.output, @poison))"
         ))
         .with("@poison", POISON);
         let found: Vec<Poisoned> = self.everywhere(call, query).await?;
-        let letter = |Poisoned { instance, why, since }| DeadLetter {
+        let letter = |Poisoned { instance, v, why, since }: Poisoned| DeadLetter {
+            why: self.shown(v, why),
             instance,
             cause: DeadCause::Poisoned,
             document: None,
-            why,
             since: since.unwrap_or(0),
         };
         Ok(found.into_iter().map(letter).collect())
@@ -113,12 +110,13 @@ impl Admin<'_> {
     ) -> Result<Vec<DeadLetter>, ProviderError> {
         let query = Query::new(format!(
             "SELECT TOP {most} c.instanceId AS instance, c.id, c.type AS kind, c.v, c._ts AS ts FROM c WHERE \
-             c.v > @format \
+             (c.v > @format AND {}) \
              OR (c.type = 'message' AND NOT (IS_NUMBER(c.visibleAt) AND {HAS_ITEM})) \
              OR (c.type = 'work' AND NOT (IS_NUMBER(c.visibleAt) AND IS_NUMBER(c.attempts) AND {HAS_ITEM})) \
-             OR (c.type = 'instance' AND NOT (IS_OBJECT(c.state) AND IS_STRING(c.state.status)))"
+             OR (c.type = 'instance' AND NOT (IS_OBJECT(c.state) AND IS_STRING(c.state.status)))",
+            self.core.hub().condition()
         ))
-        .with("@format", format());
+        .with("@format", SEALED_FORMAT);
         let found: Vec<Unreadable> = match instance {
             Some(instance) => self.within(call, instance, query).await?,
             None => self.everywhere(call, query).await?,
@@ -151,6 +149,9 @@ impl CosmosProvider {
         let call = admin.call("dead_letters");
         let mut found = admin.poisoned(&call, most).await?;
         found.extend(admin.unreadable(&call, None, most).await?);
+        for letter in &mut found {
+            letter.instance = self.core.hub().named(std::mem::take(&mut letter.instance));
+        }
         Ok(found)
     }
 
@@ -202,10 +203,11 @@ impl CosmosProvider {
     /// Permanent, if nothing in the instance has stopped for good, or it cannot be told apart from what is needed.
     pub async fn terminate_dead(&self, instance: &str) -> Result<Vec<DeadLetter>, ProviderError> {
         let operation = "terminate_dead";
-        names::check(operation, instance)?;
+        let key = self.key(operation, instance)?;
         let admin = self.admin();
         let call = admin.call(operation);
-        let unreadable = admin.unreadable(&call, Some(instance), super::BULK_LIMIT).await?;
+        let mut unreadable = admin.unreadable(&call, Some(&*key), super::BULK_LIMIT).await?;
+        unreadable.iter_mut().for_each(|letter| instance.clone_into(&mut letter.instance));
         if unreadable.is_empty() {
             return self.delete_poisoned(instance).await;
         }
@@ -228,7 +230,7 @@ impl CosmosProvider {
                 let item = failure(instance, execution_id, activity, &letter.why);
                 orchestration::send(&self.core, &item, None).await?;
             }
-            admin.drop_unreadable(&call, instance, id).await?;
+            admin.drop_unreadable(&call, &key, id).await?;
         }
         Ok(unreadable)
     }
@@ -306,9 +308,9 @@ mod tests {
             let (instance, id) = ("i".to_owned(), "m:c1".to_owned());
             Unreadable { instance, id, kind: Some("message".into()), v, ts: 5 }.letter()
         };
-        let newer = letter(Some(format() + 1));
+        let newer = letter(Some(SEALED_FORMAT + 1));
         assert_eq!((newer.cause, newer.since), (DeadCause::Newer, 5000));
-        for v in [Some(format()), None] {
+        for v in [Some(SEALED_FORMAT), None] {
             assert_eq!(letter(v).cause, DeadCause::Damaged);
         }
     }

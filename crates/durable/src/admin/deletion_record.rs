@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::Admin;
-use super::cleanup::{OWN_TIME, RECORDS};
+use super::cleanup::OWN_TIME;
 use crate::clock;
 use crate::model::{Document, Kind, Pieces, chunk_id};
 use crate::orchestration::to_text;
@@ -57,7 +57,7 @@ impl Admin<'_> {
         let id = format!("d:{token}");
         let (names, pieces) = Pieces::of(to_text(OPERATION, &instances)?).split();
         let chunks = pieces.len() as u32;
-        let to_keep = self.core.store.write_chunks(&call, (RECORDS, &id), pieces).await?;
+        let to_keep = self.core.store.write_chunks(&call, (&self.records(), &id), pieces).await?;
         let content = Deletion {
             instances: if names.is_empty() { Vec::new() } else { instances.clone() },
             chunks,
@@ -66,7 +66,7 @@ impl Admin<'_> {
             withdrawn: false,
             visible_at: self.core.store.now_ms() + clock::millis(OWN_TIME),
         };
-        let document = Document::new(RECORDS, &*id, content);
+        let document = Document::new(&self.records(), &*id, content);
         match self.core.store.create_with(&call, &document, &to_keep).await {
             Ok(_) => {}
             // The id is new: what is there is what an earlier attempt wrote.
@@ -79,7 +79,7 @@ impl Admin<'_> {
     /// Whether there is a record of the deletion with this token.
     pub(super) async fn is_under_way(&self, token: &str) -> Result<bool, ProviderError> {
         let call = self.call(OPERATION);
-        let record = self.core.store.read::<Deletion>(&call, RECORDS, &format!("d:{token}")).await?;
+        let record = self.core.store.read::<Deletion>(&call, &self.records(), &format!("d:{token}")).await?;
         Ok(record.is_some())
     }
 
@@ -88,7 +88,8 @@ impl Admin<'_> {
         let call = self.call(OPERATION);
         let Document { id, content: Deletion { mut instances, chunks, token, .. }, .. } = record;
         if chunks > 0 {
-            let text = self.core.store.whole_text(&call, (RECORDS, &id), String::new(), chunks).await?;
+            let text =
+                self.core.store.whole_text(&call, (&self.records(), &id), String::new(), chunks).await?;
             instances = serde_json::from_str(&text).map_err(|error| {
                 let message = format!("the record {id:?} of a deletion holds no names: {error}");
                 ProviderError::permanent(OPERATION, message)
@@ -104,7 +105,7 @@ impl Admin<'_> {
         let call = self.call(OPERATION);
         let kept = clock::instant();
         let patch = patch.set("/visibleAt", self.core.store.now_ms() + clock::millis(OWN_TIME));
-        match self.core.store.patch(&call, (RECORDS, &record.id), patch, false).await {
+        match self.core.store.patch(&call, (&self.records(), &record.id), patch, false).await {
             Ok(_) => {
                 record.kept = kept;
                 Ok(true)
@@ -134,15 +135,16 @@ impl Admin<'_> {
     pub(super) async fn end(&self, record: &Record) -> Result<(), ProviderError> {
         let pieces = (0..record.chunks).map(|n| chunk_id(&record.id, n));
         let ids = pieces.chain([record.id.clone()]).collect();
-        self.remove(&self.call(OPERATION), RECORDS, ids).await
+        self.remove(&self.call(OPERATION), &self.records(), ids).await
     }
 
     /// Leaves a record to whoever comes first. If that cannot be written, its time ends by itself.
     pub(super) async fn leave(&self, record: &Record) {
         let now = self.core.store.now_ms();
         let patch = Patch::new().set("/visibleAt", now);
-        match self.core.store.patch(&self.call(OPERATION), (RECORDS, &record.id), patch, false).await {
-            Ok(_) => self.core.dispatch.unfinished(RECORDS, now),
+        match self.core.store.patch(&self.call(OPERATION), (&self.records(), &record.id), patch, false).await
+        {
+            Ok(_) => self.core.dispatch.unfinished(&self.records(), now),
             Err(failure) => tracing::debug!(id = record.id, ?failure, "the record of a deletion is not left"),
         }
     }

@@ -8,6 +8,7 @@ use duroxide::providers::{DeleteInstanceResult, ProviderError};
 use serde::Deserialize;
 
 use super::Admin;
+use crate::hub::plain_kind;
 use crate::model::{HEAD, Kind, Message, Tombstone, Work, Write};
 use crate::store::{Batch, Cause, Guard};
 
@@ -61,7 +62,8 @@ impl Admin<'_> {
         let mut result = DeleteInstanceResult::default();
         // A worker that was in the middle of an activity may answer it meanwhile: what came after the list is in the next.
         for round in 0..MOST_ROUNDS {
-            let listed: Vec<Listed> = self.within(call, instance, listing.clone()).await?;
+            let mut listed: Vec<Listed> = self.within(call, instance, listing.clone()).await?;
+            listed.iter_mut().for_each(|document| document.kind = plain_kind(&document.kind).to_owned());
             add(&mut result, &listed, round == 0);
             for work in listed.iter().filter(|document| document.kind == Work::KIND) {
                 self.core.dispatch.work_gone(instance, &work.id);

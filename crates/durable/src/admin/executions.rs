@@ -4,6 +4,7 @@ use cosmonaut::Query;
 use duroxide::providers::{ExecutionInfo, ProviderError};
 
 use super::Admin;
+use crate::codec::is_marked;
 use crate::model::{Execution, State};
 use crate::store::Call;
 
@@ -58,7 +59,7 @@ impl Admin<'_> {
         })
     }
 
-    /// An output that may be in documents of its own.
+    /// An output, which may be in documents of its own.
     pub(super) async fn output(
         &self,
         call: &Call,
@@ -66,11 +67,15 @@ impl Admin<'_> {
         output: Option<String>,
         chunks: u32,
     ) -> Result<Option<String>, ProviderError> {
-        if chunks == 0 {
-            return Ok(output);
-        }
+        let Some(output) = output else { return Ok(None) };
         let id = State::output_id(execution);
-        self.core.store.whole_text(call, (instance, &id), String::new(), chunks).await.map(Some)
+        let place = (instance, &*id);
+        if chunks == 0 {
+            return Ok(Some(self.core.store.show(call, place, output)?));
+        }
+        let whole = self.core.store.whole_text(call, place, output.clone(), chunks).await?;
+        // In pieces, only what is in the document itself says how a text is stored.
+        if is_marked(&output) { Ok(Some(self.core.store.show(call, place, whole)?)) } else { Ok(Some(whole)) }
     }
 }
 

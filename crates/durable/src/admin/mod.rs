@@ -26,9 +26,9 @@ use duroxide::providers::{
     ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
 };
 
+use crate::codec::{Unreadable, encoded_by};
 use crate::core::Core;
-use crate::model::{Document, HEAD, Head};
-use crate::names;
+use crate::model::{Document, HEAD, Head, SEALED_FORMAT};
 use crate::provider::CosmosProvider;
 use crate::store::Call;
 
@@ -63,6 +63,18 @@ impl Admin<'_> {
         self.head(call, instance).await?.ok_or_else(|| {
             ProviderError::permanent(call.operation(), format!("Instance {instance} not found"))
         })
+    }
+
+    /// A text of a document of some format, for a list: one that cannot be read must not end the list.
+    fn shown(&self, format: u32, stored: String) -> String {
+        if format < SEALED_FORMAT {
+            return stored;
+        }
+        match self.core.store.texts().open(stored) {
+            Ok(text) => text,
+            Err(Unreadable::Encoded { codec }) => encoded_by(&codec),
+            Err(Unreadable::Refused(why) | Unreadable::Damaged(why)) => format!("(cannot be read: {why})"),
+        }
     }
 
     /// All rows of a query over the container.
@@ -106,7 +118,9 @@ impl CosmosProvider {
         size: u32,
         continuation: Option<String>,
     ) -> Result<InstancePage, ProviderError> {
-        self.admin().list_page(status, size, continuation).await
+        let mut page = self.admin().list_page(status, size, continuation).await?;
+        page.instances = self.names(page.instances);
+        Ok(page)
     }
 
     /// As [`list_instances_page`](Self::list_instances_page), with what is known of each instance in short.
@@ -129,7 +143,7 @@ impl CosmosProvider {
         continuation: Option<String>,
     ) -> Result<SummaryPage, ProviderError> {
         let search = InstanceSearch { status: status.map(str::to_owned), ..InstanceSearch::default() };
-        self.admin().summaries_page(&search, size, continuation).await
+        self.search_page(&search, size, continuation).await
     }
 
     /// As [`list_summaries_page`](Self::list_summaries_page), of those instances that a search is about.
@@ -142,7 +156,9 @@ impl CosmosProvider {
         size: u32,
         continuation: Option<String>,
     ) -> Result<SummaryPage, ProviderError> {
-        self.admin().summaries_page(search, size, continuation).await
+        let mut page = self.admin().summaries_page(search, size, continuation).await?;
+        page.summaries = self.named_summaries(page.summaries);
+        Ok(page)
     }
 
     /// An instance and all that it has started: itself first, then level by level, in each the oldest first.
@@ -151,24 +167,45 @@ impl CosmosProvider {
     /// # Errors
     /// If the container cannot be read.
     pub async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
-        names::check("tree_summaries", root)?;
-        self.admin().tree_summaries(root).await
+        let root = self.key("tree_summaries", root)?;
+        Ok(self.named_summaries(self.admin().tree_summaries(&root).await?))
+    }
+
+    /// The instances of these partitions.
+    fn names(&self, keys: Vec<String>) -> Vec<String> {
+        keys.into_iter().map(|key| self.core.hub().named(key)).collect()
+    }
+
+    fn named_summaries(&self, mut summaries: Vec<InstanceSummary>) -> Vec<InstanceSummary> {
+        let hub = self.core.hub();
+        for summary in &mut summaries {
+            summary.instance = hub.named(std::mem::take(&mut summary.instance));
+            summary.parent = summary.parent.take().map(|parent| hub.named(parent));
+        }
+        summaries
+    }
+
+    /// A filter as the container is asked: by partitions.
+    fn keyed(&self, mut filter: InstanceFilter) -> InstanceFilter {
+        let key = |name: String| self.core.hub().key(&name).into_owned();
+        filter.instance_ids = filter.instance_ids.map(|names| names.into_iter().map(key).collect());
+        filter
     }
 }
 
 #[async_trait]
 impl ProviderAdmin for CosmosProvider {
     async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
-        self.admin().list(None).await
+        Ok(self.names(self.admin().list(None).await?))
     }
 
     async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError> {
-        self.admin().list(Some(status)).await
+        Ok(self.names(self.admin().list(Some(status)).await?))
     }
 
     async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
-        names::check("list_executions", instance)?;
-        self.admin().executions(instance).await
+        let instance = self.key("list_executions", instance)?;
+        self.admin().executions(&instance).await
     }
 
     async fn read_history_with_execution_id(
@@ -184,13 +221,17 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
-        names::check("latest_execution_id", instance)?;
-        self.admin().latest_execution(instance).await
+        let instance = self.key("latest_execution_id", instance)?;
+        self.admin().latest_execution(&instance).await
     }
 
     async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
-        names::check("get_instance_info", instance)?;
-        self.admin().instance_info(instance).await
+        let key = self.key("get_instance_info", instance)?;
+        let mut info = self.admin().instance_info(&key).await?;
+        let hub = self.core.hub();
+        info.instance_id = hub.named(info.instance_id);
+        info.parent_instance_id = info.parent_instance_id.map(|parent| hub.named(parent));
+        Ok(info)
     }
 
     async fn get_execution_info(
@@ -198,8 +239,8 @@ impl ProviderAdmin for CosmosProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<ExecutionInfo, ProviderError> {
-        names::check("get_execution_info", instance)?;
-        self.admin().execution_info(instance, execution_id).await
+        let instance = self.key("get_execution_info", instance)?;
+        self.admin().execution_info(&instance, execution_id).await
     }
 
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
@@ -211,18 +252,20 @@ impl ProviderAdmin for CosmosProvider {
     }
 
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
-        names::check("list_children", instance_id)?;
-        self.admin().children(instance_id).await
+        let instance = self.key("list_children", instance_id)?;
+        Ok(self.names(self.admin().children(&instance).await?))
     }
 
     async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
-        names::check("get_parent_id", instance_id)?;
-        self.admin().parent(instance_id).await
+        let instance = self.key("get_parent_id", instance_id)?;
+        let parent = self.admin().parent(&instance).await?;
+        Ok(parent.map(|parent| self.core.hub().named(parent)))
     }
 
     async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
-        names::check("get_instance_tree", instance_id)?;
-        self.admin().tree(instance_id).await
+        let instance = self.key("get_instance_tree", instance_id)?;
+        let InstanceTree { all_ids, .. } = self.admin().tree(&instance).await?;
+        Ok(InstanceTree { root_id: instance_id.to_owned(), all_ids: self.names(all_ids) })
     }
 
     async fn delete_instances_atomic(
@@ -230,15 +273,16 @@ impl ProviderAdmin for CosmosProvider {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        ids.iter().try_for_each(|id| names::check("delete_instances_atomic", id))?;
-        self.admin().delete(ids, force).await
+        let keys = ids.iter().map(|id| Ok(self.key("delete_instances_atomic", id)?.into_owned()));
+        let keys = keys.collect::<Result<Vec<String>, ProviderError>>()?;
+        self.admin().delete(&keys, force).await
     }
 
     async fn delete_instance_bulk(
         &self,
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        self.admin().delete_bulk(filter).await
+        self.admin().delete_bulk(self.keyed(filter)).await
     }
 
     async fn prune_executions(
@@ -246,8 +290,8 @@ impl ProviderAdmin for CosmosProvider {
         instance_id: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        names::check("prune_executions", instance_id)?;
-        self.admin().prune(instance_id, &options).await
+        let instance = self.key("prune_executions", instance_id)?;
+        self.admin().prune(&instance, &options).await
     }
 
     async fn prune_executions_bulk(
@@ -255,6 +299,6 @@ impl ProviderAdmin for CosmosProvider {
         filter: InstanceFilter,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        self.admin().prune_bulk(filter, &options).await
+        self.admin().prune_bulk(self.keyed(filter), &options).await
     }
 }

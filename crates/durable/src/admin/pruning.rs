@@ -7,7 +7,7 @@ use duroxide::providers::{InstanceFilter, ProviderError, PruneOptions, PruneResu
 use serde::Deserialize;
 
 use super::Admin;
-use super::cleanup::{Prune, RECORDS};
+use super::cleanup::Prune;
 use super::instances::Scope;
 use crate::model::{Document, RUNNING};
 use crate::store::{Batch, Call};
@@ -92,7 +92,7 @@ impl Admin<'_> {
 
     /// Executions that are on their way out.
     pub(super) async fn pruned(&self, call: &Call, instance: &str) -> Result<HashSet<u64>, ProviderError> {
-        let record = self.core.store.read::<Prune>(call, RECORDS, &Prune::id(instance)).await?;
+        let record = self.core.store.read::<Prune>(call, &self.records(), &Prune::id(instance)).await?;
         Ok(record.into_iter().flat_map(|record| record.content.executions).collect())
     }
 

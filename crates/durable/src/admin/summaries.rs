@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Admin;
 use super::instances::{EXISTING, EXISTING_BY_AGE};
+use crate::codec::is_marked;
 
 /// An instance in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +71,11 @@ impl InstanceSearch {
             (created_since.is_some(), "c.state.createdAt >= @since"),
             (created_before.is_some(), "c.state.createdAt < @before"),
             (orchestration.is_some(), "c.state.name = @name"),
-            (custom_status.is_some(), "CONTAINS(c.state.customStatus, @custom, true)"),
+            // What the service cannot read is looked at here.
+            (
+                custom_status.is_some(),
+                "(CONTAINS(c.state.customStatus, @custom, true) OR STARTSWITH(c.state.customStatus, '~'))",
+            ),
         ] {
             if is_set {
                 conditions += " AND ";
@@ -87,6 +92,15 @@ impl InstanceSearch {
     }
 }
 
+impl InstanceSearch {
+    /// Whether an instance has the custom status that is searched for.
+    fn finds(&self, summary: &InstanceSummary) -> bool {
+        let Some(wanted) = &self.custom_status else { return true };
+        let status = summary.custom_status.as_deref().unwrap_or_default();
+        status.to_lowercase().contains(&wanted.to_lowercase())
+    }
+}
+
 /// Some of the instances, and where the list goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -97,8 +111,17 @@ pub struct SummaryPage {
     pub continuation: Option<String>,
 }
 
+/// What is shown of a head, as it is stored.
+#[derive(Deserialize)]
+struct Shown {
+    #[serde(default)]
+    v: u32,
+    #[serde(flatten)]
+    summary: InstanceSummary,
+}
+
 /// What is shown of a head.
-const SHOWN: &str = "SELECT c.instanceId AS instance, c.state.name AS orchestration, c.state.version AS version, \
+const SHOWN: &str = "SELECT c.v, c.instanceId AS instance, c.state.name AS orchestration, c.state.version AS version, \
      c.state.status AS status, c.state.execution AS execution, c.state.parent AS parent, \
      c.state.createdAt AS createdAt, c.state.updatedAt AS updatedAt, c.state.completedAt AS completedAt, \
      c.state.events AS events, c.state.customStatus AS customStatus FROM c";
@@ -112,23 +135,37 @@ impl Admin<'_> {
     ) -> Result<SummaryPage, ProviderError> {
         let call = self.call("list_summaries_page");
         let query = search.query();
-        let (summaries, continuation) =
+        let (found, continuation): (Vec<Shown>, _) =
             self.core.store.query_page(&call, (&query, &FeedScope::Container), size, continuation).await?;
-        Ok(SummaryPage { summaries, continuation })
+        let found = found.into_iter().filter_map(|shown| {
+            let is_certain = !shown.summary.custom_status.as_deref().is_some_and(is_marked);
+            let summary = self.readable(shown);
+            (is_certain || search.finds(&summary)).then_some(summary)
+        });
+        Ok(SummaryPage { summaries: found.collect(), continuation })
+    }
+
+    fn readable(&self, Shown { v, summary }: Shown) -> InstanceSummary {
+        let custom_status = summary.custom_status.map(|status| self.shown(v, status));
+        InstanceSummary { custom_status, ..summary }
+    }
+
+    fn all_readable(&self, found: Vec<Shown>) -> Vec<InstanceSummary> {
+        found.into_iter().map(|shown| self.readable(shown)).collect()
     }
 
     /// A query for each level, not for each instance.
     pub(super) async fn tree_summaries(&self, root: &str) -> Result<Vec<InstanceSummary>, ProviderError> {
         let call = self.call("tree_summaries");
         let query = Query::new(format!("{SHOWN} WHERE {EXISTING}"));
-        let mut all: Vec<InstanceSummary> = self.within(&call, root, query).await?;
+        let mut all = self.all_readable(self.within(&call, root, query).await?);
         let mut seen = HashSet::from([root.to_owned()]);
         let mut level: Vec<String> = all.iter().map(|found| found.instance.clone()).collect();
         while !level.is_empty() {
             let children =
                 Query::new(format!("{SHOWN} WHERE {EXISTING} AND ARRAY_CONTAINS(@parents, c.state.parent)"))
                     .with("@parents", &level);
-            let mut children: Vec<InstanceSummary> = self.everywhere(&call, children).await?;
+            let mut children = self.all_readable(self.everywhere(&call, children).await?);
             // Documents that say that two instances have started each other must not keep this going.
             children.retain(|child| seen.insert(child.instance.clone()));
             children.sort_by(|a, b| (a.created_at, &a.instance).cmp(&(b.created_at, &b.instance)));

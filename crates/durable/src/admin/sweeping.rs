@@ -5,7 +5,6 @@ use duroxide::providers::{ProviderError, PruneOptions};
 use serde::{Deserialize, Serialize};
 
 use super::Admin;
-use super::cleanup::RECORDS;
 use super::instances::EXISTING;
 use crate::clock;
 use crate::model::{Document, Kind};
@@ -54,7 +53,7 @@ impl Admin<'_> {
         let mut swept = Swept::default();
         if let Some(time) = retention.ended_instances {
             // An instance that cannot be removed now must not keep the others from it, whoever sweeps.
-            let from = match self.core.store.read::<Cursor>(&call, RECORDS, Cursor::ID).await {
+            let from = match self.core.store.read::<Cursor>(&call, &self.records(), Cursor::ID).await {
                 Ok(cursor) => cursor.map_or(0, |cursor| cursor.content.from),
                 // One that another version has written must not end all sweeps.
                 Err(error) if !error.is_retryable() => {
@@ -76,7 +75,7 @@ impl Admin<'_> {
                 }
             }
             if next != from {
-                let cursor = Document::new(RECORDS, Cursor::ID, Cursor { from: next });
+                let cursor = Document::new(&self.records(), Cursor::ID, Cursor { from: next });
                 let written = self.core.store.upsert(&call, &cursor).await;
                 written.map_err(|failure| failure.into_error(&call))?;
             }

@@ -48,6 +48,7 @@ use cosmonaut::ContainerClient;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::{Clock, Task};
+use crate::hub::Hub;
 use crate::lease::{LeaseProvider, Slots, slot_of};
 use crate::model::AT_ONCE;
 use crate::store::{Losses, Store};
@@ -101,6 +102,8 @@ struct Shared {
     slots: watch::Sender<Slots>,
     leases: Arc<dyn LeaseProvider>,
     container: ContainerClient,
+    /// The hub whose documents count.
+    hub: Hub,
     settings: Searching,
     traffic: Traffic,
     /// What goes on in the background, once somebody has looked for something to do.
@@ -163,6 +166,7 @@ impl Dispatch {
             slots: watch::Sender::default(),
             leases,
             container,
+            hub: store.hub().clone(),
             settings,
             traffic: Traffic::default(),
             background: OnceLock::new(),

@@ -19,10 +19,11 @@ use super::pause::pause;
 use super::work::{Offered, WorkEntry};
 use super::{Shared, State};
 use crate::clock;
+use crate::hub::sibling;
 use crate::lease::slot_of;
 use crate::model::{Document, Kind, key_id};
 
-/// The partition of the offers. No instance is called so.
+/// What the partition of the offers is called. No instance is called so.
 const OFFERS: &str = "$offers";
 /// After how many seconds the service removes an offer.
 const TTL: i32 = 60;
@@ -57,14 +58,15 @@ impl Offer {
         let WorkEntry { instance, id, session, tag, .. } = item.clone();
         // The same for the same item: it is offered again by writing the same document.
         let name = key_id(&format!("{instance}\n{id}"));
+        let partition = sibling(&instance, OFFERS);
         let offer = Self { instance, work: Some(id), pinned: None, session, tag };
-        Document::new(OFFERS, name, offer).with_ttl(TTL)
+        Document::new(&partition, name, offer).with_ttl(TTL)
     }
 
     fn of_instance(instance: &str, pinned: &str) -> Document<Self> {
         let (name, pinned) = (key_id(instance), Some(pinned.to_owned()));
         let offer = Self { instance: instance.to_owned(), work: None, pinned, session: None, tag: None };
-        Document::new(OFFERS, name, offer).with_ttl(TTL)
+        Document::new(&sibling(instance, OFFERS), name, offer).with_ttl(TTL)
     }
 
     fn read(self) -> Option<Offering> {
@@ -128,7 +130,7 @@ impl Shared {
         offered: &[Offered],
         instances: &[(Arc<str>, String)],
     ) -> cosmonaut::Result<()> {
-        let mut batch = self.container.batch(OFFERS);
+        let mut batch = self.container.batch(&*self.hub.key(OFFERS));
         for (instance, pinned) in instances {
             batch = batch.upsert(Offer::of_instance(instance, pinned));
         }
@@ -196,7 +198,8 @@ pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
         let mut news = Ok(false);
         if has_others {
             let feed = feed.get_or_insert_with(|| {
-                strong.container.change_feed(ChangeFeedStart::Beginning, FeedScope::from(OFFERS))
+                let scope = FeedScope::from(&*strong.hub.key(OFFERS));
+                strong.container.change_feed(ChangeFeedStart::Beginning, scope)
             });
             news = strong.read_offers(feed).await;
         }

@@ -2,11 +2,14 @@
 //!
 //! The same member names as the documents themselves have; everything else in them is passed over.
 
+use std::fmt;
+
 use cosmonaut::Etag;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{Error, IgnoredAny, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::work::WorkEntry;
+use crate::hub::plain_kind;
 use crate::model::Message;
 
 /// The columns of a scan.
@@ -32,8 +35,7 @@ pub(super) struct Row {
     until: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, Default)]
 enum Kind {
     Message,
     Work,
@@ -45,8 +47,35 @@ enum Kind {
     Deletion,
     Prune,
     #[default]
-    #[serde(other)]
     Other,
+}
+
+impl<'de> Deserialize<'de> for Kind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Named;
+        impl Visitor<'_> for Named {
+            type Value = Kind;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the type of a document")
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Kind, E> {
+                Ok(match plain_kind(name) {
+                    "message" => Kind::Message,
+                    "work" => Kind::Work,
+                    "cancelled" => Kind::Cancelled,
+                    "session" => Kind::Session,
+                    "intent" => Kind::Intent,
+                    "instance" => Kind::Instance,
+                    "deletion" => Kind::Deletion,
+                    "prune" => Kind::Prune,
+                    _ => Kind::Other,
+                })
+            }
+        }
+        deserializer.deserialize_str(Named)
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -72,6 +101,10 @@ pub(super) enum Sighting {
 }
 
 impl Row {
+    pub(super) fn partition(&self) -> &str {
+        &self.instance_id
+    }
+
     /// From when on it is something to do.
     pub(super) fn visible_at(&self) -> Option<u64> {
         self.visible_at

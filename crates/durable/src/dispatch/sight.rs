@@ -10,8 +10,9 @@ use crate::lease::slot_of;
 impl Shared {
     /// Puts what a feed shows into the queues; false if nothing of it is news.
     pub(super) fn seen(&self, changes: &[Box<RawValue>]) -> bool {
-        // Documents of somebody else's making may be in the container, too.
+        // Documents of other hubs, and of somebody else's making, may be in the container, too.
         let rows = changes.iter().filter_map(|change| serde_json::from_str::<Row>(change.get()).ok());
+        let rows = rows.filter(|row| self.hub.has(row.partition()));
         let mut news = false;
         for sighting in rows.filter_map(|row| row.read(clock::millis(self.settings.age))) {
             news |= self.state().see(sighting, self.clock.now_ms());
@@ -22,6 +23,7 @@ impl Shared {
 
     /// Puts what a search finds into the queues, unless more is known of it.
     pub(super) fn found(&self, mut rows: Vec<Row>) {
+        rows.retain(|row| self.hub.has(row.partition()));
         // What has waited longer comes first.
         rows.sort_by_key(Row::visible_at);
         let sightings: Vec<_> =

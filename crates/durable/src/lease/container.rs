@@ -10,6 +10,8 @@ use super::plan::Table;
 use super::sign::{Sign, View};
 use super::{LeaseProvider, Role, Slots, automatic_name};
 use crate::clock::{self, Reading};
+use crate::connect_error::ConnectError;
+use crate::hub::Hub;
 use crate::model::key_id;
 use async_trait::async_trait;
 use cosmonaut::{ContainerClient, Error, ItemOptions};
@@ -17,13 +19,13 @@ use duroxide::providers::ProviderError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The partition of the documents. No instance is called so.
+/// What the partition of the documents is called. No instance is called so.
 const PARTITION: &str = "$leases";
 /// The id of the document that says who has which slots.
 const TABLE: &str = "shares";
 const FORMAT: u32 = 1;
 
-/// Shares the slots with all other processes that use the same container.
+/// Shares the slots with all other processes that use the same container, and the same task hub in it.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -35,6 +37,7 @@ const FORMAT: u32 = 1;
 /// ```
 pub struct CosmosLeaseProvider {
     container: ContainerClient,
+    partition: String,
     name: String,
     lease: Duration,
     owned: Mutex<Owned>,
@@ -75,8 +78,8 @@ enum Content {
 }
 
 impl Document<Content> {
-    fn new(id: String, ttl: Option<u64>, content: Content) -> Self {
-        Self { id, instance_id: PARTITION.to_owned(), v: FORMAT, ttl, etag: String::new(), content }
+    fn new(partition: &str, id: String, ttl: Option<u64>, content: Content) -> Self {
+        Self { id, instance_id: partition.to_owned(), v: FORMAT, ttl, etag: String::new(), content }
     }
 }
 
@@ -93,6 +96,7 @@ impl CosmosLeaseProvider {
         let name = name.into();
         Self {
             container,
+            partition: PARTITION.to_owned(),
             owned: Mutex::new(Owned { slots: Slots::none(), span: None }),
             view: tokio::sync::Mutex::new(View::new(name.clone(), lease, clock::random())),
             name,
@@ -103,6 +107,19 @@ impl CosmosLeaseProvider {
     /// As [`new`](Self::new), under a name that no other process has.
     pub fn with_automatic_name(container: ContainerClient, lease: Duration) -> Self {
         Self::new(container, automatic_name(), lease)
+    }
+
+    /// Shares the slots of one task hub only; see [`CosmosProviderConfig::hub`](crate::CosmosProviderConfig::hub).
+    ///
+    /// # Errors
+    /// If no hub can be called so.
+    pub fn in_hub(self, hub: &str) -> Result<Self, ConnectError> {
+        Ok(self.within(&Hub::new(Some(hub)).map_err(ConnectError::new)?))
+    }
+
+    pub(crate) fn within(mut self, hub: &Hub) -> Self {
+        self.partition = hub.key(PARTITION).into_owned();
+        self
     }
 
     fn owned_now(&self) -> MutexGuard<'_, Owned> {
@@ -121,8 +138,8 @@ impl CosmosLeaseProvider {
         let sign = view.sign(role);
         // What a member leaves behind that never comes back is removed by the service.
         let ttl = Some(self.lease.as_secs().max(1) * 20);
-        let document = Document::new(self.sign_id(), ttl, Content::Member(sign));
-        self.container.upsert_item(PARTITION, &document).await?;
+        let document = Document::new(&self.partition, self.sign_id(), ttl, Content::Member(sign));
+        self.container.upsert_item(&*self.partition, &document).await?;
         let etag = self.read(&mut view).await?;
         let now = clock::instant();
         // What is lost is not worked on from here on, before anybody can take it.
@@ -142,7 +159,7 @@ impl CosmosLeaseProvider {
 
     /// Reads all signs and the table; gives the version of the table's document, if there is one.
     async fn read(&self, view: &mut View) -> Result<Option<String>, Error> {
-        let query = self.container.query_items::<Value>("SELECT * FROM c", PARTITION);
+        let query = self.container.query_items::<Value>("SELECT * FROM c", &*self.partition);
         let (mut signs, mut table, mut etag) = (Vec::new(), Table::default(), None);
         for document in query.collect().await?.into_iter().filter_map(understood) {
             match document.content {
@@ -157,13 +174,13 @@ impl CosmosLeaseProvider {
 
     /// Writes the table if it has not changed; false if it has.
     async fn write(&self, table: Table, etag: Option<String>) -> Result<bool, Error> {
-        let document = Document::new(TABLE.to_owned(), None, Content::Shares(table));
+        let document = Document::new(&self.partition, TABLE.to_owned(), None, Content::Shares(table));
         let written = match etag {
             Some(etag) => {
                 let options = ItemOptions::default().if_match(etag);
-                self.container.replace_item(PARTITION, TABLE, &document).options(options).await
+                self.container.replace_item(&*self.partition, TABLE, &document).options(options).await
             }
-            None => self.container.create_item(PARTITION, &document).await,
+            None => self.container.create_item(&*self.partition, &document).await,
         };
         match written {
             Ok(_) => Ok(true),
@@ -178,7 +195,7 @@ impl CosmosLeaseProvider {
         let _view = self.view.lock().await;
         *self.owned_now() = Owned { slots: Slots::none(), span: None };
         // Who has no sign does not live: the others share its slots.
-        match self.container.delete_item(PARTITION, &self.sign_id()).await {
+        match self.container.delete_item(&*self.partition, &self.sign_id()).await {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
             Err(error) => Err(error),
@@ -236,8 +253,12 @@ mod tests {
     #[test]
     fn documents_are_read_as_they_are_written_and_those_of_other_versions_are_passed_over() {
         let sign = Sign { name: "a".into(), beat: 7, seen: 3, role: Role::Leader };
-        let written =
-            serde_json::to_value(Document::new("member:1".into(), Some(60), Content::Member(sign.clone())));
+        let written = serde_json::to_value(Document::new(
+            PARTITION,
+            "member:1".into(),
+            Some(60),
+            Content::Member(sign.clone()),
+        ));
         let read = understood(written.unwrap()).unwrap();
         assert!(matches!(read.content, Content::Member(read) if read == sign));
         // What an earlier version of this crate had there.

@@ -5,10 +5,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::codec::is_marked;
+use crate::hub::{kind_in, plain_kind};
 use crate::lease::slot_of;
 
-/// The version of the format that this crate writes, and the newest that it reads.
+/// The version of the format that most documents are written in.
 pub(crate) const FORMAT: u32 = 1;
+
+/// The version of a document with a text that is not stored as it is. Processes that know only the version before would
+/// take such a text for what the user has written. It is the newest version that this crate reads.
+pub(crate) const SEALED_FORMAT: u32 = 2;
 
 /// After how many seconds the service removes what was prepared for a transaction that never came.
 pub(crate) const PREPARED_TTL: i32 = 60 * 60;
@@ -27,6 +33,19 @@ const SEEN_TTL: i32 = 60 * 60;
 /// The content of a document, and how its kind is called in `type`.
 pub(crate) trait Kind: Serialize + DeserializeOwned {
     const KIND: &'static str;
+
+    /// Whether a text of a user in it is not stored as it is.
+    fn is_sealed(&self) -> bool {
+        false
+    }
+
+    /// Marks texts that an earlier version has stored as they are, and that look as if they were not.
+    fn mark_plain_texts(&mut self) {}
+}
+
+/// The version of a document.
+pub(crate) const fn format_of(is_sealed: bool) -> u32 {
+    if is_sealed { SEALED_FORMAT } else { FORMAT }
 }
 
 /// A document: its place, its kind, and what it holds.
@@ -34,6 +53,7 @@ pub(crate) trait Kind: Serialize + DeserializeOwned {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Document<T> {
     pub(crate) id: String,
+    /// Its partition: the instance, in its hub.
     pub(crate) instance_id: String,
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -57,8 +77,8 @@ impl<T: Kind> Document<T> {
         Self {
             id: id.into(),
             instance_id: instance.to_owned(),
-            kind: T::KIND.to_owned(),
-            v: FORMAT,
+            kind: kind_in(instance, T::KIND).into_owned(),
+            v: format_of(content.is_sealed()),
             slot: slot_of(instance),
             ttl: None,
             content,
@@ -80,8 +100,9 @@ impl<T: Kind> Document<T> {
 pub(crate) struct Row(Value);
 
 impl Row {
+    /// The kind of the document, without its hub.
     pub(crate) fn kind(&self) -> &str {
-        self.0.get("type").and_then(Value::as_str).unwrap_or_default()
+        plain_kind(self.0.get("type").and_then(Value::as_str).unwrap_or_default())
     }
 
     /// The document, if this crate can read it.
@@ -89,7 +110,13 @@ impl Row {
     /// # Errors
     /// Permanent, if it was written by a newer version of this crate, or is damaged.
     pub(crate) fn read<T: Kind>(self, operation: &str) -> Result<Document<T>, ProviderError> {
-        self.parse(operation, T::KIND)
+        let mut document: Document<T> = self.parse(operation, T::KIND)?;
+        if document.v < SEALED_FORMAT {
+            document.content.mark_plain_texts();
+            // Written back, it is of the version that its marks need.
+            document.v = document.v.max(format_of(document.content.is_sealed()));
+        }
+        Ok(document)
     }
 
     /// As [`read`](Self::read), for some members of a document. `what` says what it should be.
@@ -99,9 +126,9 @@ impl Row {
             format!("document {:?} of instance {:?}", text("id"), text("instanceId"))
         };
         let version = self.0.get("v").and_then(Value::as_u64).unwrap_or(0);
-        if version > u64::from(FORMAT) {
+        if version > u64::from(SEALED_FORMAT) {
             let message = format!(
-                "{} has format {version}, and this version of duroxide-cosmonaut reads up to {FORMAT} \
+                "{} has format {version}, and this version of duroxide-cosmonaut reads up to {SEALED_FORMAT} \
                  (update every process that shares the container)",
                 place(&self.0)
             );
@@ -136,7 +163,7 @@ impl TombstoneKind {
 /// The content of a tombstone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
-    /// What tells the text that was processed from another one.
+    /// What tells the text that was processed from another one, as it is stored: it says something of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<String>,
 }
@@ -145,7 +172,7 @@ impl Tombstone {
     pub(crate) fn document(instance: &str, id: &str, kind: TombstoneKind) -> Document<Self> {
         let (name, ttl) = kind.name_and_ttl();
         let mut document = Document::new(instance, id, Self::default()).with_ttl(ttl);
-        document.kind = name.to_owned();
+        document.kind = kind_in(instance, name).into_owned();
         document
     }
 
@@ -153,12 +180,17 @@ impl Tombstone {
     pub(crate) fn seen(instance: &str, id: &str, digest: Option<String>) -> Document<Self> {
         let mut document = Self::document(instance, id, TombstoneKind::Seen);
         document.content.digest = digest;
+        document.v = format_of(document.content.is_sealed());
         document
     }
 }
 
 impl Kind for Tombstone {
     const KIND: &'static str = "tombstone";
+
+    fn is_sealed(&self) -> bool {
+        self.digest.as_deref().is_some_and(is_marked)
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +198,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::Message;
+    use crate::model::{Kv, KvValue, Message};
 
     #[test]
     fn a_document_of_a_newer_format_is_refused_and_the_remedy_named() {
@@ -175,11 +207,34 @@ mod tests {
                 "visibleAt": 5, "body": "x"}))
         };
         assert_eq!(row(FORMAT).read::<Message>("fetch").unwrap().content.visible_at, 5);
-        let error = row(FORMAT + 1).read::<Message>("fetch").unwrap_err();
+        let error = row(SEALED_FORMAT + 1).read::<Message>("fetch").unwrap_err();
         assert!(!error.is_retryable());
-        for part in ["m:1", "format 2", "update every process"] {
+        for part in ["m:1", "format 3", "update every process"] {
             assert!(error.message.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn a_document_has_the_higher_format_only_if_a_text_in_it_is_not_stored_as_it_is() {
+        let format = |value: &str| {
+            let value = Some(KvValue { value: value.into(), at: 1 });
+            let kv = Kv { store: value, ..Kv::new("k") };
+            kv.document("i").v
+        };
+        assert_eq!([format("plain"), format("~zlib 5:AAAA"), format("~=~")], [1, 2, 2]);
+    }
+
+    #[test]
+    fn a_text_of_an_earlier_version_is_taken_as_it_is_whatever_it_looks_like() {
+        let read = |v: u32, value: &str| {
+            let row =
+                Row(json!({"id": "k:1", "instanceId": "i", "type": "kv", "v": v, "slot": 1, "key": "k",
+                "store": {"value": value, "at": 1}, "delta": null}));
+            row.read::<Kv>("fetch").unwrap().content.store.unwrap().value
+        };
+        assert_eq!(read(1, "~zlib 5:AAAA"), "~=~zlib 5:AAAA");
+        assert_eq!(read(1, "plain"), "plain");
+        assert_eq!(read(2, "~zlib 5:AAAA"), "~zlib 5:AAAA");
     }
 
     #[test]

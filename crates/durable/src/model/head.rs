@@ -7,12 +7,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Document, Kind, Timers};
+use crate::codec::{is_marked, plain};
 
 /// The id of an instance's head.
 pub(crate) const HEAD: &str = "instance";
 
 /// The status of an execution that has not ended.
 pub(crate) const RUNNING: &str = "Running";
+
+/// How the output of an instance begins that was given up after too many attempts.
+pub(crate) const POISON: &str = "poison: ";
 
 /// What an instance is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -33,6 +37,22 @@ pub(crate) struct Head {
 
 impl Kind for Head {
     const KIND: &'static str = "instance";
+
+    fn is_sealed(&self) -> bool {
+        self.state.is_sealed()
+    }
+
+    fn mark_plain_texts(&mut self) {
+        mark_plain(&mut self.state.output, self.state.output_chunks);
+        mark_plain(&mut self.state.custom_status, 0);
+    }
+}
+
+/// Marks a text that is stored as it is and looks as if it were not.
+pub(super) fn mark_plain(text: &mut Option<String>, chunks: u32) {
+    if chunks == 0 {
+        *text = text.take().map(plain);
+    }
 }
 
 impl Head {
@@ -65,10 +85,14 @@ pub(crate) struct State {
     pub(crate) updated_at: u64,
     pub(crate) execution: u64,
     pub(crate) status: String,
+    /// As it is stored.
     pub(crate) output: Option<String>,
     /// In how many documents an output is that is too long for this one.
     #[serde(default)]
     pub(crate) output_chunks: u32,
+    /// Whether the execution was given up after too many attempts, as its output says, which a query may not understand.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) poisoned: bool,
     pub(crate) started_at: u64,
     pub(crate) completed_at: Option<u64>,
     /// The version of duroxide that the current execution is pinned to.
@@ -79,6 +103,7 @@ pub(crate) struct State {
     pub(crate) history_bytes: u64,
     /// Queue messages that the current execution got from the one before.
     pub(crate) carried: u64,
+    /// As it is stored.
     pub(crate) custom_status: Option<String>,
     pub(crate) custom_status_version: u64,
     /// The token of the last turn, by which a repeated commit is recognized.
@@ -103,6 +128,7 @@ impl Default for State {
             status: RUNNING.to_owned(),
             output: None,
             output_chunks: 0,
+            poisoned: false,
             started_at: 0,
             completed_at: None,
             pinned: None,
@@ -119,6 +145,11 @@ impl Default for State {
 }
 
 impl State {
+    /// Whether a text in it is not stored as it is.
+    pub(crate) fn is_sealed(&self) -> bool {
+        [&self.output, &self.custom_status].into_iter().flatten().any(|text| is_marked(text))
+    }
+
     /// Whether what an execution wrote to the key-value store belongs to the store by now.
     pub(crate) fn is_merged(&self, execution: u64) -> bool {
         execution < self.execution || (execution == self.execution && self.status != RUNNING)

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::head::mark_plain;
 use super::{Document, Kind};
+use crate::codec::is_marked;
 
 /// The events of a turn, or of a part of one that is long.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -17,7 +19,7 @@ pub(crate) struct History {
     pub(crate) after: u64,
     /// The last of these.
     pub(crate) last: u64,
-    /// A JSON array of events.
+    /// A JSON array of events, as it is stored.
     pub(crate) body: String,
     #[serde(default)]
     pub(crate) chunks: u32,
@@ -25,6 +27,10 @@ pub(crate) struct History {
 
 impl Kind for History {
     const KIND: &'static str = "history";
+
+    fn is_sealed(&self) -> bool {
+        is_marked(&self.body)
+    }
 }
 
 impl History {
@@ -58,6 +64,7 @@ pub(crate) fn chain(
 pub(crate) struct Execution {
     pub(crate) execution: u64,
     pub(crate) status: String,
+    /// As it is stored.
     pub(crate) output: Option<String>,
     #[serde(default)]
     pub(crate) output_chunks: u32,
@@ -69,6 +76,14 @@ pub(crate) struct Execution {
 
 impl Kind for Execution {
     const KIND: &'static str = "execution";
+
+    fn is_sealed(&self) -> bool {
+        self.output.as_deref().is_some_and(is_marked)
+    }
+
+    fn mark_plain_texts(&mut self) {
+        mark_plain(&mut self.output, self.output_chunks);
+    }
 }
 
 impl Execution {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Document, Kind, State};
+use crate::codec::{is_marked, plain};
 
 /// The id of a key's document.
 pub(crate) fn key_id(key: &str) -> String {
@@ -18,7 +19,7 @@ pub(crate) fn key_id(key: &str) -> String {
     id
 }
 
-/// A value and when the orchestration wrote it.
+/// A value, as it is stored, and when the orchestration wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KvValue {
     pub(crate) value: String,
@@ -42,6 +43,18 @@ pub(crate) struct Kv {
 
 impl Kind for Kv {
     const KIND: &'static str = "kv";
+
+    fn is_sealed(&self) -> bool {
+        let delta = self.delta.as_ref().and_then(|delta| delta.value.as_ref());
+        [self.store.as_ref(), delta].into_iter().flatten().any(|value| is_marked(&value.value))
+    }
+
+    fn mark_plain_texts(&mut self) {
+        let delta = self.delta.as_mut().and_then(|delta| delta.value.as_mut());
+        for value in [self.store.as_mut(), delta].into_iter().flatten() {
+            value.value = plain(std::mem::take(&mut value.value));
+        }
+    }
 }
 
 impl Kv {

@@ -17,10 +17,11 @@ mod token;
 mod write;
 
 pub(crate) use document::{
-    DELIVERED_TTL, Document, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, Tombstone, TombstoneKind,
+    DELIVERED_TTL, Document, FORMAT, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, SEALED_FORMAT, Tombstone,
+    TombstoneKind, format_of,
 };
 pub(crate) use fetched::Fetched;
-pub(crate) use head::{Delivery, HEAD, Head, Lock, RUNNING, StageMark, State};
+pub(crate) use head::{Delivery, HEAD, Head, Lock, POISON, RUNNING, StageMark, State};
 pub(crate) use history::{Execution, History, chain};
 pub(crate) use kv::{Kv, KvChange, KvValue, key_id};
 pub(crate) use order::committed_order;

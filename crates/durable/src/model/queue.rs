@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Kind;
 use super::head::is_zero;
+use crate::codec::is_marked;
 
 /// A message to the instance in whose partition it is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,6 +23,10 @@ pub(crate) struct Message {
 
 impl Kind for Message {
     const KIND: &'static str = "message";
+
+    fn is_sealed(&self) -> bool {
+        is_marked(&self.body)
+    }
 }
 
 impl Message {
@@ -87,6 +92,10 @@ pub(crate) struct WorkLock {
 
 impl Kind for Work {
     const KIND: &'static str = "work";
+
+    fn is_sealed(&self) -> bool {
+        is_marked(&self.body)
+    }
 }
 
 impl Work {
@@ -134,6 +143,10 @@ pub(crate) enum IntentTarget {
 
 impl Kind for Intent {
     const KIND: &'static str = "intent";
+
+    fn is_sealed(&self) -> bool {
+        is_marked(&self.body)
+    }
 }
 
 impl Intent {

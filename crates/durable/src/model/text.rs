@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Kind;
+use crate::codec::header_length;
 
 /// How many bytes of text a document holds at most, as JSON writes them.
 pub(crate) const MAX_TEXT: usize = 700_000;
@@ -49,8 +50,8 @@ fn escaped(c: char) -> usize {
 pub(crate) enum Pieces {
     /// It fits in its document.
     Whole(String),
-    /// It is in documents of its own.
-    Chunks(Vec<String>),
+    /// It is in documents of its own, but for what says how it is stored.
+    Chunks { header: String, pieces: Vec<String> },
 }
 
 impl Pieces {
@@ -64,8 +65,9 @@ impl Pieces {
         if text.len() <= limit / 6 || escaped_len(&text) <= limit {
             return Self::Whole(text);
         }
+        let (header, rest) = text.split_at(header_length(&text));
         let (mut pieces, mut piece, mut size) = (Vec::new(), String::new(), 0);
-        for c in text.chars() {
+        for c in rest.chars() {
             if size + escaped(c) > limit {
                 pieces.push(std::mem::take(&mut piece));
                 size = 0;
@@ -74,14 +76,15 @@ impl Pieces {
             size += escaped(c);
         }
         pieces.push(piece);
-        Self::Chunks(pieces)
+        Self::Chunks { header: header.to_owned(), pieces }
     }
 
-    /// The text that goes in the document itself, and the pieces that do not.
+    /// The text that goes in the document itself, and the pieces that do not. That of a text in pieces is empty unless
+    /// something says how the text is stored.
     pub(crate) fn split(self) -> (String, Vec<String>) {
         match self {
             Self::Whole(text) => (text, Vec::new()),
-            Self::Chunks(pieces) => (String::new(), pieces),
+            Self::Chunks { header, pieces } => (header, pieces),
         }
     }
 }
@@ -94,16 +97,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_fit_and_make_the_text_again(text in any::<String>(), limit in 6usize..40) {
+        fn pieces_fit_and_make_the_text_again(text in "~?(zlib 9)?[=:]?\\PC*", limit in 6usize..40) {
             match Pieces::within(text.clone(), limit) {
                 Pieces::Whole(whole) => {
                     prop_assert!(escaped_len(&whole) <= limit);
                     prop_assert_eq!(whole, text);
                 }
-                Pieces::Chunks(pieces) => {
-                    prop_assert!(pieces.len() > 1);
-                    prop_assert!(pieces.iter().all(|piece| !piece.is_empty() && escaped_len(piece) <= limit));
-                    prop_assert_eq!(pieces.concat(), text);
+                Pieces::Chunks { header, pieces } => {
+                    prop_assert_eq!(header.is_empty(), !text.starts_with('~'));
+                    prop_assert!(pieces.iter().all(|piece| escaped_len(piece) <= limit));
+                    prop_assert_eq!(header + &pieces.concat(), text);
                 }
             }
         }

@@ -5,6 +5,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::hub::Hub;
+
 /// A lock on an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct InstanceToken {
@@ -37,8 +39,9 @@ impl InstanceToken {
         encode(self)
     }
 
-    pub(crate) fn decode(text: &str) -> Option<Self> {
-        decode(text).filter(|token: &Self| is_plain(&token.token))
+    /// A token of a hub.
+    pub(crate) fn decode(text: &str, hub: &Hub) -> Option<Self> {
+        decode(text).filter(|token: &Self| is_plain(&token.token) && hub.has(&token.instance))
     }
 }
 
@@ -47,8 +50,9 @@ impl WorkToken {
         encode(self)
     }
 
-    pub(crate) fn decode(text: &str) -> Option<Self> {
-        decode(text).filter(|token: &Self| is_plain(&token.token))
+    /// A token of a hub.
+    pub(crate) fn decode(text: &str, hub: &Hub) -> Option<Self> {
+        decode(text).filter(|token: &Self| is_plain(&token.token) && hub.has(&token.partition))
     }
 }
 
@@ -74,8 +78,11 @@ mod tests {
     proptest! {
         #[test]
         fn tokens_of_any_instance_come_back(instance in any::<String>(), session in any::<Option<String>>()) {
+            let hub = &Hub::new(Some("h")).unwrap();
+            let instance = hub.key(&instance).into_owned();
             let lock = InstanceToken { instance: instance.clone(), token: "0a".into() };
-            prop_assert_eq!(InstanceToken::decode(&lock.encode()), Some(lock));
+            prop_assert_eq!(InstanceToken::decode(&lock.encode(), &Hub::default()), None, "of another hub");
+            prop_assert_eq!(InstanceToken::decode(&lock.encode(), hub), Some(lock));
             let lock =
                 WorkToken {
                     partition: instance,
@@ -85,18 +92,19 @@ mod tests {
                     chunks: 2,
                     delivered: true,
                 };
-            prop_assert_eq!(WorkToken::decode(&lock.encode()), Some(lock));
+            prop_assert_eq!(WorkToken::decode(&lock.encode(), &Hub::default()), None);
+            prop_assert_eq!(WorkToken::decode(&lock.encode(), hub), Some(lock));
         }
 
         #[test]
         fn other_text_is_no_token(text in any::<String>()) {
-            prop_assert_eq!(InstanceToken::decode(&text), None);
+            prop_assert_eq!(InstanceToken::decode(&text, &Hub::default()), None);
         }
     }
 
     #[test]
     fn a_token_that_could_leave_its_quotes_is_refused() {
         let forged = InstanceToken { instance: "i".into(), token: "' OR 1=1 --".into() };
-        assert_eq!(InstanceToken::decode(&forged.encode()), None);
+        assert_eq!(InstanceToken::decode(&forged.encode(), &Hub::default()), None);
     }
 }

@@ -13,7 +13,7 @@ use serde_json::value::to_raw_value;
 use super::ahead::Ahead;
 use super::load::load;
 use super::lock::{PATIENCE, holds_lock, read_head};
-use super::plan::{Plan, Times, Turn, plan};
+use super::plan::{Plan, Setting, Turn, plan};
 use super::turns::{Held, HeldMessage, Outline};
 use super::{lost_lock, outbox, stage};
 use crate::clock::{self, End};
@@ -35,7 +35,7 @@ pub(super) type Versions = HashMap<String, Etag>;
 /// Commits a turn and releases its lock.
 pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), ProviderError> {
     let InstanceToken { instance, token } =
-        InstanceToken::decode(token).ok_or_else(|| lost_lock(OPERATION))?;
+        InstanceToken::decode(token, core.hub()).ok_or_else(|| lost_lock(OPERATION))?;
     let held = match core.turns.get(&token) {
         Some(held) => held,
         None => hold_again(core, &instance, &token).await?,
@@ -87,12 +87,13 @@ async fn commit(
     let call = core.store.call(OPERATION, PATIENCE).under(held.end());
     let was_tried = held.was_tried(&Outline::of(&turn));
     let earlier = earlier_execution(core, &call, held, turn.execution).await?;
-    let times = Times {
+    let setting = Setting {
         now: core.store.now_ms(),
         owed_until: core.owed_until(),
         shift: core.store.clock().shift_ms(),
+        texts: core.store.texts().clone(),
     };
-    let mut plan = plan(held, token, turn, earlier, times)?;
+    let mut plan = plan(held, token, turn, earlier, setting)?;
     let committed = if fits(&plan) {
         commit_whole(core, &call, held, token, &mut plan).await
     } else {
@@ -185,11 +186,9 @@ fn state_bytes(plan: &Plan) -> usize {
 
 /// The change of the head by which a turn becomes true, if its lock still holds.
 pub(super) fn head_patch(plan: &Plan, token: &str) -> Patch {
-    Patch::new()
-        .set("/state", &plan.state)
-        .set("/lock", ())
-        .set("/deliveries", &plan.deliveries)
-        .condition(holds_lock(token))
+    let patch = Patch::new().set("/state", &plan.state).set("/lock", ()).set("/deliveries", &plan.deliveries);
+    let patch = plan.format.iter().fold(patch, |patch, format| patch.set("/v", format));
+    patch.condition(holds_lock(token))
 }
 
 async fn commit_whole(

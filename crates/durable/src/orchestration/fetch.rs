@@ -16,7 +16,9 @@ use super::messages::{Readings, drop_orphans, read_messages};
 use super::turns::{Held, HeldMessage};
 use crate::clock::{self, End};
 use crate::core::Core;
-use crate::model::{Delivery, Document, Fetched, Head, InstanceToken, Kv, Lock, Message, State, waited};
+use crate::model::{
+    Delivery, Document, Fetched, Head, InstanceToken, Kv, KvValue, Lock, Message, State, key_id, waited,
+};
 use crate::store::{Call, Cause};
 
 /// How many messages a turn gets at most; the others come with the next.
@@ -154,6 +156,7 @@ async fn try_lock(
         (None, Some(head)) => current_history(core, call, head).await?,
         (None, None) => Ok(Arc::default()),
     };
+    let values = values(core, call, instance, &snapshot)?;
     let since =
         |message: &Document<Message>| waited(message.content.sent_at, message.content.visible_at, now);
     let waited = messages.iter().filter_map(|(message, _)| since(message)).max();
@@ -164,7 +167,7 @@ async fn try_lock(
     let Some((head, end)) = write_lock(core, call, instance, &snapshot, &ready, lock_timeout).await? else {
         return Ok(Outcome::Again);
     };
-    let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, history, waited };
+    let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, values, history, waited };
     Ok(locked(core, turn, later))
 }
 
@@ -203,6 +206,22 @@ fn is_supported(pinned: &str, filter: Option<&DispatcherCapabilityFilter>) -> bo
 
 fn is_start(item: &WorkItem) -> bool {
     matches!(item, WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. })
+}
+
+/// What the store of the instance has, as the orchestration begins with it.
+fn values(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    snapshot: &Snapshot,
+) -> Result<HashMap<String, KvEntry>, ProviderError> {
+    let Some(head) = &snapshot.head else { return Ok(HashMap::new()) };
+    let stored = snapshot.keys.iter().filter_map(|kv| Some((kv, kv.stored(&head.content.state)?)));
+    let value = |(kv, stored): (&Kv, &KvValue)| {
+        let value = core.store.open(call, (instance, &key_id(&kv.key)), stored.value.clone())?;
+        Ok((kv.key.clone(), KvEntry { value, last_updated_at_ms: stored.at }))
+    };
+    stored.map(value).collect()
 }
 
 /// Writes the lock if nothing has changed, and says when it ends; `None` if something has.
@@ -268,13 +287,14 @@ struct NewTurn {
     messages: Vec<HeldMessage>,
     items: Vec<WorkItem>,
     keys: Vec<Kv>,
+    values: HashMap<String, KvEntry>,
     history: Result<Arc<Vec<Event>>, String>,
     waited: Option<Duration>,
 }
 
 /// Remembers the turn, and puts together what the runtime gets.
 fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
-    let NewTurn { head, end, messages, items, keys, history, waited } = turn;
+    let NewTurn { head, end, messages, items, keys, values, history, waited } = turn;
     let lock = head.content.lock.clone().expect("a head that was just locked");
     let state = &head.content.state;
     let (events, history_error) = match &history {
@@ -286,25 +306,20 @@ fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
         }
         Err(error) => (Vec::new(), Some(format!("the history cannot be read: {error}"))),
     };
-    let kv_snapshot: HashMap<_, _> = keys
-        .iter()
-        .filter_map(|kv| Some((kv.key.clone(), kv.stored(state)?)))
-        .map(|(key, stored)| (key, KvEntry { value: stored.value.clone(), last_updated_at_ms: stored.at }))
-        .collect();
     let (name, version) = name_and_version(state, &events, &items);
     let attempts =
         lock.messages.iter().filter_map(|id| head.content.deliveries.get(id)).map(|it| it.attempts);
     let attempts = attempts.max().unwrap_or(1);
     let token = InstanceToken { instance: head.instance_id.clone(), token: lock.token.clone() };
     let item = OrchestrationItem {
-        instance: head.instance_id.clone(),
+        instance: core.hub().name(&head.instance_id).to_owned(),
         orchestration_name: name,
         execution_id: state.execution,
         version,
         history: events,
         messages: items,
         history_error,
-        kv_snapshot,
+        kv_snapshot: values,
     };
     core.turns.insert(&lock.token, Held::new(head, messages, keys, history.ok(), end));
     let fetched = Box::new(Fetched { item, token: token.encode(), attempts, waited });

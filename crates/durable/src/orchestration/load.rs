@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::model::{
     Document, Head, History, Kind, Kv, Message, NextTimer, Row, Timers, chain, committed_order,
 };
-use crate::store::Call;
+use crate::store::{Call, TextFailure};
 
 /// An instance at a moment, without its history.
 pub(super) struct Snapshot {
@@ -132,10 +132,10 @@ pub(super) async fn read_history(
     let mut events = Vec::new();
     for document in documents {
         let Document { id, content: History { body, chunks, .. }, .. } = document;
-        let text = match core.store.whole_text(call, (instance, &id), body, chunks).await {
+        let text = match core.store.read_text(call, (instance, &id), body, chunks).await {
             Ok(text) => text,
-            Err(error) if error.is_retryable() => return Err(error),
-            Err(error) => return Ok(Err(error.message)),
+            Err(TextFailure::Unanswered(error) | TextFailure::Sealed(error)) => return Err(error),
+            Err(TextFailure::Lost(error)) => return Ok(Err(error.message)),
         };
         match serde_json::from_str::<Vec<Event>>(&text) {
             Ok(part) => events.extend(part),

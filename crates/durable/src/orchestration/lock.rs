@@ -18,7 +18,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
     let operation = "renew_orchestration_item_lock";
     let InstanceToken { instance, token } =
-        InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+        InstanceToken::decode(token, core.hub()).ok_or_else(|| lost_lock(operation))?;
     let end = core.turns.get(&token).map(|held| held.end().clone());
     let clock = core.store.clock();
     let end = end.unwrap_or_else(|| End::after(clock, clock.reading(), extend_for));
@@ -42,7 +42,7 @@ pub(crate) async fn abandon(
 ) -> Result<(), ProviderError> {
     let operation = "abandon_orchestration_item";
     let InstanceToken { instance, token } =
-        InstanceToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+        InstanceToken::decode(token, core.hub()).ok_or_else(|| lost_lock(operation))?;
     let held = core.turns.get(&token);
     let clock = core.store.clock();
     let end = held.as_ref().map(|held| held.end().clone());

@@ -4,7 +4,7 @@ use duroxide::providers::{ProviderError, WorkItem};
 
 use crate::core::Core;
 use crate::model::{Document, Message, Write, chunk_id, digest};
-use crate::store::Call;
+use crate::store::{Call, TextFailure};
 
 /// What messages say.
 pub(super) struct Readings<'a> {
@@ -25,27 +25,21 @@ pub(super) async fn read_messages<'a>(
     for message in ready {
         let Message { body, chunks, .. } = &message.content;
         let place = (&*message.instance_id, &*message.id);
-        let whole;
-        let text = match chunks {
-            0 => body,
-            chunks => match core.store.whole_text(call, place, body.clone(), *chunks).await {
-                Ok(text) => {
-                    whole = text;
-                    &whole
-                }
-                Err(error) if error.is_retryable() => return Err(error),
-                Err(error) => {
-                    tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
-                    lost = Some(error.message);
-                    messages.push((*message, None));
-                    continue;
-                }
-            },
+        let text = match core.store.read_text(call, place, body.clone(), *chunks).await {
+            Ok(text) => text,
+            Err(TextFailure::Unanswered(error) | TextFailure::Sealed(error)) => return Err(error),
+            Err(TextFailure::Lost(error)) => {
+                tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
+                lost = Some(error.message);
+                messages.push((*message, None));
+                continue;
+            }
         };
-        match serde_json::from_str(text) {
+        match serde_json::from_str(&text) {
             Ok(item) => {
                 items.push(item);
-                messages.push((*message, Message::is_delivered(&message.id).then(|| digest(text))));
+                let digest = Message::is_delivered(&message.id).then(|| core.store.seal(call, digest(&text)));
+                messages.push((*message, digest.transpose()?));
             }
             // A newer process may understand it. It stays, and must not keep the others from being processed.
             Err(error) => tracing::error!(?place, %error, "a message is unreadable and is left alone"),

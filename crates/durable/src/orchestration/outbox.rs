@@ -24,7 +24,7 @@ use crate::model::{
     AT_ONCE, Document, Head, Intent, IntentTarget, Kind, Message, Pieces, Row, Tombstone, Work, Write,
     chunk_id, digest,
 };
-use crate::store::{Call, Cause};
+use crate::store::{Call, Cause, TextFailure};
 
 /// How many deliveries are under way at once.
 const DELIVERIES: usize = 16;
@@ -103,11 +103,18 @@ async fn finish(
     Ok((owed, unreadable))
 }
 
-async fn read_owed(core: &Core, call: &Call, row: Row) -> Result<Owed, ProviderError> {
+pub(super) async fn read_owed(core: &Core, call: &Call, row: Row) -> Result<Owed, ProviderError> {
     let intent: Document<Intent> = row.read(call.operation())?;
     let Intent { body, chunks, .. } = intent.content.clone();
-    let text = core.store.whole_text(call, (&intent.instance_id, &intent.id), body, chunks).await?;
-    Ok(Owed { intent, text })
+    let place = (&*intent.instance_id, &*intent.id);
+    let stored = core.store.whole_text(call, place, body.clone(), chunks).await?;
+    let text = match core.store.read_whole(call, place, &body, stored.clone()) {
+        Ok(text) => Ok(text),
+        // A message can be delivered by who cannot read it.
+        Err(TextFailure::Sealed(error)) => Err(error),
+        Err(failure) => return Err(failure.into()),
+    };
+    Ok(Owed { intent, text, stored })
 }
 
 /// Puts one thing into the target's queue, unless it is or was there; says whether it was not.
@@ -120,7 +127,7 @@ pub(super) async fn hand_over(core: &Core, call: &Call, owed: &Owed) -> Result<b
         return Ok(false);
     }
     // The source has lost the turn that sent what is there, and has run another one in its place.
-    let id = format!("{target_id}.{}", digest(&owed.text));
+    let id = format!("{target_id}.{}", digest(&owed.stored));
     let source = &*owed.intent.instance_id;
     tracing::error!(
         source,
@@ -138,38 +145,45 @@ async fn is_same(core: &Core, call: &Call, owed: &Owed) -> Result<bool, Provider
     match row.kind() {
         Message::KIND => {
             let Message { body, chunks, .. } = row.read::<Message>(call.operation())?.content;
-            match core.store.whole_text(call, (target, id), body, chunks).await {
-                Ok(text) => Ok(text == owed.text),
-                Err(error) if error.is_retryable() => Err(error),
+            match core.store.read_text(call, (target, id), body, chunks).await {
+                Ok(text) => Ok(text == owed.text()?),
+                Err(TextFailure::Unanswered(error) | TextFailure::Sealed(error)) => Err(error),
                 // Its pieces are gone. That is so if it was processed just now, and then a trace says what it was.
-                Err(_) => {
+                Err(TextFailure::Lost(_)) => {
                     let now = core.store.read_row(call, target, id).await?;
                     match now.filter(|row| row.kind() == "seen") {
-                        Some(row) => is_trace_of(call, owed, row),
+                        Some(row) => is_trace_of(core, call, owed, row),
                         None => Ok(false),
                     }
                 }
             }
         }
-        "seen" => is_trace_of(call, owed, row),
+        "seen" => is_trace_of(core, call, owed, row),
         // Work has an id of its own activity.
         _ => Ok(true),
     }
 }
 
 /// Whether a delivery has left this trace when it was processed.
-fn is_trace_of(call: &Call, owed: &Owed, trace: Row) -> Result<bool, ProviderError> {
+fn is_trace_of(core: &Core, call: &Call, owed: &Owed, trace: Row) -> Result<bool, ProviderError> {
+    let Intent { target, target_id: id, .. } = &owed.intent.content;
     let there = trace.read::<Tombstone>(call.operation())?.content.digest;
-    Ok(there.is_none_or(|there| there == digest(&owed.text)))
+    let Some(there) = there else { return Ok(true) };
+    Ok(core.store.open(call, (target, id), there)? == digest(owed.text()?))
 }
 
 /// Creates what is delivered; false if there is something with its id.
 async fn put(core: &Core, call: &Call, owed: &Owed, id: &str) -> Result<bool, ProviderError> {
     let Intent { target, what, target_visible_at: visible_at, .. } = &owed.intent.content;
-    let (body, pieces) = Pieces::of(owed.text.clone()).split();
+    // Stored as the sender has stored it: whoever delivers it once more stores the same pieces.
+    let (body, pieces) = Pieces::of(owed.stored.clone()).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, id), pieces).await?;
-    let ((session, tag), sent_at) = (session_and_tag(&owed.text), core.store.now_ms());
+    let (session, tag) = match what {
+        IntentTarget::Message => (None, None),
+        IntentTarget::Work => session_and_tag(owed.text()?),
+    };
+    let sent_at = core.store.now_ms();
     let created = match what {
         IntentTarget::Message => {
             let message = Message { visible_at: *visible_at, sent_at, body, chunks };

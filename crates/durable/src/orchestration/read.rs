@@ -86,7 +86,7 @@ pub(crate) async fn append(
         state.last_event = last;
         state.events += events.len() as u64;
         state.history_bytes += text.len() as u64;
-        let (body, pieces) = Pieces::of(text).split();
+        let (body, pieces) = Pieces::of(core.store.seal(&call, text)?).split();
         let chunks = pieces.len() as u32;
         for (n, text) in (0..).zip(pieces) {
             let chunk = Document::new(instance, chunk_id(&id, n), Chunk { text });
@@ -116,9 +116,9 @@ pub(crate) async fn custom_status(
     let call = core.store.call("get_custom_status", core.settings.call_timeout);
     let head = read_head(core, &call, instance).await?;
     let state = head.map(|head| head.content.state).filter(|state| state.exists);
-    Ok(state
-        .filter(|state| state.custom_status_version > seen)
-        .map(|state| (state.custom_status, state.custom_status_version)))
+    let Some(state) = state.filter(|state| state.custom_status_version > seen) else { return Ok(None) };
+    let status = state.custom_status.map(|status| core.store.show(&call, (instance, HEAD), status));
+    Ok(Some((status.transpose()?, state.custom_status_version)))
 }
 
 /// The latest value of a key.
@@ -142,7 +142,7 @@ pub(crate) async fn kv_value(
             }
         } else {
             let kv: Document<Kv> = row.read(call.operation())?;
-            found = kv.content.latest().map(|latest| latest.value.clone());
+            found = value(core, &call, instance, &kv.content)?;
         }
     }
     Ok(found)
@@ -156,7 +156,19 @@ pub(crate) async fn kv_values(core: &Core, instance: &str) -> Result<HashMap<Str
 
 async fn values(core: &Core, call: &Call, instance: &str) -> Result<HashMap<String, String>, ProviderError> {
     let keys = load_keys(core, call, instance).await?.keys;
-    Ok(keys.into_iter().filter_map(|kv| Some((kv.key.clone(), kv.latest()?.value.clone()))).collect())
+    let mut values = HashMap::new();
+    for kv in keys {
+        if let Some(value) = value(core, call, instance, &kv)? {
+            values.insert(kv.key, value);
+        }
+    }
+    Ok(values)
+}
+
+/// The latest value of a key.
+fn value(core: &Core, call: &Call, instance: &str, kv: &Kv) -> Result<Option<String>, ProviderError> {
+    let Some(latest) = kv.latest() else { return Ok(None) };
+    Ok(Some(core.store.show(call, (instance, &key_id(&kv.key)), latest.value.clone())?))
 }
 
 /// How large an instance has become.
@@ -167,12 +179,16 @@ pub(crate) async fn instance_stats(
     let call = core.store.call("get_instance_stats", core.settings.call_timeout);
     let snapshot = load_keys(core, &call, instance).await?;
     let state = snapshot.head.map(|head| head.content.state).filter(|state| state.exists);
-    let values = || snapshot.keys.iter().filter_map(Kv::latest);
-    Ok(state.map(|state| SystemStats {
+    let Some(state) = state else { return Ok(None) };
+    let mut lengths = Vec::new();
+    for kv in &snapshot.keys {
+        lengths.extend(value(core, &call, instance, kv)?.map(|value| value.len() as u64));
+    }
+    Ok(Some(SystemStats {
         history_event_count: state.events,
         history_size_bytes: state.history_bytes,
         queue_pending_count: state.carried,
-        kv_user_key_count: values().count() as u64,
-        kv_total_value_bytes: values().map(|latest| latest.value.len() as u64).sum(),
+        kv_user_key_count: lengths.len() as u64,
+        kv_total_value_bytes: lengths.iter().sum(),
     }))
 }

@@ -17,12 +17,12 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
         return Err(ProviderError::permanent(operation, message));
     }
     let call = core.store.call(operation, core.settings.call_timeout);
-    let instance = target_instance(item);
+    let instance = &*core.hub().key(target_instance(item));
     // Chosen once, so that a repeated request cannot deliver twice.
     let id = Message::client_id(&clock::unique_id());
     let sent_at = core.store.now_ms();
     let visible_at = delay.map_or(AT_ONCE, |delay| sent_at.saturating_add(clock::millis(delay)));
-    let text = to_text(operation, item)?;
+    let text = core.store.seal(&call, to_text(operation, item)?)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(&call, (instance, &id), pieces).await?;

@@ -32,7 +32,7 @@ pub(crate) struct Held {
 pub(super) struct HeldMessage {
     pub(super) id: String,
     pub(super) chunks: u32,
-    /// What tells its text from another one, if it may be delivered again.
+    /// What tells its text from another one, as it is stored, if it may be delivered again.
     pub(super) digest: Option<String>,
 }
 

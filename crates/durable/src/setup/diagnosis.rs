@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Described, Finding, FindingLevel, inspect};
+use crate::codec::Texts;
 use crate::config::CosmosProviderConfig;
 use crate::connect::reach;
 use crate::connect_error::ConnectError;
+use crate::hub::Hub;
 use crate::store::Store;
 
 /// What there is to say about a container and the account that it is in.
@@ -28,7 +30,8 @@ pub struct Diagnosis {
     pub throughput: Value,
     /// What is wrong, errors first.
     pub findings: Vec<Finding>,
-    /// How many documents there are of each kind.
+    /// How many documents there are of each kind, in all task hubs: `message` in the one without a name, `message@orders` in
+    /// the one called `orders`.
     pub documents: BTreeMap<String, u64>,
 }
 
@@ -91,7 +94,7 @@ async fn documents(
     config: &CosmosProviderConfig,
     container: &cosmonaut::ContainerClient,
 ) -> Result<BTreeMap<String, u64>, ConnectError> {
-    let store = Store::new(container.clone());
+    let store = Store::new(container.clone(), Texts::default(), Hub::default());
     let call = store.call("diagnose", config.connect_timeout);
     let query = Query::new("SELECT c.type AS kind, COUNT(1) AS count FROM c GROUP BY c.type");
     let groups: Vec<OfKind> = store

@@ -4,6 +4,7 @@ use cosmonaut::options::BatchOptions;
 use cosmonaut::{Etag, Patch, RawItem};
 
 use super::{Call, Cause, Failure, Store};
+use crate::hub::kind_in;
 use crate::model::{DELIVERED_TTL, Intent, Write, WriteKind};
 
 /// The condition of a transaction, and the change that comes with it.
@@ -94,7 +95,7 @@ impl Store {
                 WriteKind::Deliver => request.patch(
                     &**id,
                     Patch::new()
-                        .set("/type", Intent::DELIVERED)
+                        .set("/type", kind_in(batch.partition, Intent::DELIVERED))
                         .set("/visibleAt", ())
                         .set("/ttl", DELIVERED_TTL),
                 ),

@@ -14,6 +14,7 @@ mod retry;
 mod texts;
 mod versions;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use duroxide::providers::ProviderError;
 use serde::de::DeserializeOwned;
 
 use crate::clock::Clock;
+use crate::codec::Texts;
+use crate::hub::Hub;
 use crate::model::{Document, Kind, Row};
 
 pub(crate) use batch::{Batch, Guard};
@@ -31,6 +34,7 @@ pub(crate) use failure::{Cause, Failure};
 pub(crate) use losses::Losses;
 pub use meter::Usage;
 pub(crate) use presence::Presence;
+pub(crate) use texts::TextFailure;
 
 use meter::Meter;
 
@@ -43,12 +47,27 @@ pub(crate) struct Store {
     meter: Arc<Meter>,
     /// What goes on in the background is counted by itself.
     background: Arc<Meter>,
+    texts: Texts,
+    hub: Hub,
 }
 
 impl Store {
-    pub(crate) fn new(container: ContainerClient) -> Self {
-        let losses = Losses::new(container.clone());
-        Self { container, clock: Clock::default(), losses, meter: Arc::default(), background: Arc::default() }
+    pub(crate) fn new(container: ContainerClient, texts: Texts, hub: Hub) -> Self {
+        let (losses, clock) = (Losses::new(container.clone()), Clock::default());
+        Self { container, clock, losses, meter: Arc::default(), background: Arc::default(), texts, hub }
+    }
+
+    /// The hub whose documents are asked for.
+    pub(crate) fn hub(&self) -> &Hub {
+        &self.hub
+    }
+
+    /// A query about documents of the hub.
+    fn qualified<'a>(&self, query: &'a Query) -> Cow<'a, Query> {
+        match self.hub.qualified(query.text()) {
+            Cow::Borrowed(_) => Cow::Borrowed(query),
+            Cow::Owned(text) => Cow::Owned(query.clone().with_text(text)),
+        }
     }
 
     /// What is known of writes that a forced failover has lost.
@@ -218,7 +237,7 @@ impl Store {
         }
     }
 
-    /// All rows of a query, of one partition or of the container.
+    /// All rows of a query about the hub, of one partition or of the container.
     pub(crate) async fn query<T: DeserializeOwned + Send>(
         &self,
         call: &Call,
@@ -226,6 +245,7 @@ impl Store {
         scope: &FeedScope,
     ) -> Result<Vec<T>, ProviderError> {
         let (mut rows, mut continuation) = (Vec::new(), None);
+        let query = &*self.qualified(query);
         loop {
             let page = call.page(|timeout| self.page::<T>(query, scope, timeout, &continuation)).await;
             let Some(page) = page.map_err(|failure| failure.into_error(call))? else { return Ok(rows) };
@@ -237,7 +257,7 @@ impl Store {
         }
     }
 
-    /// One page of a query over the container or a part of it, and where it goes on.
+    /// One page of a query about the hub, over the container or a part of it, and where it goes on.
     pub(crate) async fn query_page<T: DeserializeOwned + Send>(
         &self,
         call: &Call,
@@ -245,7 +265,7 @@ impl Store {
         size: u32,
         continuation: Option<String>,
     ) -> Result<(Vec<T>, Option<String>), ProviderError> {
-        let continuation = &continuation;
+        let (continuation, query) = (&continuation, &*self.qualified(query));
         let ask = |timeout| async move {
             let mut options = FeedOptions { continuation: continuation.clone(), ..FeedOptions::default() }
                 .max_item_count(size);

@@ -5,6 +5,7 @@ use duroxide::providers::{ProviderError, WorkItem};
 
 use super::holding::holds_lock;
 use super::sessions;
+use crate::clock;
 use crate::core::Core;
 use crate::model::{
     AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, Tombstone, WorkToken, Write, WriteKind,
@@ -20,7 +21,7 @@ const GUARD_WRITES: usize = 2;
 /// Removes a work item and hands over its completion, both or neither.
 pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) -> Result<(), ProviderError> {
     let operation = "ack_work_item";
-    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+    let token = WorkToken::decode(token, core.hub()).ok_or_else(|| lost_lock(operation))?;
     let locked = core.work_locks.get(&token.token);
     if locked.as_ref().is_some_and(|locked| locked.end.is_over()) {
         return Err(lost_lock(operation));
@@ -73,7 +74,7 @@ async fn remove_item(
     let mut is_by_version = version.is_some();
     writes.splice(..0, version.map(|version| Write::delete_version(&*token.id, version)));
     loop {
-        let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(&token.token));
+        let patch = Patch::new().set("/lock/until", 0).condition(holds_lock(core, &token.token));
         let guard = Guard { id: token.id.clone(), patch, then_delete: true };
         let guard = (!is_by_version).then_some(guard);
         let batch = Batch { partition: &token.partition, guard, writes: &writes };
@@ -121,13 +122,14 @@ async fn prepare(
         let message = format!("{item:?} is no completion of an activity");
         return Err(ProviderError::permanent(call.operation(), message));
     }
-    let (text, target) = (to_text(call.operation(), item)?, target_instance(item));
+    let (text, target) = (to_text(call.operation(), item)?, core.hub().key(target_instance(item)));
+    let target = &*target;
     if target != token.partition {
         let (owed, kept) = owe(core, call, token, target, text).await?;
         return Ok((Completion::Owed(Box::new(owed)), kept));
     }
-    let id = Message::completion_id(&token.token);
-    let (body, pieces) = Pieces::of(text).split();
+    let (body, pieces) = Pieces::of(core.store.seal(call, text)?).split();
+    let id = own_id(Message::completion_id(&token.token), &pieces);
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (target, &id), pieces).await?;
     let message = Message { visible_at: AT_ONCE, sent_at: core.store.now_ms(), body, chunks };
@@ -142,8 +144,9 @@ async fn owe(
     target: &str,
     text: String,
 ) -> Result<(Owed, Vec<Write>), ProviderError> {
-    let id = Intent::completion_id(&token.token);
-    let (body, pieces) = Pieces::of(text.clone()).split();
+    let stored = core.store.seal(call, text.clone())?;
+    let (body, pieces) = Pieces::of(stored.clone()).split();
+    let id = own_id(Intent::completion_id(&token.token), &pieces);
     let chunks = pieces.len() as u32;
     let kept = core.store.write_chunks(call, (&token.partition, &id), pieces).await?;
     let content = Intent {
@@ -155,5 +158,11 @@ async fn owe(
         body,
         chunks,
     };
-    Ok((Owed { intent: Document::new(&token.partition, id, content), text }, kept))
+    Ok((Owed { intent: Document::new(&token.partition, id, content), text: Ok(text), stored }, kept))
+}
+
+/// The id of a document whose text is in pieces is another one each time. A call that is repeated may store the same text
+/// in another way, and must find no pieces of the call before.
+fn own_id(id: String, pieces: &[String]) -> String {
+    if pieces.is_empty() { id } else { format!("{id}.{}", clock::unique_id()) }
 }

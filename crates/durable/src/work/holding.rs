@@ -22,7 +22,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(500);
 /// over, is an error.
 pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
     let operation = "renew_work_item_lock";
-    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+    let token = WorkToken::decode(token, core.hub()).ok_or_else(|| lost_lock(operation))?;
     let locked = core.work_locks.get(&token.token);
     let clock = core.store.clock();
     let end = locked.map(|locked| locked.end);
@@ -63,7 +63,7 @@ pub(super) async fn prolong(
     core.store.settle_time(call).await?;
     let began = core.store.clock().reading();
     let until = core.store.now_ms().saturating_add(clock::millis(extend_for));
-    let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
+    let patch = Patch::new().set("/lock/until", until).condition(holds_lock(core, token));
     let is_set =
         |work: &Work| work.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until);
     let Some(version) = change(core, call, place, patch, is_set).await? else { return Ok(None) };
@@ -79,7 +79,7 @@ pub(crate) async fn abandon(
     ignore_attempt: bool,
 ) -> Result<(), ProviderError> {
     let operation = "abandon_work_item";
-    let token = WorkToken::decode(token).ok_or_else(|| lost_lock(operation))?;
+    let token = WorkToken::decode(token, core.hub()).ok_or_else(|| lost_lock(operation))?;
     let call = core.store.call(operation, PATIENCE);
     let visible_at = delay.map_or(AT_ONCE, |delay| core.store.now_ms().saturating_add(clock::millis(delay)));
     let mut patch = Patch::new().set("/lock", ()).set("/visibleAt", visible_at);
@@ -87,7 +87,7 @@ pub(crate) async fn abandon(
         // It was locked, so there was one.
         patch = patch.increment("/attempts", -1);
     }
-    let patch = patch.condition(holds_lock(&token.token));
+    let patch = patch.condition(holds_lock(core, &token.token));
     let is_given_up = |work: &Work| work.lock.is_none() && work.visible_at == visible_at;
     match change(core, &call, (&token.partition, &token.id), patch, is_given_up).await? {
         Some(_) => Ok(()),
@@ -96,8 +96,8 @@ pub(crate) async fn abandon(
 }
 
 /// The condition that a lock is still held. That its time is over the holder knows by its own count of time.
-pub(super) fn holds_lock(token: &str) -> String {
-    format!("FROM c WHERE c.type = 'work' AND c.lock.token = '{token}'")
+pub(super) fn holds_lock(core: &Core, token: &str) -> String {
+    core.hub().qualified(&format!("FROM c WHERE c.type = 'work' AND c.lock.token = '{token}'")).into_owned()
 }
 
 /// Changes an item under a condition and tells the queue; gives its version, or `None` if the condition does not

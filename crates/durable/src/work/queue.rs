@@ -13,7 +13,7 @@ use crate::core::Core;
 use crate::dispatch::{WorkEntry, WorkFilter};
 use crate::model::{AT_ONCE, Document, Fetched, Kind, Pieces, Work, WorkToken, waited};
 use crate::orchestration::to_text;
-use crate::store::{Call, Cause};
+use crate::store::{Call, Cause, TextFailure};
 
 /// The least time that a call is repeated for while the service cannot answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,8 +25,9 @@ pub(crate) async fn enqueue(core: &Core, item: &WorkItem) -> Result<(), Provider
         let message = format!("{item:?} is no work for a worker");
         return Err(ProviderError::permanent(operation, message));
     };
+    let instance = &*core.hub().key(instance);
     let call = core.store.call(operation, core.settings.call_timeout);
-    let text = to_text(operation, item)?;
+    let text = core.store.seal(&call, to_text(operation, item)?)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
     let (session, tag) = (session_id.clone(), tag.clone());
@@ -140,9 +141,9 @@ async fn lock(
     let patch = Patch::new()
         .set("/lock", serde_json::json!({"token": token, "until": until}))
         .increment("/attempts", 1)
-        .condition(format!(
+        .condition(core.hub().qualified(&format!(
             "FROM c WHERE c.type = 'work' AND c.visibleAt <= {now} AND (IS_NULL(c.lock) OR c.lock.until <= {now})"
-        ));
+        )));
     let mut document = match core.store.patch(call, (instance, id), patch, true).await {
         Ok(patched) => patched_row(call, &patched)?.read::<Work>(call.operation())?,
         Err(failure) => match failure.cause() {
@@ -181,11 +182,18 @@ async fn lock(
             }
             Ok(Some(Fetched { item, token: token.encode(), attempts, waited }))
         }
-        Err(error) if error.is_retryable() => Err(error),
+        Err(TextFailure::Unanswered(error)) => Err(error),
+        // Others may have the codec, so that they get it at once.
+        Err(TextFailure::Sealed(error)) => {
+            super::abandon(core, &token.encode(), None, true).await?;
+            Err(error)
+        }
         // It never will be readable. The orchestration learns that, and need not wait for ever.
-        Err(error) => {
+        Err(TextFailure::Lost(error)) => {
             tracing::error!(instance, id, %error, "a work item is unreadable, and counts as failed");
-            let Some(failed) = failed(instance, id, error.clone()) else { return Err(error) };
+            let Some(failed) = failed(core.hub().name(instance), id, error.clone()) else {
+                return Err(error);
+            };
             super::ack(core, &token.encode(), Some(failed)).await?;
             Ok(None)
         }
@@ -198,11 +206,11 @@ async fn read_item(
     (instance, id): (&str, &str),
     body: String,
     chunks: u32,
-) -> Result<WorkItem, ProviderError> {
-    let text = core.store.whole_text(call, (instance, id), body, chunks).await?;
+) -> Result<WorkItem, TextFailure> {
+    let text = core.store.read_text(call, (instance, id), body, chunks).await?;
     serde_json::from_str(&text).map_err(|error| {
         let message = format!("work item {id:?} of instance {instance:?} cannot be read: {error}");
-        ProviderError::permanent(call.operation(), message)
+        TextFailure::Lost(ProviderError::permanent(call.operation(), message))
     })
 }
 

@@ -18,7 +18,7 @@ pub(super) async fn claim(
     session: &str,
     config: &SessionFetchConfig,
 ) -> Result<bool, ProviderError> {
-    let partition = session_partition(session);
+    let partition = &*core.hub().key(&session_partition(session)).into_owned();
     let owner = &*config.owner_id;
     loop {
         let now = core.store.now_ms();
@@ -28,7 +28,7 @@ pub(super) async fn claim(
             .set("/until", until)
             .set("/lastActivity", now)
             .condition(format!("FROM c WHERE c.until <= {now} OR c.owner = {}", literal(owner)));
-        let failure = match core.store.patch(call, (&partition, SESSION), patch, false).await {
+        let failure = match core.store.patch(call, (partition, SESSION), patch, false).await {
             Ok(_) => {
                 core.dispatch.session_owned(session, owner, until);
                 return Ok(true);
@@ -37,7 +37,7 @@ pub(super) async fn claim(
         };
         match failure.cause() {
             Cause::Condition => {
-                if let Some(found) = core.store.read::<Session>(call, &partition, SESSION).await? {
+                if let Some(found) = core.store.read::<Session>(call, partition, SESSION).await? {
                     let Session { owner, until, .. } = found.content;
                     core.dispatch.session_owned(session, &owner, until);
                 }
@@ -50,7 +50,7 @@ pub(super) async fn claim(
                     until,
                     last_activity: now,
                 };
-                match core.store.create(call, &Document::new(&partition, SESSION, content)).await {
+                match core.store.create(call, &Document::new(partition, SESSION, content)).await {
                     Ok(_) => {
                         core.dispatch.session_owned(session, owner, until);
                         return Ok(true);
@@ -69,7 +69,9 @@ pub(super) async fn claim(
 pub(super) async fn touch(core: &Core, call: &Call, session: &str) {
     let now = core.store.now_ms();
     let patch = Patch::new().set("/lastActivity", now).condition(format!("FROM c WHERE c.until > {now}"));
-    if let Err(failure) = core.store.patch(call, (&session_partition(session), SESSION), patch, false).await {
+    let partition = session_partition(session);
+    let place = (&*core.hub().key(&partition), SESSION);
+    if let Err(failure) = core.store.patch(call, place, patch, false).await {
         tracing::debug!(session, ?failure, "the use of a session is not noted");
     }
 }

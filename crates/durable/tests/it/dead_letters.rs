@@ -117,7 +117,7 @@ async fn the_head_of_a_newer_version_is_left_alone() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
     make(&provider, "a", None).await;
-    damage(&home, "a", "instance", "v", json!(2)).await;
+    damage(&home, "a", "instance", "v", json!(3)).await;
     let letters = provider.dead_letters(10).await.unwrap();
     assert_eq!((letters.len(), letters[0].document.as_deref()), (1, Some("instance")));
     let error = provider.terminate_dead("a").await.unwrap_err();

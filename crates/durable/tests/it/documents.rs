@@ -32,10 +32,26 @@ fn the_page_about_the_format_names_every_kind_of_document() {
         let row = if kind == "tombstone" { format!("`{kind}`") } else { format!("| `{kind}` |") };
         assert!(page.contains(&row), "docs/FORMAT.md does not say what a document of type {kind:?} is");
     }
-    let mut version = BTreeSet::new();
-    marked(&crate_root.join("src/model"), "const FORMAT: u32 = ", &mut version);
-    let version = version.first().unwrap().split(';').next().unwrap().to_owned();
-    assert!(page.contains(&format!("Version **{version}**")), "docs/FORMAT.md is about another version");
+    for constant in ["FORMAT", "SEALED_FORMAT"] {
+        let mut version = BTreeSet::new();
+        marked(&crate_root.join("src/model"), &format!("const {constant}: u32 = "), &mut version);
+        let version = version.first().unwrap().split(';').next().unwrap().to_owned();
+        assert!(page.contains(&format!("**{version}**")), "docs/FORMAT.md does not say what {constant} is");
+    }
+}
+
+/// A query of a task hub asks for the types of that hub: each comparison with a type is rewritten on its way. What is not
+/// written in one of these ways would find nothing in a hub, or something of others.
+#[test]
+fn queries_compare_types_in_ways_that_task_hubs_understand() {
+    let mut found = BTreeSet::new();
+    marked(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "c.type", &mut found);
+    let found: Vec<_> = found.into_iter().filter(|after| !after.is_empty()).collect();
+    assert!(found.len() > 10, "{found:?}");
+    for after in found {
+        let known = [" = '", " IN ('", ", ", " AS kind,", ") ", ")"];
+        assert!(known.iter().any(|known| after.starts_with(known)), "c.type{after}");
+    }
 }
 
 #[test]

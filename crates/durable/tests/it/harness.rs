@@ -11,8 +11,10 @@ use cosmonaut_driver::transport::HttpClientFactory;
 use cosmonaut_emulator::{Control, Emulator};
 use duroxide::provider_validations::ProviderFactory;
 use duroxide::providers::Provider;
-use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig};
+use duroxide_cosmonaut::{Compression, CosmosProvider, CosmosProviderConfig, PayloadCodecs};
 use serde_json::Value;
+
+use crate::cipher::cipher;
 
 pub(crate) const DATABASE: &str = "durable";
 
@@ -101,7 +103,7 @@ impl Server {
     pub(crate) fn home(&self) -> Home {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let container = format!("c{}", NEXT.fetch_add(1, Ordering::Relaxed));
-        Home { client: self.client(), container }
+        Home { client: self.client(), container, hub: None }
     }
 }
 
@@ -110,11 +112,15 @@ impl Server {
 pub(crate) struct Home {
     pub(crate) client: CosmosClient,
     pub(crate) container: String,
+    pub(crate) hub: Option<&'static str>,
 }
 
 impl Home {
+    /// Texts are stored as they are: many tests look at them, or at how many documents a long one takes.
     pub(crate) fn config(&self) -> CosmosProviderConfig {
         CosmosProviderConfig {
+            compression: Compression::Off,
+            hub: self.hub.map(str::to_owned),
             database: DATABASE.into(),
             container: self.container.clone(),
             ..CosmosProviderConfig::with_client(self.client.clone())
@@ -123,6 +129,16 @@ impl Home {
 
     pub(crate) async fn provider(&self) -> CosmosProvider {
         CosmosProvider::connect(self.config()).await.unwrap()
+    }
+
+    /// The same container, and another hub in it.
+    pub(crate) fn of_hub(&self, hub: Option<&'static str>) -> Self {
+        Self { hub, ..self.clone() }
+    }
+
+    /// The partition of an instance.
+    pub(crate) fn key(&self, instance: &str) -> String {
+        self.hub.map_or_else(|| instance.to_owned(), |hub| format!("${hub}/{instance}"))
     }
 
     /// The name of the container as the emulator's controls take it.
@@ -148,12 +164,18 @@ impl Home {
 /// Makes a provider with an empty container of its own each time.
 pub(crate) struct Factory {
     account: Account,
+    has_everything: bool,
     last: Mutex<Option<Home>>,
 }
 
 impl Factory {
     pub(crate) fn new(account: Account) -> Self {
-        Self { account, last: Mutex::new(None) }
+        Self { account, has_everything: false, last: Mutex::new(None) }
+    }
+
+    /// Its providers have a hub, compress all texts and encode them.
+    pub(crate) fn with_everything(account: Account) -> Self {
+        Self { has_everything: true, ..Self::new(account) }
     }
 
     fn last(&self) -> Home {
@@ -165,8 +187,14 @@ impl Factory {
 impl ProviderFactory for Factory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
         let home = Server::shared(self.account).home();
+        let home = home.of_hub(self.has_everything.then_some("validated"));
         *self.last.lock().unwrap() = Some(home.clone());
-        Arc::new(home.provider().await)
+        if !self.has_everything {
+            return Arc::new(home.provider().await);
+        }
+        let codecs = PayloadCodecs::writing_with(cipher("validated"));
+        let config = CosmosProviderConfig { compression: Compression::Above(0), codecs, ..home.config() };
+        Arc::new(CosmosProvider::connect(config).await.unwrap())
     }
 
     fn lock_timeout(&self) -> Duration {
@@ -175,9 +203,9 @@ impl ProviderFactory for Factory {
 
     async fn corrupt_instance_history(&self, instance: &str) {
         let home = self.last();
-        let documents = home.documents();
+        let (documents, instance) = (home.documents(), &*home.key(instance));
         for mut document in home.all(instance).await {
-            if document["type"] == "history" {
+            if document["type"].as_str().is_some_and(|kind| kind.starts_with("history")) {
                 document["body"] = "no history".into();
                 documents.upsert_item(instance, &document).await.unwrap();
             }
@@ -188,7 +216,9 @@ impl ProviderFactory for Factory {
     }
 
     async fn get_max_attempt_count(&self, instance: &str) -> u32 {
-        let head: Value = self.last().documents().read_item(instance, "instance").await.unwrap().into_value();
+        let home = self.last();
+        let head = home.documents().read_item(home.key(instance), "instance").await;
+        let head: Value = head.unwrap().into_value();
         let deliveries = head["deliveries"].as_object().unwrap().values();
         let attempts = deliveries.map(|delivery| delivery["attempts"].as_u64().unwrap());
         u32::try_from(attempts.max().unwrap_or(0)).unwrap()

@@ -1,7 +1,9 @@
 //! The provider against the emulator, by the contract of duroxide and by what users rely on.
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
+mod cipher;
 mod clocks;
+mod compressing;
 mod connecting;
 mod costs;
 mod crash;
@@ -9,12 +11,14 @@ mod dead_letters;
 mod deleting;
 mod depths;
 mod documents;
+mod encoding;
 mod erasing;
 mod faults;
 mod findings;
 mod finishing;
 mod following;
 mod harness;
+mod hubs;
 mod isolation;
 mod listing;
 mod long_texts;

@@ -1,4 +1,5 @@
-//! The validation functions that duroxide ships for providers, one test each, on one region and on three.
+//! The validation functions that duroxide ships for providers, one test each, on one region, on three, and with a
+//! task hub, compression and a codec.
 //!
 //! This provider waits for work, so it runs the long-polling half of the pair about polling.
 
@@ -24,6 +25,11 @@ macro_rules! validations {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn three_regions() {
                     functions::$name(&Factory::new(Account::ThreeRegions)).await;
+                }
+
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn with_hub_compression_and_codec() {
+                    functions::$name(&Factory::with_everything(Account::OneRegion)).await;
                 }
             })+
         })+

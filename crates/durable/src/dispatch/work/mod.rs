@@ -176,7 +176,9 @@ impl Work {
 
     /// A message has come; if it says that an item is done, the item goes.
     pub(super) fn completed(&mut self, message: &str) {
-        if let Some(key) = self.completions.remove(message) {
+        // What is behind a point tells the message of a repeated call from that of the call before.
+        let completion = message.split('.').next().unwrap_or(message);
+        if let Some(key) = self.completions.remove(completion) {
             self.remove_key(&key);
         }
     }

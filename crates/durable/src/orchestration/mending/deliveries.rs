@@ -9,8 +9,8 @@ use serde::Deserialize;
 use super::checklist::Part;
 use super::{PAGE, PATIENCE, readable};
 use crate::core::Core;
-use crate::model::{Document, Intent, Row};
-use crate::orchestration::outbox::{Owed, hand_over};
+use crate::model::{Intent, Row};
+use crate::orchestration::outbox::{hand_over, read_owed};
 use crate::store::{Call, Presence};
 
 /// How many deliveries are under way at once.
@@ -84,10 +84,8 @@ async fn deliver_again(core: &Core, call: &Call, lost: &Delivered) -> Result<(),
     let row = core.store.read_row(call, source, id).await?;
     // Its time may just have come.
     let Some(row) = row.filter(|row| row.kind() == Intent::DELIVERED) else { return Ok(()) };
-    let intent: Document<Intent> = row.read(call.operation())?;
-    let Intent { body, chunks, .. } = intent.content.clone();
-    let text = core.store.whole_text(call, (source, id), body, chunks).await?;
-    if hand_over(core, call, &Owed { intent, text }).await? {
+    let owed = read_owed(core, call, row).await?;
+    if hand_over(core, call, &owed).await? {
         tracing::error!(source, target, id = target_id, "a lost message is delivered again");
         // It was known before, so that its arrival is no news.
         core.dispatch.look_again(target, 0);

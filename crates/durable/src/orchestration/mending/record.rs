@@ -33,7 +33,8 @@ impl Kind for Failovers {
 /// Takes in what others have seen, and writes down what this process has seen beyond that.
 pub(super) async fn compare(core: &Core) -> Result<(), ProviderError> {
     let call = core.store.mending_call(PATIENCE);
-    let found = core.store.read::<Failovers>(&call, PARTITION, ID).await?;
+    let partition = &*core.hub().key(PARTITION);
+    let found = core.store.read::<Failovers>(&call, partition, ID).await?;
     let losses = core.store.losses();
     if let Some(found) = &found {
         losses.heard(&found.content.versions);
@@ -46,7 +47,7 @@ pub(super) async fn compare(core: &Core) -> Result<(), ProviderError> {
             found.content.versions = versions;
             core.store.replace(&call, &found).await
         }
-        None => core.store.create(&call, &Document::new(PARTITION, ID, Failovers { versions })).await,
+        None => core.store.create(&call, &Document::new(partition, ID, Failovers { versions })).await,
     };
     match written {
         Ok(_) => Ok(()),

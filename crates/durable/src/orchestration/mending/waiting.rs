@@ -8,6 +8,7 @@ use super::checklist::Part;
 use super::{PAGE, readable};
 use crate::core::Core;
 use crate::dispatch::WorkEntry;
+use crate::hub::plain_kind;
 use crate::model::{Kind, Message, Row, WorkLock};
 use crate::store::Call;
 
@@ -37,7 +38,7 @@ pub(super) async fn look(core: &Core, call: &Call, part: &Part) -> Result<Option
     let rows = rows.into_iter().map(|row| row.parse::<Waiting>(call.operation(), "something that waits"));
     for Waiting { kind, instance_id, id, visible_at, lock, session, tag, etag } in rows.filter_map(readable) {
         let visible_at_ms = visible_at.unwrap_or(0);
-        if kind == Message::KIND {
+        if plain_kind(&kind) == Message::KIND {
             core.dispatch.look_again(&instance_id, visible_at_ms);
             continue;
         }

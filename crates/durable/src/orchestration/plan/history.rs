@@ -32,7 +32,8 @@ impl Planner<'_> {
             let last = *last;
             let id = History::id(execution, after);
             let texts: Vec<_> = part.into_iter().map(|(_, text)| text).collect();
-            let (body, chunks) = self.pack(&id, format!("[{}]", texts.join(",")), MAX_TEXT);
+            let stored = self.seal(format!("[{}]", texts.join(",")))?;
+            let (body, chunks) = self.pack(&id, stored, MAX_TEXT);
             let content = History { execution, after, last, body, chunks };
             self.plan.history.push(Document::new(self.instance(), id, content));
             after = last;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use duroxide::providers::ProviderError;
 use duroxide::{Event, EventKind};
 
 use super::Planner;
@@ -10,7 +11,7 @@ use crate::model::{Kv, KvChange, KvValue, RUNNING, State, Write, key_id};
 impl Planner<'_> {
     /// The keys that the turn has written or cleared. A key without a value goes, unless the store has one: the
     /// execution that has cleared the key begins with it whenever it is replayed.
-    pub(super) fn keys(&mut self, execution: u64, events: &[Event]) {
+    pub(super) fn keys(&mut self, execution: u64, events: &[Event]) -> Result<(), ProviderError> {
         // What an execution before this one wrote is in the store by now; what this one did is not.
         let before = State { execution, status: RUNNING.to_owned(), ..State::default() };
         let mut keys: BTreeMap<&str, Kv> = self.held.keys.iter().map(|kv| (&*kv.key, kv.clone())).collect();
@@ -18,7 +19,7 @@ impl Planner<'_> {
         for event in events {
             match &event.kind {
                 EventKind::KeyValueSet { key, value, last_updated_at_ms } => {
-                    let value = Some(KvValue { value: value.clone(), at: *last_updated_at_ms });
+                    let value = Some(KvValue { value: self.seal(value.clone())?, at: *last_updated_at_ms });
                     let kv = keys.entry(key).or_insert_with(|| Kv::new(key));
                     *kv = kv.changed(&before, KvChange { execution, value });
                     changed.insert(&**key);
@@ -47,5 +48,6 @@ impl Planner<'_> {
                 self.plan.writes.push(Write::upsert(&kv.document(instance)));
             }
         }
+        Ok(())
     }
 }

@@ -12,8 +12,11 @@ use duroxide::providers::{ExecutionMetadata, ProviderError, ScheduledActivityIde
 use duroxide::{Event, EventKind};
 
 use super::turns::Held;
+use crate::codec::Texts;
+use crate::hub::sibling;
 use crate::model::{
-    Chunk, Delivery, Document, Execution, History, Intent, Pieces, RUNNING, State, Write, chunk_id,
+    Chunk, Delivery, Document, Execution, FORMAT, History, Intent, POISON, Pieces, RUNNING, State, Write,
+    chunk_id, format_of,
 };
 
 pub(super) use history::check;
@@ -36,6 +39,8 @@ pub(crate) struct Turn {
 /// What is to be written for a turn.
 pub(super) struct Plan {
     pub(super) state: State,
+    /// The version of the head's format, if it has to be written.
+    pub(super) format: Option<u32>,
     pub(super) deliveries: BTreeMap<String, Delivery>,
     /// Nothing is left of the instance, which never came to be.
     pub(super) is_nothing: bool,
@@ -63,7 +68,16 @@ pub(super) struct NewWork {
 /// Something for another instance, and its text, which may be too long for the document.
 pub(crate) struct Owed {
     pub(crate) intent: Document<Intent>,
-    pub(crate) text: String,
+    /// The text, or why this process cannot read it.
+    pub(crate) text: Result<String, ProviderError>,
+    /// The text as it is stored.
+    pub(crate) stored: String,
+}
+
+impl Owed {
+    pub(crate) fn text(&self) -> Result<&str, ProviderError> {
+        self.text.as_deref().map_err(Clone::clone)
+    }
 }
 
 /// Plans a turn of an instance that is held with `token`. `earlier` is the execution that the turn belongs to, if
@@ -73,9 +87,9 @@ pub(super) fn plan(
     token: &str,
     turn: Turn,
     earlier: Option<Execution>,
-    times: Times,
+    setting: Setting,
 ) -> Result<Plan, ProviderError> {
-    let mut planner = Planner { held, now: times.now, times, plan: Plan::of(held) };
+    let mut planner = Planner { held, now: setting.now, setting, plan: Plan::of(held) };
     let Turn { execution, events, work, messages, metadata, cancelled } = turn;
     planner.begin(token, execution);
     let mut target = match earlier {
@@ -83,8 +97,8 @@ pub(super) fn plan(
         None => Target::Current,
     };
     planner.append(execution, &events, &mut target)?;
-    planner.describe(&metadata, &events, &mut target);
-    planner.keys(execution, &events);
+    planner.describe(&metadata, &events, &mut target)?;
+    planner.keys(execution, &events)?;
     planner.consume();
     planner.enqueue(messages)?;
     planner.schedule(work, &cancelled)?;
@@ -95,16 +109,20 @@ pub(super) fn plan(
     }
     let state = &planner.plan.state;
     planner.plan.is_nothing = !state.exists && state.last_event == 0;
+    // A head that was read before it had marks may be stored in an earlier version than it has here.
+    let is_usual = !state.is_sealed() && held.head.v == FORMAT;
+    planner.plan.format = (!is_usual).then_some(format_of(state.is_sealed()));
     Ok(planner.plan)
 }
 
-/// When a turn happens.
-pub(super) struct Times {
+/// When a turn happens, and how its texts are stored.
+pub(super) struct Setting {
     pub(super) now: u64,
     /// Until when what it owes is this process's business alone.
     pub(super) owed_until: u64,
     /// What is to be added to a time of the runtime's clock to have the server's.
     pub(super) shift: i64,
+    pub(super) texts: Texts,
 }
 
 /// Which execution a turn belongs to.
@@ -116,7 +134,7 @@ enum Target {
 struct Planner<'a> {
     held: &'a Held,
     now: u64,
-    times: Times,
+    setting: Setting,
     plan: Plan,
 }
 
@@ -126,6 +144,7 @@ impl Plan {
         deliveries.retain(|id, _| held.messages.iter().all(|message| message.id != *id));
         Self {
             state: held.head.content.state.clone(),
+            format: None,
             deliveries,
             is_nothing: false,
             chunks: Vec::new(),
@@ -165,6 +184,7 @@ impl Planner<'_> {
                 started_at: now,
                 output: None,
                 output_chunks: 0,
+                poisoned: false,
                 completed_at: None,
                 pinned: None,
                 last_event: 0,
@@ -177,9 +197,16 @@ impl Planner<'_> {
     }
 
     /// What the runtime says of the execution, and what the events say of the instance.
-    fn describe(&mut self, metadata: &ExecutionMetadata, events: &[Event], target: &mut Target) {
+    fn describe(
+        &mut self,
+        metadata: &ExecutionMetadata,
+        events: &[Event],
+        target: &mut Target,
+    ) -> Result<(), ProviderError> {
         let was_there = self.held.head.content.state.exists;
         let output = metadata.status.as_ref().and(metadata.output.clone());
+        let is_poisoned = output.as_ref().is_some_and(|output| output.starts_with(POISON));
+        let output = output.map(|output| self.seal(output)).transpose()?;
         let execution = match target {
             Target::Current => self.plan.state.execution,
             Target::Earlier(earlier) => earlier.execution,
@@ -195,6 +222,7 @@ impl Planner<'_> {
             (Some(status), Target::Current) => {
                 state.status.clone_from(status);
                 (state.output, state.output_chunks) = (output, output_chunks);
+                state.poisoned = is_poisoned;
                 state.completed_at = Some(self.now);
             }
             (Some(status), Target::Earlier(earlier)) => {
@@ -207,7 +235,8 @@ impl Planner<'_> {
             (state.name, state.version, state.exists) = (Some(name.clone()), Some(version.clone()), true);
         }
         if !was_there {
-            state.parent.clone_from(&metadata.parent_instance_id);
+            let parent = metadata.parent_instance_id.as_deref();
+            state.parent = parent.map(|parent| sibling(&self.held.head.instance_id, parent).into_owned());
         }
         if let Some(pinned) = &metadata.pinned_duroxide_version {
             state.pinned = Some(pinned.to_string());
@@ -225,14 +254,20 @@ impl Planner<'_> {
             _ => None,
         });
         if let Some(status) = custom_status {
-            state.custom_status = status;
-            state.custom_status_version += 1;
+            self.plan.state.custom_status = status.map(|status| self.seal(status)).transpose()?;
+            self.plan.state.custom_status_version += 1;
         }
+        Ok(())
     }
 
-    /// Puts a text that is too long for document `id` into others.
-    fn pack(&mut self, id: &str, text: String, limit: usize) -> (String, u32) {
-        let (body, pieces) = Pieces::within(text, limit).split();
+    /// A text as it is stored.
+    fn seal(&self, text: String) -> Result<String, ProviderError> {
+        self.setting.texts.seal(text).map_err(|error| ProviderError::retryable(OPERATION, error))
+    }
+
+    /// Puts a stored text that is too long for document `id` into others.
+    fn pack(&mut self, id: &str, stored: String, limit: usize) -> (String, u32) {
+        let (body, pieces) = Pieces::within(stored, limit).split();
         let count = pieces.len() as u32;
         for (n, text) in (0..).zip(pieces) {
             let chunk = Document::new(&self.held.head.instance_id, chunk_id(id, n), Chunk { text });

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use duroxide::providers::{ProviderError, ScheduledActivityIdentifier, WorkItem};
 
 use super::{NewWork, OPERATION, Owed, Planner};
+use crate::hub::sibling;
 use crate::model::{
     AT_ONCE, Document, Intent, IntentTarget, MAX_TEXT, Message, Tombstone, TombstoneKind, Work, Write,
     chunk_id, target_instance, visible_at,
@@ -27,11 +28,13 @@ impl Planner<'_> {
         for (n, item) in messages.into_iter().enumerate() {
             let text = to_text(OPERATION, &item)?;
             let visible_at =
-                visible_at(&item).map_or(AT_ONCE, |at| at.saturating_add_signed(self.times.shift));
+                visible_at(&item).map_or(AT_ONCE, |at| at.saturating_add_signed(self.setting.shift));
             let turn = self.plan.state.turn;
-            if target_instance(&item) == self.instance() {
+            let target = sibling(self.instance(), target_instance(&item)).into_owned();
+            if target == self.instance() {
                 let id = Message::own_id(turn, n);
-                let (body, chunks) = self.pack(&id, text, MAX_TEXT);
+                let stored = self.seal(text)?;
+                let (body, chunks) = self.pack(&id, stored, MAX_TEXT);
                 let content = Message { visible_at, sent_at: self.now, body, chunks };
                 let document = Document::new(self.instance(), &*id, content);
                 self.plan.writes.push(Write::create(&document));
@@ -41,8 +44,8 @@ impl Planner<'_> {
                 self.plan.sent.push((id, visible_at));
             } else {
                 let target_id = Message::delivered_id(&self.plan.state.nonce, turn, n);
-                let target = (target_instance(&item).to_owned(), target_id, IntentTarget::Message);
-                self.owe(Intent::id(turn, n), target, visible_at, text);
+                let target = (target, target_id, IntentTarget::Message);
+                self.owe(Intent::id(turn, n), target, visible_at, text)?;
             }
         }
         Ok(())
@@ -73,12 +76,14 @@ impl Planner<'_> {
             if !ids.insert(id.clone()) {
                 id = format!("{id}.{turn}.{n}");
             }
+            let instance = sibling(self.instance(), instance);
             if instance != self.instance() {
-                let target = (instance.clone(), id, IntentTarget::Work);
-                self.owe(format!("{}w", Intent::id(turn, n)), target, AT_ONCE, text);
+                let target = (instance.into_owned(), id, IntentTarget::Work);
+                self.owe(format!("{}w", Intent::id(turn, n)), target, AT_ONCE, text)?;
                 continue;
             }
-            let (body, chunks) = self.pack(&id, text, MAX_TEXT);
+            let stored = self.seal(text)?;
+            let (body, chunks) = self.pack(&id, stored, MAX_TEXT);
             let (session, tag) = (session_id.clone(), tag.clone());
             let content = Work {
                 visible_at: AT_ONCE,
@@ -102,8 +107,9 @@ impl Planner<'_> {
         let mut seen = HashSet::new();
         for ScheduledActivityIdentifier { instance, execution_id, activity_id } in cancelled {
             let id = Work::id(execution_id, activity_id);
+            let instance = sibling(self.instance(), &instance);
             if instance != self.instance() {
-                self.plan.cancelled_elsewhere.push((instance, id));
+                self.plan.cancelled_elsewhere.push((instance.into_owned(), id));
             } else if seen.insert(id.clone()) {
                 let document = Tombstone::document(self.instance(), &id, TombstoneKind::Cancelled);
                 self.plan.writes.push(Write::upsert(&document));
@@ -118,12 +124,14 @@ impl Planner<'_> {
         (target, target_id, what): (String, String, IntentTarget),
         target_visible_at: u64,
         text: String,
-    ) {
-        let (body, chunks) = self.pack(&id, text.clone(), MAX_TEXT);
-        let visible_at = Some(self.times.owed_until);
+    ) -> Result<(), ProviderError> {
+        let stored = self.seal(text.clone())?;
+        let (body, chunks) = self.pack(&id, stored.clone(), MAX_TEXT);
+        let visible_at = Some(self.setting.owed_until);
         let content = Intent { target, target_id, what, target_visible_at, visible_at, body, chunks };
         let intent = Document::new(self.instance(), id, content);
         self.plan.writes.push(Write::create(&intent));
-        self.plan.owed.push(Owed { intent, text });
+        self.plan.owed.push(Owed { intent, text: Ok(text), stored });
+        Ok(())
     }
 }

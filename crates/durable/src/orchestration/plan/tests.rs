@@ -8,6 +8,7 @@ use duroxide::providers::WorkItem;
 
 use super::*;
 use crate::clock::{self, Clock, End};
+use crate::codec::Texts;
 use crate::model::{Head, Kv, KvChange, KvValue, Lock, WriteKind};
 use crate::orchestration::turns::HeldMessage;
 
@@ -43,7 +44,13 @@ fn event(id: u64, kind: EventKind) -> Event {
 }
 
 fn planned(held: &Held, turn: Turn) -> Result<Plan, ProviderError> {
-    plan(held, "t", turn, None, Times { now: NOW, owed_until: NOW + 10, shift: -5 })
+    plan(
+        held,
+        "t",
+        turn,
+        None,
+        Setting { now: NOW, owed_until: NOW + 10, shift: -5, texts: Texts::default() },
+    )
 }
 
 fn running(execution: u64, last_event: u64) -> State {

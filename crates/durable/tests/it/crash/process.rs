@@ -18,7 +18,8 @@ impl Process {
     pub(super) fn start(server: &'static Server, container: &str, wire: &Wire, ledger: &Ledger) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let home = Home { client: server.client_on(wire.factory()), container: container.to_owned() };
+        let home =
+            Home { client: server.client_on(wire.factory()), container: container.to_owned(), hub: None };
         let ledger = ledger.clone();
         runtime.spawn(async move {
             let store = CosmosProvider::connect(config(&home)).await.unwrap();

@@ -139,7 +139,7 @@ async fn connect(leases: Leases) -> CosmosProvider {
     let variable = |name: &str| std::env::var(name).unwrap();
     let key = Credential::master_key(&variable(KEY)).unwrap();
     let client = CosmosClient::new(&variable(URL), key).unwrap();
-    let home = Home { client, container: variable(CONTAINER) };
+    let home = Home { client, container: variable(CONTAINER), hub: None };
     CosmosProvider::connect(CosmosProviderConfig { leases, ..config(&home) }).await.unwrap()
 }
 

@@ -7,6 +7,8 @@ mod aggregate;
 mod build;
 mod error;
 mod ranges;
+#[cfg(test)]
+mod recorded;
 mod rewrite;
 #[cfg(test)]
 mod tests;

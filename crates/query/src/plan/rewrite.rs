@@ -3,7 +3,7 @@
 use cosmonaut_wire::model::{AggregateKind, DCountInfo, DistinctType, QueryInfo, SortOrder};
 
 use super::aggregate::{aggregate, partial};
-use super::build::{array, expr, first_rows, item, items, member, name, with_select};
+use super::build::{array, call, expr, first_rows, item, items, member, name, with_select};
 use super::window::Window;
 use super::{FILTER_PLACEHOLDER, PlanError};
 use crate::ast::{
@@ -109,7 +109,12 @@ fn ordered_query(query: &Query, keys: &[OrderKey]) -> Query {
         item(payload, Some("payload")),
     ]);
     let mut rewritten = with_select(query, spec);
-    rewritten.filter = Some(resumable(query.filter.as_ref()));
+    let filter = resumable(query.filter.as_ref());
+    rewritten.filter = Some(match &query.select.spec {
+        // A row without a value is none, so a window of the partition must not count it.
+        SelectSpec::Value(value) => and(filter, call("IS_DEFINED", std::slice::from_ref(value))),
+        SelectSpec::Star | SelectSpec::List(_) => filter,
+    });
     rewritten
 }
 
@@ -119,10 +124,12 @@ fn resumable(filter: Option<&Expr>) -> Expr {
     let placeholder = expr(ExprKind::Parameter(format!("({FILTER_PLACEHOLDER})")));
     match filter {
         None => placeholder,
-        Some(filter) => {
-            expr(ExprKind::Binary(BinaryOp::And, Box::new(filter.clone()), Box::new(placeholder)))
-        }
+        Some(filter) => and(filter.clone(), placeholder),
     }
+}
+
+fn and(left: Expr, right: Expr) -> Expr {
+    expr(ExprKind::Binary(BinaryOp::And, Box::new(left), Box::new(right)))
 }
 
 /// Groups with their keys, and aggregates as parts. The window applies to whole groups, so it is the client's.

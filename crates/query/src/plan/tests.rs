@@ -74,7 +74,7 @@ fn queries_are_rewritten_for_partitions() {
             "SELECT VALUE c.y FROM c ORDER BY c.x OFFSET 1 LIMIT 2",
             &format!(
                 "SELECT c._rid, [{{\"item\": c.x}}] AS orderByItems, c.y AS payload FROM c WHERE {filter} \
-                 ORDER BY c.x ASC OFFSET 0 LIMIT 3"
+                 AND IS_DEFINED(c.y) ORDER BY c.x ASC OFFSET 0 LIMIT 3"
             ),
             json!({
                 "orderBy": ["Ascending"], "orderByExpressions": ["c.x"], "offset": 1, "limit": 2,
@@ -198,6 +198,12 @@ fn rewritten_queries_are_queries() {
         "SELECT c.a, c.b[0] FROM c WHERE c.x LIKE 'a%' ORDER BY c.a DESC OFFSET 1 LIMIT 1",
         "SELECT c.a, AVG(c.x), MAX(c['group'].y) AS m FROM c JOIN t IN c.tags WHERE t = @text GROUP BY c.a",
         "SELECT VALUE MAX(c.x) FROM c",
+        "SELECT VALUE c FROM c ORDER BY c.a",
+        "SELECT VALUE @n FROM c ORDER BY c.a",
+        "SELECT VALUE {\"a\": [c.a, c.b]} FROM c WHERE c.a OR c.b ORDER BY c.a",
+        "SELECT VALUE (SELECT VALUE COUNT(1) FROM t IN c.tags) FROM c ORDER BY c.a",
+        "SELECT VALUE c.a ?? c.b FROM c ORDER BY c.a",
+        "SELECT VALUE EXISTS(SELECT VALUE t FROM t IN c.tags) FROM c ORDER BY c.a",
     ] {
         let (rewritten, _) = summary(text);
         let started = rewritten.replace(super::FILTER_PLACEHOLDER, "true");

@@ -26,6 +26,10 @@ const QUERIES: &[&str] = &[
     "SELECT VALUE [c.x, c.y] FROM c ORDER BY c.x ASC, c.y DESC",
     "SELECT TOP 4 VALUE {\"k\": c.x} FROM c ORDER BY c.x",
     "SELECT c.x FROM c ORDER BY c.x OFFSET 3 LIMIT 4",
+    "SELECT TOP 3 VALUE c.x FROM c ORDER BY c.x",
+    "SELECT TOP 5 VALUE (SELECT VALUE c.x) FROM c ORDER BY c.x DESC",
+    "SELECT TOP 5 VALUE t.n FROM c JOIN t IN c.tags WHERE NOT IS_DEFINED(c.x) ORDER BY c._rid",
+    "SELECT VALUE c.x FROM c ORDER BY c.x OFFSET 1 LIMIT 3",
     "SELECT c.x, t FROM c JOIN t IN c.tags ORDER BY c.x",
     "SELECT DISTINCT c.x FROM c ORDER BY c.x DESC",
     "SELECT DISTINCT TOP 3 VALUE c.x FROM c ORDER BY c.x",
@@ -66,6 +70,8 @@ const RESUMABLE: &[&str] = &[
     "SELECT VALUE [c._rid, t] FROM c JOIN t IN c.tags ORDER BY c.x",
     "SELECT TOP 6 VALUE [c._rid, c.x] FROM c ORDER BY c.x",
     "SELECT VALUE [c._rid, c.x] FROM c ORDER BY c.x OFFSET 3 LIMIT 6",
+    "SELECT TOP 4 VALUE c.x FROM c ORDER BY c.x",
+    "SELECT VALUE c.x FROM c ORDER BY c.x OFFSET 2 LIMIT 4",
 ];
 
 pub(crate) fn compile(query: &Query, parameters: &Parameters) -> Program {

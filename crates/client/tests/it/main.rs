@@ -19,6 +19,7 @@ mod partitioned;
 mod peer;
 mod processor;
 mod queries;
+mod queries_distinct;
 mod queries_generated;
 mod read_many;
 mod reports;

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use serde_json::value::RawValue;
 
+use super::repeats::RepeatWatch;
+
 /// One partition's results.
 #[derive(Default)]
 pub(super) struct Source {
@@ -12,6 +14,7 @@ pub(super) struct Source {
     pub(super) ended: bool,
     /// Whether it gives documents that sort alike with falling `_rid`s; `None` if it did not say.
     pub(super) falling: Option<bool>,
+    pub(super) repeats: RepeatWatch,
 }
 
 /// What pulling a row gives.

@@ -225,6 +225,29 @@ fn the_window_is_applied_to_the_merged_result_and_stops_fetching() {
 }
 
 #[test]
+fn distinct_rows_without_order_are_collected_until_there_are_enough_if_nobody_goes_on_between_them() {
+    let unordered =
+        QueryInfo { distinct_type: DistinctType::Unordered, top: Some(2), ..QueryInfo::default() };
+    let page = || [1, 1, 3, 2].map(|n| raw(&json!(n))).to_vec();
+    for (most, is_enough) in [(2, true), (1, false)] {
+        let mut merger = Merger::new(&unordered, 2);
+        merger.give_at_once(most);
+        assert_eq!(merger.enough(), is_enough.then_some(2));
+        merger.feed(0, page(), false).unwrap();
+        assert_eq!(matches!(merger.step(), Ok(Step::Row(_))), is_enough);
+        if is_enough {
+            assert!(matches!(merger.step(), Ok(Step::Row(_))));
+            assert!(matches!(merger.step(), Ok(Step::Done)));
+        }
+    }
+    // Groups are not known before all of their rows are.
+    let grouped = QueryInfo { group_by_expressions: vec!["c.a".into()], has_select_value: true, ..unordered };
+    let mut merger = Merger::new(&grouped, 1);
+    merger.give_at_once(2);
+    assert_eq!(merger.enough(), None);
+}
+
+#[test]
 fn rows_that_do_not_fit_the_plan_are_refused() {
     let aggregate = QueryInfo { aggregates: vec![AggregateKind::Count], ..QueryInfo::default() };
     let grouped = QueryInfo { group_by_expressions: vec!["c.a".into()], ..aggregate.clone() };

@@ -63,6 +63,11 @@ const REWRITTEN: &[(&str, &str)] = &[
          WHERE ({documentdb-formattableorderbyquery-filter})\nORDER BY c.orderByField1, c.orderByField2",
     ),
     ("SELECT TOP 5 * FROM c", ""),
+    ("SELECT DISTINCT TOP 5 VALUE c.name FROM c", "SELECT DISTINCT VALUE c.name\nFROM c"),
+    (
+        "SELECT DISTINCT * FROM c WHERE c.key = 5 OFFSET 1 LIMIT 2",
+        "SELECT DISTINCT *\nFROM c\nWHERE (c.key = 5)",
+    ),
     ("SELECT * FROM c OFFSET 1 LIMIT 2", "SELECT *\nFROM c\nOFFSET 0 LIMIT 3"),
     (
         "SELECT * FROM c WHERE c.blah = 5 OFFSET 1 LIMIT 2",

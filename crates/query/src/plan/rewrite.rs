@@ -67,9 +67,21 @@ pub(super) fn uncut(query: &Query, parameters: &Parameters) -> Result<QueryInfo,
 
 /// Rows as they are; only a window that starts further on has to be moved to the client.
 fn streamed(query: &Query, window: Window, info: QueryInfo) -> QueryInfo {
-    let Some(rows) = window.rows_per_partition() else { return info };
-    let rewritten = Query { offset_limit: Some(first_rows(rows)), ..query.clone() };
+    let mut rewritten = query.clone();
+    match (info.distinct_type, window.rows_per_partition()) {
+        // Duplicates are only recognised by the client: a partition may give a row again with its next page.
+        (DistinctType::Ordered | DistinctType::Unordered, _) if is_cut(query) => {
+            (rewritten.select.top, rewritten.offset_limit) = (None, None);
+        }
+        (DistinctType::None, Some(rows)) => rewritten.offset_limit = Some(first_rows(rows)),
+        (DistinctType::None | DistinctType::Ordered | DistinctType::Unordered, _) => return info,
+    }
     QueryInfo { rewritten_query: rewritten.to_string(), ..info }
+}
+
+/// Whether the query has a window.
+pub(super) fn is_cut(query: &Query) -> bool {
+    query.select.top.is_some() || query.offset_limit.is_some()
 }
 
 /// Rows with what they are sorted by and a place for the filter that resumes them.

@@ -21,6 +21,7 @@ mod processor;
 mod queries;
 mod queries_distinct;
 mod queries_generated;
+mod queries_generator;
 mod read_many;
 mod reports;
 mod requests;

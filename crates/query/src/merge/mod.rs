@@ -9,6 +9,8 @@ mod error;
 mod group;
 mod mark;
 mod ordered;
+#[cfg(test)]
+mod recorded;
 mod repeats;
 mod resume;
 mod row;
@@ -210,7 +212,7 @@ impl Merger {
         }
     }
 
-    /// Takes note of how a source reads, before its page is fed: it decides in which order documents come that sort alike.
+    /// Takes note of how a source has read a page, before the page is fed: it decides in which order documents come that sort alike.
     pub fn reads(&mut self, source: usize, info: QueryExecutionInfo) {
         let first_key_descends = match &self.way {
             Way::Ordered(ordered) => ordered.first_key_descends(),
@@ -234,7 +236,7 @@ impl Merger {
         match &mut self.way {
             Way::Whole(whole) => rows.into_iter().try_for_each(|row| whole.absorb(row)),
             Way::Concatenated | Way::Ordered(_) => {
-                known.rows.extend(rows);
+                known.push(rows);
                 Ok(())
             }
         }
@@ -279,7 +281,7 @@ impl Merger {
 
     /// How many rows of a source have arrived and were not yet looked at.
     pub fn buffered(&self, source: usize) -> usize {
-        self.sources.get(source).map_or(0, |source| source.rows.len())
+        self.sources.get(source).map_or(0, Source::waiting)
     }
 
     /// The next row before `DISTINCT` and the window.

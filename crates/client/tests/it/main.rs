@@ -22,6 +22,8 @@ mod queries;
 mod queries_distinct;
 mod queries_generated;
 mod queries_generator;
+mod queries_resumed;
+mod queries_shared;
 mod read_many;
 mod reports;
 mod requests;

@@ -1,17 +1,15 @@
 //! For generated documents and queries, five partitions answer as one does: in content and in order, page by
-//! page, through a token at every page, and while partitions split.
-
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+//! page, through a token at every page, and while partitions split, whichever way the service scans.
 
 use cosmonaut::options::FeedOptions;
 use cosmonaut::{ContainerClient, FeedScope, Page};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::harness::Bench;
-use crate::partitioned::{FIVE, ONE, answer_of_one, container, normal, split};
+use crate::partitioned::{answer_of_one, normal, split};
 use crate::queries_generator::{document, query};
+use crate::queries_shared::{cases, fill, on_emulator, ties};
 
 /// How a result is read.
 #[derive(Clone, Copy, Debug)]
@@ -58,40 +56,9 @@ async fn read(bench: &Bench, many: &ContainerClient, text: &str, reading: Readin
     rows
 }
 
-/// What all cases share, because starting an emulator for each would take most of the time.
-struct Shared {
-    runtime: tokio::runtime::Runtime,
-    bench: Bench,
-    cases: AtomicUsize,
-}
-
-fn shared() -> &'static Shared {
-    static SHARED: OnceLock<Shared> = OnceLock::new();
-    SHARED.get_or_init(|| {
-        let runtime =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let bench = runtime.block_on(Bench::start());
-        Shared { runtime, bench, cases: AtomicUsize::new(0) }
-    })
-}
-
-/// The documents in a container with five partitions, and in one with one.
-async fn fill(bench: &Bench, case: usize, documents: Vec<Value>) -> (ContainerClient, ContainerClient) {
-    let many = container(bench, &format!("many {case}"), FIVE).await;
-    let one = container(bench, &format!("one {case}"), ONE).await;
-    for (nth, mut document) in documents.into_iter().enumerate() {
-        document["id"] = json!(nth.to_string());
-        let key = document["pk"].as_str().unwrap();
-        for container in [&many, &one] {
-            container.create_item(key, &document).await.unwrap();
-        }
-    }
-    (many, one)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 25,
+        cases: cases(25),
         max_shrink_iters: 200,
         ..ProptestConfig::default()
     })]
@@ -100,17 +67,16 @@ proptest! {
     fn five_partitions_answer_as_one(
         documents in prop::collection::vec(document(), 0..40),
         queries in prop::collection::vec((query(), reading()), 8),
+        ties in ties(),
     ) {
-        let Shared { runtime, bench, cases } = shared();
-        let case = cases.fetch_add(1, Ordering::Relaxed);
-        runtime.block_on(async {
-            let (many, one) = fill(bench, case, documents).await;
+        on_emulator(ties, async |bench, case| {
+            let (many, one) = fill(bench, case, documents, None).await;
             for (query, reading) in queries {
                 let whole = answer_of_one(bench, one.id(), &query.text(false));
                 let text = query.text(true);
                 let rows = read(bench, &many, &text, reading).await;
                 if let Err(problem) = query.check(&whole, &rows) {
-                    return Err(TestCaseError::fail(format!("{text} with {reading:?}: {problem}")));
+                    return Err(TestCaseError::fail(format!("{text} with {reading:?}, {ties:?}: {problem}")));
                 }
             }
             Ok(())

@@ -28,8 +28,9 @@ impl Generated {
             text += &format!("{word} c.{member} {}", if *descending { "DESC" } else { "ASC" });
         }
         match self.window.filter(|_| with_window) {
-            Some((0, limit)) if self.select.starts_with("SELECT c.id") => {
-                text.replacen("SELECT", &format!("SELECT TOP {limit}"), 1)
+            Some((0, limit)) if self.tail.is_empty() => {
+                let select = if text.starts_with("SELECT DISTINCT") { "SELECT DISTINCT" } else { "SELECT" };
+                text.replacen(select, &format!("{select} TOP {limit}"), 1)
             }
             Some((offset, limit)) => format!("{text} OFFSET {offset} LIMIT {limit}"),
             None => text,
@@ -124,10 +125,28 @@ pub(crate) fn query() -> impl Strategy<Value = Generated> {
         order,
         window,
     });
-    let joined = (filter(), select(vec![vec![], vec![("a", false)], vec![("a", true)]]), window()).prop_map(
-        |(_, order, window)| Generated {
-            select: "SELECT c.id, c.a, t",
-            filter: "JOIN t IN c.tags",
+    let joined = (
+        select(vec![
+            ("SELECT c.id, c.a, t", "JOIN t IN c.tags"),
+            ("SELECT c.id, c.a, c.b, t", "JOIN t IN c.tags WHERE t > 0"),
+            ("SELECT c.id, c.a, t, u", "JOIN t IN c.tags JOIN u IN c.tags"),
+            ("SELECT DISTINCT c.a, t", "JOIN t IN c.tags"),
+        ]),
+        select(vec![vec![], vec![("a", false)], vec![("a", true)], vec![("a", true), ("b", false)]]),
+        window(),
+    )
+        .prop_map(|((select, filter), order, window)| Generated {
+            select,
+            filter,
+            tail: "",
+            order,
+            window,
+        });
+    // The value is undefined for some of the documents.
+    let valued = (filter(), select(vec![vec![], vec![("a", false)], vec![("a", true)]]), window()).prop_map(
+        |(filter, order, window)| Generated {
+            select: "SELECT VALUE IIF(IS_DEFINED(c.b), {\"id\": c.id, \"a\": c.a, \"b\": c.b}, undefined)",
+            filter,
             tail: "",
             order,
             window,
@@ -141,6 +160,9 @@ pub(crate) fn query() -> impl Strategy<Value = Generated> {
             ("SELECT DISTINCT c.a", vec![("a", false)]),
             ("SELECT DISTINCT c.a", vec![("a", true)]),
             ("SELECT DISTINCT c.a, c.b", vec![("a", false), ("b", true)]),
+            ("SELECT DISTINCT c.a", vec![("a", false), ("b", false)]),
+            ("SELECT DISTINCT c.a", vec![("a", true), ("b", false)]),
+            ("SELECT DISTINCT c.a, c.n", vec![("a", true)]),
         ]),
         filter(),
         window(),
@@ -184,5 +206,5 @@ pub(crate) fn query() -> impl Strategy<Value = Generated> {
         filter(),
     )
         .prop_map(|(select, filter)| Generated { select, filter, tail: "", order: vec![], window: None });
-    prop_oneof![4 => rows, 1 => joined, 2 => distinct, 2 => grouped, 2 => aggregated]
+    prop_oneof![4 => rows, 2 => joined, 1 => valued, 3 => distinct, 2 => grouped, 2 => aggregated]
 }

@@ -145,7 +145,7 @@ pub(crate) fn query() -> impl Strategy<Value = Generated> {
     // The value is undefined for some of the documents.
     let valued = (filter(), select(vec![vec![], vec![("a", false)], vec![("a", true)]]), window()).prop_map(
         |(filter, order, window)| Generated {
-            select: "SELECT VALUE IIF(IS_DEFINED(c.b), {\"id\": c.id, \"a\": c.a, \"b\": c.b}, undefined)",
+            select: "SELECT VALUE IIF(c.b > 1, {\"id\": c.id, \"a\": c.a, \"b\": c.b}, undefined)",
             filter,
             tail: "",
             order,
@@ -160,6 +160,8 @@ pub(crate) fn query() -> impl Strategy<Value = Generated> {
             ("SELECT DISTINCT c.a", vec![("a", false)]),
             ("SELECT DISTINCT c.a", vec![("a", true)]),
             ("SELECT DISTINCT c.a, c.b", vec![("a", false), ("b", true)]),
+            ("SELECT DISTINCT c.a, c.b", vec![("a", true), ("b", true)]),
+            ("SELECT DISTINCT c.b, c.a", vec![("a", true), ("b", false)]),
             ("SELECT DISTINCT c.a", vec![("a", false), ("b", false)]),
             ("SELECT DISTINCT c.a", vec![("a", true), ("b", false)]),
             ("SELECT DISTINCT c.a, c.n", vec![("a", true)]),
@@ -206,5 +208,5 @@ pub(crate) fn query() -> impl Strategy<Value = Generated> {
         filter(),
     )
         .prop_map(|(select, filter)| Generated { select, filter, tail: "", order: vec![], window: None });
-    prop_oneof![4 => rows, 2 => joined, 1 => valued, 3 => distinct, 2 => grouped, 2 => aggregated]
+    prop_oneof![4 => rows, 2 => joined, 2 => valued, 4 => distinct, 2 => grouped, 1 => aggregated]
 }

@@ -142,16 +142,16 @@ pub(crate) fn query() -> impl Strategy<Value = Generated> {
             order,
             window,
         });
-    // The value is undefined for some of the documents.
-    let valued = (filter(), select(vec![vec![], vec![("a", false)], vec![("a", true)]]), window()).prop_map(
-        |(filter, order, window)| Generated {
-            select: "SELECT VALUE IIF(c.b > 1, {\"id\": c.id, \"a\": c.a, \"b\": c.b}, undefined)",
-            filter,
-            tail: "",
-            order,
-            window,
-        },
-    );
+    // The value is undefined for some of the documents, which are of no account to a window.
+    let orders = vec![vec![], vec![("a", false)], vec![("n", false)], vec![("n", true)]];
+    let few = prop::option::weighted(0.8, (0..3u64, 1..6u64));
+    let valued = (filter(), select(orders), few).prop_map(|(filter, order, window)| Generated {
+        select: "SELECT VALUE IIF(c.b > 1, {\"id\": c.id, \"a\": c.a, \"n\": c.n}, undefined)",
+        filter,
+        tail: "",
+        order,
+        window,
+    });
     let distinct = (
         select(vec![
             ("SELECT DISTINCT c.a", vec![]),

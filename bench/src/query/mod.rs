@@ -3,6 +3,8 @@
 //!
 //! A query that the peer cannot run shows what it said instead of a time.
 
+mod peer;
+
 use std::time::{Duration, Instant};
 
 use cosmonaut::options::CreateContainerOptions;
@@ -127,38 +129,6 @@ async fn repeated(time: Duration, run: impl AsyncFn() -> Result<usize>) -> Resul
         runs += 1;
     }
     Ok(Measured { time: started.elapsed() / runs.max(1), rows })
-}
-
-#[cfg(feature = "peers")]
-mod peer {
-    use azure_data_cosmos::{AccountEndpoint, AccountReference, CosmosClient, FeedScope, RoutingStrategy};
-    use futures::TryStreamExt as _;
-    use serde_json::Value;
-
-    use super::{CONTAINER, DATABASE, Duration, Measured, Result, repeated};
-
-    pub(super) async fn measure(endpoint: &str, text: &str, time: Duration) -> Result<Measured> {
-        let endpoint: AccountEndpoint = endpoint.parse()?;
-        let key = cosmonaut_wire::EMULATOR_KEY.to_owned();
-        let account = AccountReference::with_authentication_key(endpoint, key);
-        let near = RoutingStrategy::ProximityTo("East US".into());
-        let client = CosmosClient::builder().build(account, near).await?;
-        let container = client.database_client(DATABASE).container_client(CONTAINER, None).await?;
-        repeated(time, async || {
-            let rows = container.query_items::<Value>(text, FeedScope::full_container(), None).await?;
-            Ok(rows.try_collect::<Vec<_>>().await?.len())
-        })
-        .await
-    }
-}
-
-#[cfg(not(feature = "peers"))]
-mod peer {
-    use super::{Duration, Measured, Result};
-
-    pub(super) async fn measure(_: &str, _: &str, _: Duration) -> Result<Measured> {
-        Err("this benchmark was built without the feature `peers`".into())
-    }
 }
 
 #[cfg(test)]

@@ -199,16 +199,19 @@ impl Merged {
     }
 }
 
-/// How many rows a source of distinct rows is asked for at least.
-const LEAST_PAGE: u32 = 2;
+/// How many rows a source of distinct rows is asked for at least, if a page may have as many: fewer would save less than
+/// another request costs.
+const LEAST_PAGE: u32 = 32;
 
-/// How many rows each source is asked for at first: no more than the result has of distinct ones.
+/// How many rows each source is asked for at first: of distinct ones, about as many as the result has.
 fn first_page(merger: &Merger, window: &Window, page_size: u32) -> Option<u32> {
     let rows = |count: u64| u32::try_from(count).unwrap_or(u32::MAX).max(1);
     match (merger.enough(), merger.is_whole()) {
         (Some(enough), _) => Some(rows(enough as u64)),
         (None, true) => None,
-        (None, false) if merger.is_ordered_distinct() => Some(rows(window.rows()).min(page_size)),
+        (None, false) if merger.is_ordered_distinct() => {
+            Some(rows(window.rows()).max(LEAST_PAGE).min(page_size))
+        }
         (None, false) => Some(page_size),
     }
 }

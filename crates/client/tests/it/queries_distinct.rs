@@ -12,6 +12,8 @@ const PARTITIONS: u64 = 5;
 /// A row of an ordered query in a partition's answer, and what comes with an answer, in bytes at most.
 const ROW: usize = 100;
 const ANSWER: usize = 100;
+/// How many rows are asked for at once, where the result has fewer.
+const PAGE: usize = 32;
 
 /// Every key has each of the values `a` from 0 to 5, as often as that is said, with another `b` each time.
 async fn filled(bench: &Bench, id: &str, copies: u32) -> ContainerClient {
@@ -63,10 +65,12 @@ async fn what_repeats_is_passed_over_by_the_partitions() {
         let taken = take(&bench, &many, text, FeedOptions::default()).await;
         assert_eq!(taken.rows, expected, "{text}");
         // Each partition is asked for each value, and once more to see that other keys do not matter.
-        let wanted = 3;
-        assert!(taken.requests <= 2 * wanted * PARTITIONS, "{text}: {} requests", taken.requests);
-        let most = taken.requests as usize * (ANSWER + wanted as usize * ROW);
+        let values = 3;
+        assert!(taken.requests <= 2 * values * PARTITIONS, "{text}: {} requests", taken.requests);
+        let most = taken.requests as usize * (ANSWER + PAGE * ROW);
         assert!(taken.bytes <= most, "{text}: {} bytes by {} requests", taken.bytes, taken.requests);
+        // All rows of two values would be more.
+        assert!(taken.bytes < 2 * 8 * 40 * ROW, "{text}: {} bytes", taken.bytes);
     }
 }
 

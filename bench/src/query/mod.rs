@@ -1,48 +1,39 @@
-//! Queries over five partitions that the client has to put together, beside Microsoft's client: `ORDER BY` read to
-//! its end, and `COUNT`.
+//! Queries over five partitions that the client has to put together, and many items at once, beside Microsoft's client.
 //!
-//! A query that the peer cannot run shows what it said instead of a time.
+//! What the peer does not support or cannot run shows that instead of a time.
 
+mod ours;
 mod peer;
+mod work;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-
-use cosmonaut::options::CreateContainerOptions;
-use cosmonaut::{
-    ContainerClient, ContainerProperties, CosmosClient, Credential, FeedScope, ThroughputProperties,
-};
-use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::{Result, table};
+use work::{WORK, Work};
 
 const DATABASE: &str = "bench";
 const CONTAINER: &str = "queries";
-/// Throughput that makes five partitions.
-const THROUGHPUT: u32 = 30_000;
-const WRITERS: usize = 16;
-
-const QUERIES: [(&str, &str); 3] = [
-    ("ORDER BY, all rows", "SELECT VALUE c.n FROM c ORDER BY c.n"),
-    ("ORDER BY, first 100", "SELECT TOP 100 VALUE c.n FROM c ORDER BY c.n DESC"),
-    ("COUNT", "SELECT VALUE COUNT(1) FROM c"),
-];
 
 pub struct Settings {
     time: Duration,
     documents: u32,
     peer: bool,
+    /// A build of the command, instead of one that is made for this.
+    server: Option<PathBuf>,
 }
 
 impl Settings {
     pub fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut settings = Self { time: Duration::from_secs(3), documents: 10_000, peer: true };
+        let mut settings = Self { time: Duration::from_secs(3), documents: 10_000, peer: true, server: None };
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} needs a value"));
             match argument.as_str() {
                 "--seconds" => settings.time = Duration::from_secs(value()?.parse()?),
-                "--documents" => settings.documents = value()?.parse()?,
+                "--documents" => settings.documents = value()?.parse::<u32>()?.max(work::LEAST_DOCUMENTS),
                 "--no-peer" => settings.peer = false,
+                "--server" => settings.server = Some(value()?.into()),
                 _ => return Err(crate::USAGE.into()),
             }
         }
@@ -58,26 +49,35 @@ struct Measured {
 }
 
 pub async fn run(settings: Settings) -> Result<()> {
-    let server = Server::cosmonaut().await?;
+    let server = match &settings.server {
+        Some(binary) => Server::cosmonaut_of("cosmonaut", binary, &[]).await?,
+        None => Server::cosmonaut().await?,
+    };
     let endpoint = format!("http://{}", server.address);
-    let container = filled(&endpoint, settings.documents).await?;
-    let columns = ["query", "rows", "cosmonaut", "azure_data_cosmos", "of ours"];
+    let container = ours::filled(&endpoint, settings.documents).await?;
+    let columns = ["", "rows", "cosmonaut", "azure_data_cosmos", "of ours"];
     let mut rows = vec![columns.map(str::to_owned).to_vec()];
-    for (name, text) in QUERIES {
-        let query = async || {
-            let rows = container.query_items::<Value>(text, FeedScope::Container).collect().await?;
-            Ok(rows.len())
-        };
-        let ours = repeated(settings.time, query).await?;
+    let mut times = Vec::new();
+    for (name, work) in WORK {
+        let ours = ours::measure(&container, work, &settings).await?;
         let peer = match settings.peer {
-            true => peer::measure(&endpoint, text, settings.time).await,
+            true => peer::measure(&endpoint, work, &settings).await,
             false => Err("left out".into()),
         };
         rows.push(row(name, &ours, &peer));
+        times.push((work, ours.time));
     }
-    let title = format!("{} documents in 5 partitions, time of one query", settings.documents);
+    let title = format!("{} documents in 5 partitions, time of one run", settings.documents);
     table::print(&title, &rows);
+    let time_of = |wanted| times.iter().find(|(work, _)| *work == wanted).map(|(_, time)| *time);
+    if let (Some(many), Some(each)) = (time_of(Work::ReadMany), time_of(Work::ReadEach)) {
+        println!("  one by one, {} items take {:.2} × what read_many takes", work::ITEMS, ratio(each, many));
+    }
     Ok(())
+}
+
+fn ratio(time: Duration, of: Duration) -> f64 {
+    time.as_secs_f64() / of.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
 fn row(name: &str, ours: &Measured, peer: &Result<Measured>) -> Vec<String> {
@@ -87,37 +87,17 @@ fn row(name: &str, ours: &Measured, peer: &Result<Measured>) -> Vec<String> {
         Ok(peer) if peer.rows != ours.rows => row.push(format!("{} rows", peer.rows)),
         Ok(peer) => {
             row.push(milliseconds(peer.time));
-            row.push(format!("{:.2} ×", peer.time.div_duration_f64(ours.time)));
+            row.push(format!("{:.2} ×", ratio(peer.time, ours.time)));
         }
+        Err(error) if is_unsupported(&error.to_string()) => row.push(work::NOT_SUPPORTED.to_owned()),
         Err(error) => row.push(format!("not measured: {error}")),
     }
     row
 }
 
-async fn filled(endpoint: &str, documents: u32) -> Result<ContainerClient> {
-    let client = CosmosClient::new(endpoint, Credential::master_key(cosmonaut_wire::EMULATOR_KEY)?)?;
-    client.create_database(DATABASE).await?;
-    let database = client.database(DATABASE);
-    let throughput = Some(ThroughputProperties::manual(THROUGHPUT));
-    let options = CreateContainerOptions { throughput, ..Default::default() };
-    database.create_container(ContainerProperties::new(CONTAINER, "/pk")).options(options).await?;
-    let container = database.container(CONTAINER);
-    let mut writers = tokio::task::JoinSet::new();
-    for writer in 0..WRITERS as u32 {
-        let container = container.clone();
-        writers.spawn(async move {
-            for n in (writer..documents).step_by(WRITERS) {
-                let key = format!("key {}", n % 1000);
-                let item = json!({"id": n.to_string(), "pk": key, "n": n});
-                container.create_item(&*key, &item).await?;
-            }
-            Ok::<_, cosmonaut::Error>(())
-        });
-    }
-    while let Some(written) = writers.join_next().await {
-        written??;
-    }
-    Ok(container)
+/// Whether the peer says that it cannot do this at all.
+fn is_unsupported(error: &str) -> bool {
+    error.contains("unsupported query feature") || error == work::NOT_SUPPORTED
 }
 
 /// Runs a query again and again, once more than is counted.
@@ -142,6 +122,8 @@ mod tests {
             (Ok(measured(30, 5)), &["q", "5", "20.00 ms", "30.00 ms", "1.50 ×"][..]),
             (Ok(measured(1, 4)), &["q", "5", "20.00 ms", "4 rows"]),
             (Err("no such query".into()), &["q", "5", "20.00 ms", "not measured: no such query"]),
+            (Err("unsupported query feature: GROUP BY".into()), &["q", "5", "20.00 ms", "not supported"]),
+            (Err(work::NOT_SUPPORTED.into()), &["q", "5", "20.00 ms", "not supported"]),
         ] {
             assert_eq!(row("q", &measured(20, 5), &peer), expected);
         }

@@ -187,9 +187,12 @@ impl Merger {
         matches!(self.way, Way::Whole(_)) || self.counter.is_some()
     }
 
-    /// Whether equal rows follow one another and are given once.
+    /// Whether equal rows of a source follow one another and are given once.
     pub fn is_ordered_distinct(&self) -> bool {
-        matches!((&self.way, &self.distinct), (Way::Ordered(_), Distinct::Ordered(_)))
+        match (&self.way, &self.distinct) {
+            (Way::Ordered(ordered), Distinct::Ordered(_)) => ordered.is_streaming(),
+            (Way::Concatenated | Way::Ordered(_) | Way::Whole(_), _) => false,
+        }
     }
 
     /// Says that nobody goes on between rows if there are no more than `most`: then any rows will do for `TOP` or

@@ -68,6 +68,11 @@ impl Ordered {
         }
     }
 
+    /// Whether each source is sorted.
+    pub(super) fn is_streaming(&self) -> bool {
+        self.streaming
+    }
+
     pub(super) fn first_key_descends(&self) -> bool {
         self.directions.first() == Some(&SortOrder::Descending)
     }

@@ -86,6 +86,19 @@ fn sources_without_order_are_sorted_when_the_plan_says_so() {
 }
 
 #[test]
+fn sources_without_order_are_not_told_to_pass_anything_over() {
+    let sorted = QueryInfo { distinct_type: DistinctType::Ordered, ..ordered_info(&[SortOrder::Ascending]) };
+    let unsorted = QueryInfo { has_non_streaming_order_by: true, ..sorted.clone() };
+    for (info, passes) in [(sorted, true), (unsorted, false)] {
+        let mut merger = Merger::new(&info, 1);
+        assert_eq!(merger.is_ordered_distinct(), passes);
+        let row = raw(&ordered_row(Some(json!(5)), "", json!(5)));
+        merger.feed(0, vec![row.clone(), row], false).unwrap();
+        assert_eq!(merger.take_repeats(0).is_some(), passes);
+    }
+}
+
+#[test]
 fn aggregates_of_partitions_become_one() {
     use AggregateKind::*;
     let item = |value: Json| json!([{"item": value}]);

@@ -5,7 +5,8 @@
 
 use bytes::Bytes;
 use cosmonaut_query::merge::{
-    Checkpoint, MergeError, Merger, Reached, Remaining, Repeats, Standing, Step, Window, resume_filter,
+    Checkpoint, MergeError, Merger, Reached, Remaining, Repeats, Standing, Step, Window, filters_behind,
+    resume_filter,
 };
 use serde_json::value::RawValue;
 
@@ -39,6 +40,8 @@ struct Source {
     answered: Option<usize>,
     /// How many rows it is asked for; `None` for as many as fit into an answer.
     most: Option<u32>,
+    /// What it is asked when it has no more rows of what it is asked now.
+    then: Option<Bytes>,
 }
 
 impl Merged {
@@ -62,6 +65,7 @@ impl Merged {
             has_ended: false,
             answered: None,
             most,
+            then: None,
         };
         let sources = places.into_iter().zip(bodies).map(source).collect();
         let in_flight = InFlight::new();
@@ -153,11 +157,11 @@ impl Merged {
                 context.tally.add(&response);
                 self.moves = 0;
                 source.answered = Some(page.rows.len());
-                source.has_ended = page.continuation.is_none();
-                source.continuation = page.continuation;
+                let goes_on = page.continuation.is_some();
+                source.go_on(page.continuation);
                 self.merger.reads(fetched.source, page.execution_info);
                 self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)?;
-                self.pass_repeats(context, fetched.source)
+                if goes_on { self.pass_repeats(context, fetched.source) } else { Ok(()) }
             }
             Err(error) if has_moved(&error) => self.follow(context, error).await,
             Err(error) => context.unless_stale(fetched.asked_for, error),
@@ -178,10 +182,13 @@ impl Merged {
             true => (most / 2).max(LEAST_PAGE).min(context.page_size),
             false => most.saturating_mul(2).min(context.page_size),
         });
-        if let Some(Repeats { order, .. }) = repeats.filter(|_| !source.has_ended) {
-            let info = &plan.info;
-            let filter = resume_filter(&info.order_by_expressions, &info.order_by, &order, Remaining::After);
-            (source.body, source.continuation) = (plan.body(&filter)?, None);
+        if let Some(repeats) = repeats {
+            let filters = pass_filters(plan, &repeats);
+            let mut bodies = filters.iter().map(|filter| plan.body(filter));
+            if let Some(body) = bodies.next().transpose()? {
+                (source.body, source.continuation) = (body, None);
+                source.then = bodies.next().transpose()?;
+            }
         }
         Ok(())
     }
@@ -196,6 +203,31 @@ impl Merged {
         let next = self.in_flight.during(start).await?;
         *self = Self { moves, ..next };
         Ok(())
+    }
+}
+
+impl Source {
+    /// Goes on behind a page, if there is anything.
+    fn go_on(&mut self, continuation: Option<String>) {
+        self.continuation = continuation;
+        if self.continuation.is_none() {
+            match self.then.take() {
+                Some(body) => self.body = body,
+                None => self.has_ended = true,
+            }
+        }
+    }
+}
+
+/// The conditions for what sorts behind rows that repeat one another, one after the other; none if it does not pay to
+/// pass them over.
+fn pass_filters(plan: &Plan, repeats: &Repeats) -> Vec<String> {
+    let (keys, directions) = (&plan.info.order_by_expressions, &plan.info.order_by);
+    match (&keys[..], &directions[..], &repeats.order[..]) {
+        ([key], [direction], [value]) => filters_behind(key, *direction, value),
+        // No index of several keys has what is behind one of them in one stretch.
+        _ if repeats.fill_page => vec![resume_filter(keys, directions, &repeats.order, Remaining::After)],
+        _ => Vec::new(),
     }
 }
 

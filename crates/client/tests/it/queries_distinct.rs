@@ -127,6 +127,44 @@ async fn values_that_no_condition_can_pass_are_read_to_their_end() {
 }
 
 #[tokio::test]
+async fn values_of_every_kind_come_behind_those_that_repeat() {
+    let bench = Bench::start().await;
+    let many = container(&bench, "c", FIVE).await;
+    let rising = [
+        json!({}),
+        json!({"a": null}),
+        json!({"a": false}),
+        json!({"a": true}),
+        json!({"a": -1.5}),
+        json!({"a": 2}),
+        json!({"a": ""}),
+        json!({"a": "x"}),
+        json!({"a": [1]}),
+        json!({"a": {"b": 1}}),
+    ];
+    for key in 0..8 {
+        let key = format!("key {key}");
+        for n in 0..6 * rising.len() {
+            let mut item = rising[n % rising.len()].clone();
+            (item["id"], item["pk"]) = (json!(n.to_string()), json!(key));
+            many.create_item(&*key, &item).await.unwrap();
+        }
+    }
+    let rising = rising.map(normal);
+    for page in [1, 2, 3, 5, 100] {
+        let options = FeedOptions::default().max_item_count(page);
+        let text = "SELECT DISTINCT c.a FROM c ORDER BY c.a";
+        assert_eq!(take(&bench, &many, text, options.clone()).await.rows, rising, "pages of {page}");
+        let falling: Vec<Value> = rising.iter().rev().cloned().collect();
+        let text = "SELECT DISTINCT c.a FROM c ORDER BY c.a DESC";
+        assert_eq!(take(&bench, &many, text, options.clone()).await.rows, falling, "pages of {page}");
+        let text = "SELECT DISTINCT VALUE c.a FROM c ORDER BY c.a";
+        let values: Vec<Value> = rising[1..].iter().map(|row| row["a"].clone()).collect();
+        assert_eq!(take(&bench, &many, text, options).await.rows, values, "pages of {page}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_goes_on_behind_what_repeats_also_when_partitions_split() {
     let bench = Bench::start().await;
     let many = filled(&bench, "c", 10).await;

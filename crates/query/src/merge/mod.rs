@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 pub use error::MergeError;
 pub use mark::Mark;
 pub use repeats::Repeats;
-pub use resume::{Checkpoint, Reached, Remaining, Standing, resume_filter};
+pub use resume::{Checkpoint, Reached, Remaining, Standing, filters_behind, resume_filter};
 
 use crate::value::{write_number, write_string};
 use distinct::Distinct;

@@ -1,7 +1,7 @@
 //! The condition for what is left of an ordered query passes exactly the rows that sort behind a place, by the order that
 //! is known of the service: undefined, null, false, true, numbers, strings by their UTF-16 code units, arrays, objects.
 
-use cosmonaut_query::merge::{Remaining, resume_filter};
+use cosmonaut_query::merge::{Remaining, filters_behind, resume_filter};
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::model::SortOrder;
 
@@ -70,6 +70,33 @@ fn one_key_passes_what_sorts_behind_a_value() {
                     left,
                     "{json:?} {direction:?} {remaining:?}: {filter}"
                 );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_sorts_behind_a_value_comes_kind_by_kind_and_once() {
+    let documents: Vec<String> =
+        (0..LADDER.len()).map(|at| document(&at.to_string(), &[("x", LADDER[at])])).collect();
+    for (place, json) in LADDER.iter().enumerate() {
+        for direction in [Ascending, Descending] {
+            let filters = filters_behind("c.x", direction, &value(*json));
+            assert!((1..=2).contains(&filters.len()), "{filters:?}");
+            let ids = filters.iter().flat_map(|filter| passing(filter, &documents));
+            let mut found: Vec<usize> = ids.map(|id| id.parse().unwrap()).collect();
+            found.sort_unstable();
+            let alike = json.is_some_and(|json| json.starts_with(['[', '{']));
+            let left = (0..LADDER.len()).filter(|at| match direction {
+                Ascending => *at > place || alike && *at == place,
+                Descending => *at < place || alike && *at == place,
+            });
+            assert_eq!(found, left.collect::<Vec<_>>(), "{json:?} {direction:?}: {filters:?}");
+            if let (Some(json), [within, _]) = (json, &filters[..]) {
+                let same_kind = |id: &String| {
+                    value(LADDER[id.parse::<usize>().unwrap()]).kind() == value(Some(json)).kind()
+                };
+                assert!(passing(within, &documents).iter().all(same_kind), "{within}");
             }
         }
     }

@@ -24,7 +24,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents N,N,…] [--no-peer] [--beside PATH]
        cosmonaut-bench store [--seconds N] [--documents N,N,…]
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
-       cosmonaut-bench query [--seconds N] [--documents N] [--no-peer]
+       cosmonaut-bench query [--seconds N] [--documents N] [--no-peer] [--server PATH]
        cosmonaut-bench bulk [--items N] [--throughput N] [--no-peer]
        cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
        cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--processes N,N,…] [--only STORE] [--load NAME] [--no-peer]
@@ -38,7 +38,9 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
   point-read   rate, client CPU and allocations of a point read through bare hyper, this driver, the client on it and
                azure_data_cosmos_driver (feature `peers`), against one gateway that answers from constants; and of a
                write through this driver by the number of partitions and writers
-  query        ORDER BY and COUNT over five partitions through this client and azure_data_cosmos (feature `peers`)
+  query        ORDER BY, a page from a token, DISTINCT, GROUP BY and COUNT over five partitions, and many items at once,
+               through this client and azure_data_cosmos (feature `peers`); --server takes a build of the command that
+               is there already
   bulk         how much of a container's throughput is used by many creates: in bulk and one by one through this client, and
                in bulk through the JavaScript SDK (needs node and npm)
   regions      three regions of which one fails: failures, recovery, latency and hedging of this client and of

@@ -124,7 +124,7 @@ impl ContainerClient {
         let scope = ResolvedScope::new(&scope, &container.partition_key)?;
         let layer = options.operation_layer();
         let plan = Plan::new(&handle, query.into_spec()?, &scope, &container.partition_key, &layer).await?;
-        let body = plan.body("true", false)?;
+        let body = plan.body("true")?;
         let survey = Survey {
             fetcher: Fetcher { handle, options: layer, is_measured: true },
             plan,

@@ -5,7 +5,8 @@
 
 use bytes::Bytes;
 use cosmonaut_query::merge::{
-    Checkpoint, MergeError, Merger, Reached, Remaining, Standing, Step, Window, resume_filter,
+    Checkpoint, MergeError, Merger, Reached, Remaining, Repeats, Standing, Step, Window, filters_behind,
+    resume_filter,
 };
 use serde_json::value::RawValue;
 
@@ -37,6 +38,10 @@ struct Source {
     has_ended: bool,
     /// How many rows its last answer had; `None` before the first.
     answered: Option<usize>,
+    /// How many rows it is asked for; `None` for as many as fit into an answer.
+    most: Option<u32>,
+    /// What it is asked when it has no more rows of what it is asked now.
+    then: Option<Bytes>,
 }
 
 impl Merged {
@@ -44,14 +49,25 @@ impl Merged {
         let found = sources(context, &progress.at, refresh).await?;
         let mut merger = Merger::new(&context.plan.info, found.len());
         let replays = merger.replays();
-        let mut bodies = Bodies { plan: &context.plan, at: &progress.at, replays, made: Vec::new() };
-        let source = |(place, standing): &(Place, Standing)| {
-            let (place, body) = (place.clone(), bodies.body(standing)?);
-            Ok(Source { place, body, continuation: None, is_asked: false, has_ended: false, answered: None })
-        };
-        let sources = found.iter().map(source).collect::<Result<Vec<_>>>()?;
-        let standings = found.into_iter().map(|(_, standing)| standing).collect();
+        let passes_alike = merger.is_ordered_distinct();
+        let mut bodies =
+            Bodies { plan: &context.plan, at: &progress.at, replays, passes_alike, made: Vec::new() };
+        let bodies = found.iter().map(|(_, standing)| bodies.body(standing)).collect::<Result<Vec<_>>>()?;
+        let (places, standings): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         merger.resume(checkpoint(&progress, standings, context.plan.info.order_by.len())?);
+        merger.give_at_once(context.page_size.into());
+        let most = first_page(&merger, &progress.window, context.page_size);
+        let source = |(place, body)| Source {
+            place,
+            body,
+            continuation: None,
+            is_asked: false,
+            has_ended: false,
+            answered: None,
+            most,
+            then: None,
+        };
+        let sources = places.into_iter().zip(bodies).map(source).collect();
         let in_flight = InFlight::new();
         Ok(Self { merger, sources, in_flight, ahead: None, progress, is_done: false, moves: 0 })
     }
@@ -112,7 +128,6 @@ impl Merged {
     /// Asks the source that is waited for, and as many others as may be under way at once.
     fn ask(&mut self, context: &Context, needed: Option<usize>) {
         let whole = self.merger.is_whole();
-        let most = (!whole).then_some(context.page_size);
         for at in needed.into_iter().chain(0..self.sources.len()) {
             let buffered = self.merger.buffered(at);
             let source = &mut self.sources[at];
@@ -128,7 +143,7 @@ impl Merged {
                 target: source.place.target.clone(),
                 body: source.body.clone(),
                 continuation: source.continuation.clone(),
-                most,
+                most: source.most,
             };
             self.in_flight.push(context.fetcher.fetch(at, context.page_number, request));
         }
@@ -142,14 +157,40 @@ impl Merged {
                 context.tally.add(&response);
                 self.moves = 0;
                 source.answered = Some(page.rows.len());
-                source.has_ended = page.continuation.is_none();
-                source.continuation = page.continuation;
+                let goes_on = page.continuation.is_some();
+                source.go_on(page.continuation);
                 self.merger.reads(fetched.source, page.execution_info);
-                self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)
+                self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)?;
+                if goes_on { self.pass_repeats(context, fetched.source) } else { Ok(()) }
             }
             Err(error) if has_moved(&error) => self.follow(context, error).await,
             Err(error) => context.unless_stale(fetched.asked_for, error),
         }
+    }
+
+    /// Lets a source of distinct rows go on behind those that only repeat its last one.
+    ///
+    /// Pages get smaller while they hold nothing but repetitions, and larger again when they do not.
+    fn pass_repeats(&mut self, context: &Context, at: usize) -> Result<()> {
+        if !self.merger.is_ordered_distinct() {
+            return Ok(());
+        }
+        let (plan, source) = (&context.plan, &mut self.sources[at]);
+        let repeats = self.merger.take_repeats(at);
+        let fill_page = repeats.as_ref().is_some_and(|repeats| repeats.fill_page);
+        source.most = source.most.map(|most| match fill_page {
+            true => (most / 2).max(LEAST_PAGE).min(context.page_size),
+            false => most.saturating_mul(2).min(context.page_size),
+        });
+        if let Some(repeats) = repeats {
+            let filters = pass_filters(plan, &repeats);
+            let mut bodies = filters.iter().map(|filter| plan.body(filter));
+            if let Some(body) = bodies.next().transpose()? {
+                (source.body, source.continuation) = (body, None);
+                source.then = bodies.next().transpose()?;
+            }
+        }
+        Ok(())
     }
 
     /// Begins another merge with the partitions that there are now, behind the rows that were taken.
@@ -162,6 +203,48 @@ impl Merged {
         let next = self.in_flight.during(start).await?;
         *self = Self { moves, ..next };
         Ok(())
+    }
+}
+
+impl Source {
+    /// Goes on behind a page, if there is anything.
+    fn go_on(&mut self, continuation: Option<String>) {
+        self.continuation = continuation;
+        if self.continuation.is_none() {
+            match self.then.take() {
+                Some(body) => self.body = body,
+                None => self.has_ended = true,
+            }
+        }
+    }
+}
+
+/// The conditions for what sorts behind rows that repeat one another, one after the other; none if it does not pay to
+/// pass them over.
+fn pass_filters(plan: &Plan, repeats: &Repeats) -> Vec<String> {
+    let (keys, directions) = (&plan.info.order_by_expressions, &plan.info.order_by);
+    match (&keys[..], &directions[..], &repeats.order[..]) {
+        ([key], [direction], [value]) => filters_behind(key, *direction, value),
+        // No index of several keys has what is behind one of them in one stretch.
+        _ if repeats.fill_page => vec![resume_filter(keys, directions, &repeats.order, Remaining::After)],
+        _ => Vec::new(),
+    }
+}
+
+/// How many rows a source of distinct rows is asked for at least, if a page may have as many: fewer would save less than
+/// another request costs.
+const LEAST_PAGE: u32 = 32;
+
+/// How many rows each source is asked for at first: of distinct ones, about as many as the result has.
+fn first_page(merger: &Merger, window: &Window, page_size: u32) -> Option<u32> {
+    let rows = |count: u64| u32::try_from(count).unwrap_or(u32::MAX).max(1);
+    match (merger.enough(), merger.is_whole()) {
+        (Some(enough), _) => Some(rows(enough as u64)),
+        (None, true) => None,
+        (None, false) if merger.is_ordered_distinct() => {
+            Some(rows(window.rows()).max(LEAST_PAGE).min(page_size))
+        }
+        (None, false) => Some(page_size),
     }
 }
 
@@ -203,15 +286,17 @@ struct Bodies<'a> {
     plan: &'a Plan,
     at: &'a At,
     replays: bool,
+    /// Whether rows that sort as the last given row does are not wanted of any source, because they repeat it.
+    passes_alike: bool,
     made: Vec<(Option<Remaining>, Bytes)>,
 }
 
 impl Bodies<'_> {
     fn body(&mut self, standing: &Standing) -> Result<Bytes> {
-        let (filtered, unlimited) = match self.at {
-            At::Ordered { order, .. } if !self.replays => (Some((order, standing.remaining())), false),
-            At::Ordered { .. } | At::Start | At::Pieces(_) => (None, false),
-            At::Marked(_) => (None, true),
+        let filtered = match self.at {
+            At::Ordered { order, .. } if self.passes_alike => Some((order, Remaining::After)),
+            At::Ordered { order, .. } if !self.replays => Some((order, standing.remaining())),
+            At::Ordered { .. } | At::Start | At::Pieces(_) | At::Marked(_) => None,
         };
         let remaining = filtered.map(|(_, remaining)| remaining);
         if let Some((_, body)) = self.made.iter().find(|(made, _)| *made == remaining) {
@@ -221,7 +306,7 @@ impl Bodies<'_> {
         let filter = filtered.map(|(order, remaining)| {
             resume_filter(&info.order_by_expressions, &info.order_by, order, remaining)
         });
-        let body = self.plan.body(filter.as_deref().unwrap_or("true"), unlimited)?;
+        let body = self.plan.body(filter.as_deref().unwrap_or("true"))?;
         self.made.push((remaining, body.clone()));
         Ok(body)
     }

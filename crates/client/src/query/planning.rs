@@ -27,8 +27,6 @@ pub(super) struct Plan {
     pub(super) info: QueryInfo,
     /// What partitions are asked, with a placeholder for the condition that resumes it.
     asked: QuerySpec,
-    /// The same without the limit that holds for a partition when nothing was given yet.
-    unlimited: Option<String>,
     ranges: Vec<EpkRange>,
     /// Why this client could not plan the query.
     problem: Option<String>,
@@ -45,13 +43,13 @@ impl Plan {
     ) -> Result<Self> {
         match (locally(&spec, key), &scope.key) {
             // One partition puts together by itself what it can answer page by page.
-            (Ok((planned, _)), Some(_)) if is_answered_as_it_is(&planned.query_info) => {
+            (Ok(planned), Some(_)) if is_answered_as_it_is(&planned.query_info) => {
                 Ok(Self::untouched(spec, None))
             }
-            (Ok((planned, unlimited)), _) => Self::following(spec, planned, unlimited),
+            (Ok(planned), _) => Self::following(spec, planned),
             (Err(problem), Some(_)) => Ok(Self::untouched(spec, Some(problem))),
             (Err(problem), None) => match by_the_service(handle, &spec, options).await {
-                Ok(planned) => Ok(Self { problem: Some(problem), ..Self::following(spec, planned, None)? }),
+                Ok(planned) => Ok(Self { problem: Some(problem), ..Self::following(spec, planned)? }),
                 Err(error) => Err(explained(Some(&problem), error)),
             },
         }
@@ -59,14 +57,10 @@ impl Plan {
 
     fn untouched(asked: QuerySpec, problem: Option<String>) -> Self {
         let ranges = vec![EpkRange::FULL];
-        Self { info: QueryInfo::default(), asked, unlimited: None, ranges, problem }
+        Self { info: QueryInfo::default(), asked, ranges, problem }
     }
 
-    fn following(
-        mut asked: QuerySpec,
-        planned: PartitionedQueryExecutionInfo,
-        unlimited: Option<String>,
-    ) -> Result<Self> {
+    fn following(mut asked: QuerySpec, planned: PartitionedQueryExecutionInfo) -> Result<Self> {
         let Some(mut info) = planned.query_info else {
             let message = "the service plans this query as a hybrid search, which this client does not merge \
                            (limit it to one partition key)";
@@ -76,7 +70,7 @@ impl Plan {
             asked.query = std::mem::take(&mut info.rewritten_query);
         }
         let ranges = planned.query_ranges.into_iter().map(half_open).collect();
-        Ok(Self { info, asked, unlimited, ranges, problem: None })
+        Ok(Self { info, asked, ranges, problem: None })
     }
 
     /// Whether partitions' rows are the result's rows, so that nothing has to be merged.
@@ -95,12 +89,10 @@ impl Plan {
         self.ranges.iter().any(|range| range.overlaps(part))
     }
 
-    /// The request to a partition, with the condition that resumes it. `unlimited` if the partition may have to
-    /// give more rows than the result has, because some were given already.
-    pub(super) fn body(&self, filter: &str, unlimited: bool) -> Result<Bytes> {
-        let text = self.unlimited.as_ref().filter(|_| unlimited).unwrap_or(&self.asked.query);
+    /// The request to a partition, with the condition that resumes it.
+    pub(super) fn body(&self, filter: &str) -> Result<Bytes> {
         let asked = QuerySpec {
-            query: text.replace(FILTER_PLACEHOLDER, filter),
+            query: self.asked.query.replace(FILTER_PLACEHOLDER, filter),
             parameters: self.asked.parameters.clone(),
         };
         let body = serde_json::to_vec(&asked).map_err(|error| {
@@ -125,22 +117,12 @@ impl Plan {
     }
 }
 
-/// Plans a query without asking; else says why not. Also what DISTINCT asks without its limit.
-fn locally(
-    spec: &QuerySpec,
-    key: &PartitionKeyDefinition,
-) -> Result<(PartitionedQueryExecutionInfo, Option<String>), String> {
+/// Plans a query without asking; else says why not.
+fn locally(spec: &QuerySpec, key: &PartitionKeyDefinition) -> Result<PartitionedQueryExecutionInfo, String> {
     let parameters = Parameters::from_request(&spec.parameters).map_err(|error| error.to_string())?;
-    let mut query = parse(&spec.query).map_err(|error| error.to_string())?;
+    let query = parse(&spec.query).map_err(|error| error.to_string())?;
     check(&query, &spec.query).map_err(|error| error.to_string())?;
-    let planned = plan(&query, &parameters, key).map_err(|error| error.to_string())?;
-    let limits = query.select.distinct && query.order_by.is_none() && query.group_by.is_empty();
-    let unlimited = limits.then(|| {
-        query.select.top = None;
-        query.offset_limit = None;
-        query.to_string()
-    });
-    Ok((planned, unlimited))
+    plan(&query, &parameters, key).map_err(|error| error.to_string())
 }
 
 async fn by_the_service(

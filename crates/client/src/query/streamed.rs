@@ -49,7 +49,7 @@ impl Streamed {
         let mut streamed = Self {
             pieces: VecDeque::new(),
             window,
-            body: context.plan.body("true", false)?,
+            body: context.plan.body("true")?,
             in_flight: InFlight::new(),
             look_ahead: 1,
             next_piece: 0,

@@ -24,6 +24,14 @@ pub(crate) fn speaking(protocol: HttpProtocol) -> CosmosClientOptions {
     CosmosClientOptions { connection, ..Default::default() }
 }
 
+/// A client with a runtime of its own, so that it knows nothing yet.
+pub(crate) fn client_of(emulator: &Emulator, options: CosmosClientOptions) -> CosmosClient {
+    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+    let key = Credential::master_key(emulator.key()).unwrap();
+    let client = CosmosClient::builder().runtime(&runtime).endpoint(emulator.url()).credential(key);
+    client.options(options).build().unwrap()
+}
+
 impl Bench {
     /// A client with HTTP/2 and the usual options.
     pub(crate) async fn start() -> Self {
@@ -32,15 +40,7 @@ impl Bench {
 
     pub(crate) async fn with(emulator: EmulatorBuilder, options: CosmosClientOptions) -> Self {
         let emulator = emulator.start().await.unwrap();
-        let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
-        let key = Credential::master_key(emulator.key()).unwrap();
-        let client = CosmosClient::builder()
-            .runtime(&runtime)
-            .endpoint(emulator.url())
-            .credential(key)
-            .options(options)
-            .build()
-            .unwrap();
+        let client = client_of(&emulator, options);
         Self { emulator, client }
     }
 

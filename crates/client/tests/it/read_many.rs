@@ -1,14 +1,17 @@
 //! Many items at once, from one partition and from several, and while they split.
 
-use cosmonaut::options::{CreateContainerOptions, FeedOptions};
+use cosmonaut::options::{CreateContainerOptions, FeedOptions, HttpProtocol};
 use cosmonaut::{
     ContainerClient, ContainerProperties, ErrorKind, PartitionKey, RawItem, ThroughputProperties,
 };
-use cosmonaut_wire::{PartitionKeyRangeId, ResourcePath};
+use cosmonaut_emulator::Emulator;
+use cosmonaut_emulator::engine::Container;
+use cosmonaut_wire::model::{PartitionKeyDefinition, PartitionKeyRange};
+use cosmonaut_wire::{EpkRange, PartitionKeyRangeId, ResourcePath};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::harness::{Bench, on_every_wire};
+use crate::harness::{Bench, on_every_wire, speaking};
 
 #[derive(Debug, Deserialize)]
 struct Item {
@@ -66,6 +69,70 @@ async fn partitions_are_asked_in_parallel_and_in_portions() {
     let requests = bench.emulator.requests() - sent;
     assert_eq!(requests, read.diagnostics().len() as u64);
     assert!((6..=15).contains(&requests), "{requests} requests for 600 items in 5 partitions");
+}
+
+/// Keys of one partition each, of all five.
+fn key_of_each(stored: &Container) -> Vec<String> {
+    let key = |range: PartitionKeyRange| {
+        let range = EpkRange { min: range.min_inclusive, max: range.max_exclusive };
+        let lies_there = |key: &String| {
+            let place = PartitionKey::from(&**key).effective(&PartitionKeyDefinition::from("/pk"));
+            range.contains(&place.unwrap())
+        };
+        (0..).map(|number| format!("key {number}")).find(lies_there).unwrap()
+    };
+    stored.partition_key_ranges().into_iter().map(key).collect()
+}
+
+#[tokio::test]
+async fn an_item_that_is_alone_in_its_request_is_read_and_not_queried() {
+    let (sender, mut requests) = tokio::sync::mpsc::unbounded_channel();
+    let emulator = Emulator::builder().request_log(move |answered| {
+        let _ = sender.send((answered.method.clone(), answered.path.clone()));
+    });
+    let bench = Bench::with(emulator, speaking(HttpProtocol::Negotiated)).await;
+    let container = wide(&bench).await;
+    let path = ResourcePath::parse("/dbs/d/colls/c").unwrap();
+    let keys = key_of_each(&bench.emulator.engine().container(&path).unwrap());
+    let [crowded, single, none, pair, _] = &keys[..] else { panic!("{keys:?}") };
+    let ids: Vec<String> = (0..101).map(|number| number.to_string()).collect();
+    for id in &ids {
+        container.create_item(crowded, json!({"id": id, "pk": crowded})).await.unwrap();
+    }
+    container.create_item(single, json!({"id": "single", "pk": single})).await.unwrap();
+    for id in ["one", "two"] {
+        container.create_item(pair, json!({"id": id, "pk": pair})).await.unwrap();
+    }
+    // The partitions are known from here on.
+    container.read_many::<Item>([(crowded, "0"), (crowded, "1")]).await.unwrap();
+
+    let mut wanted: Vec<(&str, &str)> = ids.iter().map(|id| (&**crowded, &**id)).collect();
+    // What is asked for twice is one item.
+    wanted.extend([
+        (&**single, "single"),
+        (single, "single"),
+        (none, "missing"),
+        (pair, "one"),
+        (pair, "two"),
+    ]);
+    let before = bench.emulator.requests();
+    while requests.try_recv().is_ok() {}
+    let read = container.read_many::<Item>(wanted.clone()).await.unwrap();
+    assert_eq!(read.missing().collect::<Vec<_>>(), [103]);
+    for (item, (key, id)) in read.items().iter().zip(&wanted).filter(|(item, _)| item.is_some()) {
+        let item = item.as_ref().unwrap();
+        assert_eq!((&*item.id, item.pk.as_str()), (*id, Some(*key)));
+    }
+    assert_eq!(bench.emulator.requests() - before, 5);
+    assert_eq!(read.diagnostics().len(), 5);
+    let mut sent = Vec::new();
+    for _ in 0..5 {
+        let (method, path) = requests.recv().await.unwrap();
+        sent.push(format!("{method} {}", path.trim_start_matches("/dbs/d/colls/c/docs")));
+    }
+    sent.sort();
+    // The item that is left of 101 of a partition is read by itself too.
+    assert_eq!(sent, ["GET /100", "GET /missing", "GET /single", "POST ", "POST "]);
 }
 
 #[tokio::test]

@@ -9,6 +9,9 @@ mod error;
 mod group;
 mod mark;
 mod ordered;
+#[cfg(test)]
+mod recorded;
+mod repeats;
 mod resume;
 mod row;
 mod source;
@@ -21,7 +24,8 @@ use serde_json::value::RawValue;
 
 pub use error::MergeError;
 pub use mark::Mark;
-pub use resume::{Checkpoint, Reached, Remaining, Standing, resume_filter};
+pub use repeats::Repeats;
+pub use resume::{Checkpoint, Reached, Remaining, Standing, filters_behind, resume_filter};
 
 use crate::value::{write_number, write_string};
 use distinct::Distinct;
@@ -87,6 +91,13 @@ pub struct Window {
     pub skip: u64,
     /// How many are still given at most.
     pub take: u64,
+}
+
+impl Window {
+    /// How many rows it takes to fill the window.
+    pub fn rows(self) -> u64 {
+        self.skip.saturating_add(self.take)
+    }
 }
 
 /// Counts distinct rows instead of giving them.
@@ -176,7 +187,35 @@ impl Merger {
         matches!(self.way, Way::Whole(_)) || self.counter.is_some()
     }
 
-    /// Takes note of how a source reads, before its page is fed: it decides in which order documents come that sort alike.
+    /// Whether equal rows of a source follow one another and are given once.
+    pub fn is_ordered_distinct(&self) -> bool {
+        match (&self.way, &self.distinct) {
+            (Way::Ordered(ordered), Distinct::Ordered(_)) => ordered.is_streaming(),
+            (Way::Concatenated | Way::Ordered(_) | Way::Whole(_), _) => false,
+        }
+    }
+
+    /// Says that nobody goes on between rows if there are no more than `most`: then any rows will do for `TOP` or
+    /// `LIMIT` of a result without order, and no more of them are collected than it takes.
+    pub fn give_at_once(&mut self, most: u64) {
+        let enough = self.window.rows();
+        if let (Way::Whole(whole), None) = (&mut self.way, &self.counter)
+            && enough <= most
+        {
+            whole.stop_at(usize::try_from(enough).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// How many rows of a result without order are collected at most, where that is known; see
+    /// [`give_at_once`](Merger::give_at_once).
+    pub fn enough(&self) -> Option<usize> {
+        match &self.way {
+            Way::Whole(whole) => whole.enough(),
+            Way::Concatenated | Way::Ordered(_) => None,
+        }
+    }
+
+    /// Takes note of how a source has read a page, before the page is fed: it decides in which order documents come that sort alike.
     pub fn reads(&mut self, source: usize, info: QueryExecutionInfo) {
         let first_key_descends = match &self.way {
             Way::Ordered(ordered) => ordered.first_key_descends(),
@@ -189,17 +228,27 @@ impl Merger {
 
     /// Adds the next page of a source; `last` says that no other follows.
     pub fn feed(&mut self, source: usize, rows: Vec<Box<RawValue>>, last: bool) -> Result<(), MergeError> {
+        let is_ordered_distinct = self.is_ordered_distinct();
         let Some(known) = self.sources.get_mut(source).filter(|known| !known.ended) else {
             return Err(MergeError::Source(source));
         };
         known.ended = last;
+        if is_ordered_distinct {
+            known.repeats.look(&rows)?;
+        }
         match &mut self.way {
             Way::Whole(whole) => rows.into_iter().try_for_each(|row| whole.absorb(row)),
             Way::Concatenated | Way::Ordered(_) => {
-                known.rows.extend(rows);
+                known.push(rows);
                 Ok(())
             }
         }
+    }
+
+    /// What a source that was fed can pass over, because its last rows repeat one another and `DISTINCT` wants one of
+    /// them: instead of going on by its continuation, it may give what sorts behind these values. It is told once.
+    pub fn take_repeats(&mut self, source: usize) -> Option<Repeats> {
+        self.sources.get_mut(source)?.repeats.take()
     }
 
     /// The next row, or what is needed for it.
@@ -235,7 +284,7 @@ impl Merger {
 
     /// How many rows of a source have arrived and were not yet looked at.
     pub fn buffered(&self, source: usize) -> usize {
-        self.sources.get(source).map_or(0, |source| source.rows.len())
+        self.sources.get(source).map_or(0, Source::waiting)
     }
 
     /// The next row before `DISTINCT` and the window.
@@ -244,8 +293,8 @@ impl Merger {
             Way::Concatenated => Ok(concatenate(&mut self.sources)),
             Way::Ordered(ordered) => ordered.pull(&mut self.sources),
             Way::Whole(whole) => match self.sources.iter().position(|source| !source.ended) {
-                Some(source) => Ok(Pull::NeedPage(source)),
-                None => Ok(whole.next()?.map_or(Pull::Done, Pull::Row)),
+                Some(source) if !whole.has_enough() => Ok(Pull::NeedPage(source)),
+                Some(_) | None => Ok(whole.next()?.map_or(Pull::Done, Pull::Row)),
             },
         }
     }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::MergeError;
 use super::resume::{Resume, Standing};
 use super::row::OrderedRow;
-use super::source::{Pull, Source};
+use super::source::{Fed, Pull, Source};
 use crate::value::Value;
 
 /// The heads of all sources, the next one to give on top.
@@ -47,6 +47,7 @@ struct Head {
     rid: String,
     payload: Option<Box<RawValue>>,
     was_given: bool,
+    falling: Option<bool>,
     source: usize,
     arrived: usize,
     directions: Arc<[SortOrder]>,
@@ -65,6 +66,11 @@ impl Ordered {
             resume: None,
             replays: false,
         }
+    }
+
+    /// Whether each source is sorted.
+    pub(super) fn is_streaming(&self) -> bool {
+        self.streaming
     }
 
     pub(super) fn first_key_descends(&self) -> bool {
@@ -111,7 +117,7 @@ impl Ordered {
                 (true, Some(payload)) => return Ok(Pull::Again(payload)),
                 (true, None) => {}
                 (false, payload) => {
-                    self.advance(head.source, head.keys, head.rid, sources[head.source].falling);
+                    self.advance(head.source, head.keys, head.rid, head.falling);
                     if let Some(payload) = payload {
                         return Ok(Pull::Row(payload));
                     }
@@ -122,8 +128,8 @@ impl Ordered {
 
     /// Brings a source's rows into the heap as far as needed; `false` if that takes another page.
     fn fill(&mut self, at: usize, source: &mut Source) -> Result<bool, MergeError> {
-        while let Some(row) = source.rows.pop_front() {
-            let mut head = self.head(at, &row)?;
+        while let Some(fed) = source.pop() {
+            let mut head = self.head(at, &fed)?;
             if let Some(resume) = &mut self.resume {
                 head.was_given = resume.was_given(at, &head.keys, &head.rid);
             }
@@ -138,7 +144,8 @@ impl Ordered {
         Ok(source.ended)
     }
 
-    fn head(&mut self, source: usize, row: &RawValue) -> Result<Head, MergeError> {
+    fn head(&mut self, source: usize, fed: &Fed) -> Result<Head, MergeError> {
+        let row = &*fed.row;
         let parsed = OrderedRow::read(row)?;
         let keys = parsed.keys(row)?;
         if keys.len() != self.directions.len() {
@@ -150,6 +157,7 @@ impl Ordered {
             rid: parsed.rid.into_owned(),
             payload: parsed.payload.map(RawValue::to_owned),
             was_given: false,
+            falling: fed.falling,
             source,
             arrived: self.arrived,
             directions: Arc::clone(&self.directions),

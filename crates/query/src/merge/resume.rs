@@ -165,6 +165,17 @@ pub fn resume_filter(
     }
 }
 
+/// The conditions for what sorts behind a value of the only key, one after the other: first what is of the value's kind,
+/// which an index has in one stretch, then all other kinds.
+///
+/// One condition for all is [`resume_filter`], for which fewer indexes know where to begin.
+pub fn filters_behind(expression: &str, direction: SortOrder, value: &Value) -> Vec<String> {
+    let (within, others) = behind(expression, direction, value);
+    let others = (!others.is_empty()).then(|| format!("({})", others.join(" OR ")));
+    let all: Vec<String> = within.into_iter().chain(others).collect();
+    if all.is_empty() { vec!["false".to_owned()] } else { all }
+}
+
 fn is_same(expression: &str, value: &Value) -> String {
     match literal(value) {
         Some(literal) => format!("{expression} = {literal}"),
@@ -173,6 +184,16 @@ fn is_same(expression: &str, value: &Value) -> String {
 }
 
 fn sorts_after(expression: &str, direction: SortOrder, value: &Value) -> String {
+    let (within, others) = behind(expression, direction, value);
+    let alternatives: Vec<String> = within.into_iter().chain(others).collect();
+    match alternatives.is_empty() {
+        true => "false".to_owned(),
+        false => format!("({})", alternatives.join(" OR ")),
+    }
+}
+
+/// What sorts behind a value: the condition for its own kind, and those for other kinds.
+fn behind(expression: &str, direction: SortOrder, value: &Value) -> (Option<String>, Vec<String>) {
     let kind = value.kind();
     let (operator, later): (_, fn(&Kind, &Kind) -> bool) = match direction {
         SortOrder::Ascending => (">", |other, kind| other > kind),
@@ -188,11 +209,7 @@ fn sorts_after(expression: &str, direction: SortOrder, value: &Value) -> String 
     let kinds =
         [Kind::Undefined, Kind::Null, Kind::Bool, Kind::Number, Kind::String, Kind::Array, Kind::Object];
     let others = kinds.iter().filter(|other| later(other, &kind)).map(|other| has_kind(expression, *other));
-    let alternatives: Vec<String> = within.into_iter().chain(others).collect();
-    match alternatives.is_empty() {
-        true => "false".to_owned(),
-        false => format!("({})", alternatives.join(" OR ")),
-    }
+    (within, others.collect())
 }
 
 fn has_kind(expression: &str, kind: Kind) -> String {

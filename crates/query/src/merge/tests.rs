@@ -86,6 +86,19 @@ fn sources_without_order_are_sorted_when_the_plan_says_so() {
 }
 
 #[test]
+fn sources_without_order_are_not_told_to_pass_anything_over() {
+    let sorted = QueryInfo { distinct_type: DistinctType::Ordered, ..ordered_info(&[SortOrder::Ascending]) };
+    let unsorted = QueryInfo { has_non_streaming_order_by: true, ..sorted.clone() };
+    for (info, passes) in [(sorted, true), (unsorted, false)] {
+        let mut merger = Merger::new(&info, 1);
+        assert_eq!(merger.is_ordered_distinct(), passes);
+        let row = raw(&ordered_row(Some(json!(5)), "", json!(5)));
+        merger.feed(0, vec![row.clone(), row], false).unwrap();
+        assert_eq!(merger.take_repeats(0).is_some(), passes);
+    }
+}
+
+#[test]
 fn aggregates_of_partitions_become_one() {
     use AggregateKind::*;
     let item = |value: Json| json!([{"item": value}]);
@@ -222,6 +235,29 @@ fn the_window_is_applied_to_the_merged_result_and_stops_fetching() {
     merger.feed(0, vec![raw(&json!(1))], false).unwrap();
     assert!(matches!(merger.step(), Ok(Step::Row(_))));
     assert!(matches!(merger.step(), Ok(Step::Done)));
+}
+
+#[test]
+fn distinct_rows_without_order_are_collected_until_there_are_enough_if_nobody_goes_on_between_them() {
+    let unordered =
+        QueryInfo { distinct_type: DistinctType::Unordered, top: Some(2), ..QueryInfo::default() };
+    let page = || [1, 1, 3, 2].map(|n| raw(&json!(n))).to_vec();
+    for (most, is_enough) in [(2, true), (1, false)] {
+        let mut merger = Merger::new(&unordered, 2);
+        merger.give_at_once(most);
+        assert_eq!(merger.enough(), is_enough.then_some(2));
+        merger.feed(0, page(), false).unwrap();
+        assert_eq!(matches!(merger.step(), Ok(Step::Row(_))), is_enough);
+        if is_enough {
+            assert!(matches!(merger.step(), Ok(Step::Row(_))));
+            assert!(matches!(merger.step(), Ok(Step::Done)));
+        }
+    }
+    // Groups are not known before all of their rows are.
+    let grouped = QueryInfo { group_by_expressions: vec!["c.a".into()], has_select_value: true, ..unordered };
+    let mut merger = Merger::new(&grouped, 1);
+    merger.give_at_once(2);
+    assert_eq!(merger.enough(), None);
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(super) struct Whole {
     stage: Stage,
     distinct: bool,
     given: Option<Mark>,
+    /// How many rows are collected at most.
+    enough: Option<usize>,
 }
 
 enum Stage {
@@ -37,7 +39,7 @@ impl Whole {
             None if collects => Stage::Collecting(BTreeMap::new()),
             None => return None,
         };
-        Some(Whole { stage, distinct, given: None })
+        Some(Whole { stage, distinct, given: None, enough: None })
     }
 
     /// Takes one row of a partition, in whatever order they come.
@@ -52,7 +54,27 @@ impl Whole {
         }
     }
 
-    /// The next row, once no partition has another.
+    /// Collects no more distinct rows than this. Which ones is then a matter of chance, so nobody can go on between them.
+    pub(super) fn stop_at(&mut self, enough: usize) {
+        if let (Stage::Collecting(_), None) = (&self.stage, &self.given) {
+            self.enough = Some(enough);
+        }
+    }
+
+    pub(super) fn enough(&self) -> Option<usize> {
+        self.enough
+    }
+
+    /// Whether the rows that are known will do.
+    pub(super) fn has_enough(&self) -> bool {
+        match (&self.stage, self.enough) {
+            (Stage::Collecting(rows), Some(enough)) => rows.len() >= enough,
+            (Stage::Giving(_), Some(_)) => true,
+            (Stage::Grouping(_), _) | (_, None) => false,
+        }
+    }
+
+    /// The next row, once no partition has another or there are enough.
     pub(super) fn next(&mut self) -> Result<Option<Box<RawValue>>, MergeError> {
         let rows = loop {
             match &mut self.stage {

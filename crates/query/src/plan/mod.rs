@@ -7,6 +7,8 @@ mod aggregate;
 mod build;
 mod error;
 mod ranges;
+#[cfg(test)]
+mod recorded;
 mod rewrite;
 #[cfg(test)]
 mod tests;
@@ -71,8 +73,7 @@ pub fn service_plan(
         planned => planned?,
     };
     let one_key = matches!(&planned.query_ranges[..], [only] if only.min == only.max);
-    let is_cut = query.select.top.is_some() || query.offset_limit.is_some();
-    if one_key && is_cut && !query.select.distinct && !rewrite::is_grouped(query) {
+    if one_key && rewrite::is_cut(query) && !query.select.distinct && !rewrite::is_grouped(query) {
         planned.query_info = Some(rewrite::uncut(query, parameters)?);
     }
     Ok(planned)

@@ -3,7 +3,7 @@
 use cosmonaut_wire::model::{AggregateKind, DCountInfo, DistinctType, QueryInfo, SortOrder};
 
 use super::aggregate::{aggregate, partial};
-use super::build::{array, expr, first_rows, item, items, member, name, with_select};
+use super::build::{array, call, expr, first_rows, item, items, member, name, with_select};
 use super::window::Window;
 use super::{FILTER_PLACEHOLDER, PlanError};
 use crate::ast::{
@@ -67,9 +67,21 @@ pub(super) fn uncut(query: &Query, parameters: &Parameters) -> Result<QueryInfo,
 
 /// Rows as they are; only a window that starts further on has to be moved to the client.
 fn streamed(query: &Query, window: Window, info: QueryInfo) -> QueryInfo {
-    let Some(rows) = window.rows_per_partition() else { return info };
-    let rewritten = Query { offset_limit: Some(first_rows(rows)), ..query.clone() };
+    let mut rewritten = query.clone();
+    match (info.distinct_type, window.rows_per_partition()) {
+        // Duplicates are only recognised by the client: a partition may give a row again with its next page.
+        (DistinctType::Ordered | DistinctType::Unordered, _) if is_cut(query) => {
+            (rewritten.select.top, rewritten.offset_limit) = (None, None);
+        }
+        (DistinctType::None, Some(rows)) => rewritten.offset_limit = Some(first_rows(rows)),
+        (DistinctType::None | DistinctType::Ordered | DistinctType::Unordered, _) => return info,
+    }
     QueryInfo { rewritten_query: rewritten.to_string(), ..info }
+}
+
+/// Whether the query has a window.
+pub(super) fn is_cut(query: &Query) -> bool {
+    query.select.top.is_some() || query.offset_limit.is_some()
 }
 
 /// Rows with what they are sorted by and a place for the filter that resumes them.
@@ -109,7 +121,12 @@ fn ordered_query(query: &Query, keys: &[OrderKey]) -> Query {
         item(payload, Some("payload")),
     ]);
     let mut rewritten = with_select(query, spec);
-    rewritten.filter = Some(resumable(query.filter.as_ref()));
+    let filter = resumable(query.filter.as_ref());
+    rewritten.filter = Some(match &query.select.spec {
+        // A row without a value is none, so a window of the partition must not count it.
+        SelectSpec::Value(value) => and(filter, call("IS_DEFINED", std::slice::from_ref(value))),
+        SelectSpec::Star | SelectSpec::List(_) => filter,
+    });
     rewritten
 }
 
@@ -119,10 +136,12 @@ fn resumable(filter: Option<&Expr>) -> Expr {
     let placeholder = expr(ExprKind::Parameter(format!("({FILTER_PLACEHOLDER})")));
     match filter {
         None => placeholder,
-        Some(filter) => {
-            expr(ExprKind::Binary(BinaryOp::And, Box::new(filter.clone()), Box::new(placeholder)))
-        }
+        Some(filter) => and(filter.clone(), placeholder),
     }
+}
+
+fn and(left: Expr, right: Expr) -> Expr {
+    expr(ExprKind::Binary(BinaryOp::And, Box::new(left), Box::new(right)))
 }
 
 /// Groups with their keys, and aggregates as parts. The window applies to whole groups, so it is the client's.

@@ -72,6 +72,47 @@ fn hash_object(members: &[(Box<str>, Value)], seed: u128) -> u128 {
 mod tests {
     use super::*;
 
+    /// The vectors that are published with Microsoft's .NET SDK, the highest byte first.
+    #[test]
+    fn values_hash_as_the_service_hashes_them() {
+        for (json, expected) in [
+            (r#"null"#, "898EFBF2680DAEA39E24D6AE6653417D"),
+            (r#"false"#, "6E88AA4242F017B7705F12581A61118F"),
+            (r#"true"#, "CD4D51AB869F071FF019C3E4A55C0125"),
+            (r#""""#, "A78446CF287029A585B395A161A2A9A1"),
+            (r#""asdfasdfasdfasdfasdfasdf""#, "8F124368401E0B91AD580CA542E035DB"),
+            (r#"1234"#, "A94BF61335C9FBA42C28D7D9895D1434"),
+            (r#"[]"#, "7D54F729FF4A63FFA2EF3CA359538082"),
+            (r#"[[]]"#, "51667C83CA3C85E958EC39854AEE937C"),
+            (r#"[null]"#, "3E8E8C77472338352F80EA6235FB6E41"),
+            (r#"[false]"#, "7A84EFC2656DEC53D3E8BABB1478F746"),
+            (r#"[true]"#, "2C8B2AA596D467DD53AC0489A1D9BCDA"),
+            (r#"[""]"#, "D6F660BAAF7C0E88C6C10009D13282C9"),
+            (r#"[1234]"#, "CD00EF4185A0D7A329B7CD12CE7954F8"),
+            (r#"[null,false,true,1234,"asdfasdfasdfasdfasdfasdf"]"#, "A9407916DE27F316CC5A8E4EB9AFD5E6"),
+            (r#"[[null,false,true,1234,"asdfasdfasdfasdfasdfasdf"]]"#, "C9F0AB8253C9A4654185473ED51BE7D3"),
+            (r#"{}"#, "14B86A60AA01A7381438743E80B965D8"),
+            (r#"[{}]"#, "E244686BA6F0955D4402C435A1CB5A28"),
+            (r#"{"prop":{}}"#, "6E74776CB09FB1927E688A47BC64681A"),
+            (r#"{"prop":null}"#, "A3D5880C264194B40E763E0B097A94D4"),
+            (r#"{"prop":true}"#, "84C25BAD6638A184F963E38E888E92EE"),
+            (r#"{"prop":1234}"#, "9B7CCCD51368EBABD9848C1D0F56DCAA"),
+            (r#"{"prop":"asdfasdfasdfasdfasdfasdf"}"#, "C0989334E194CACE0241B28FFE97A7B3"),
+            (r#"{"prop":[]}"#, "3D4C7D78D626A9F4F80DD7FA6826F48D"),
+            (
+                r#"{"null":null,"false":false,"true":true,"cosmosNumber":1234,"cosmosString":"asdfasdfasdfasdfasdfasdf"}"#,
+                "3B6AA9F4F43AAEC0E48EBE2BC020D55C",
+            ),
+            (
+                r#"{"prop":{"null":null,"false":false,"true":true,"cosmosNumber":1234,"cosmosString":"asdfasdfasdfasdfasdfasdf"}}"#,
+                "EB61A935CABD7814CF677F1B8676ECF1",
+            ),
+        ] {
+            let hash = Value::from_json(json.as_bytes()).unwrap().hash128();
+            assert_eq!(format!("{hash:032X}"), expected, "{json}");
+        }
+    }
+
     /// The vectors of the service.
     #[test]
     fn arrays_and_objects_hash_as_the_service_hashes_them() {

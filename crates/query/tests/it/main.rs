@@ -8,6 +8,7 @@ mod functions;
 mod generated;
 mod harness;
 mod print;
+mod resume_filters;
 mod semantics;
 mod spread;
 mod superset;

@@ -2,7 +2,7 @@
 
 use cosmonaut_query::ast::Query;
 use cosmonaut_query::eval::{Environment, Limits, Program, Rows};
-use cosmonaut_query::merge::{Merger, Reached, Step, resume_filter};
+use cosmonaut_query::merge::{Merger, Reached, Remaining, Step, resume_filter};
 use cosmonaut_query::plan::FILTER_PLACEHOLDER;
 use cosmonaut_query::{Parameters, check, parse, plan};
 use cosmonaut_wire::model::QueryInfo;
@@ -26,6 +26,10 @@ const QUERIES: &[&str] = &[
     "SELECT VALUE [c.x, c.y] FROM c ORDER BY c.x ASC, c.y DESC",
     "SELECT TOP 4 VALUE {\"k\": c.x} FROM c ORDER BY c.x",
     "SELECT c.x FROM c ORDER BY c.x OFFSET 3 LIMIT 4",
+    "SELECT TOP 3 VALUE c.x FROM c ORDER BY c.x",
+    "SELECT TOP 5 VALUE (SELECT VALUE c.x) FROM c ORDER BY c.x DESC",
+    "SELECT TOP 5 VALUE t.n FROM c JOIN t IN c.tags WHERE NOT IS_DEFINED(c.x) ORDER BY c._rid",
+    "SELECT VALUE c.x FROM c ORDER BY c.x OFFSET 1 LIMIT 3",
     "SELECT c.x, t FROM c JOIN t IN c.tags ORDER BY c.x",
     "SELECT DISTINCT c.x FROM c ORDER BY c.x DESC",
     "SELECT DISTINCT TOP 3 VALUE c.x FROM c ORDER BY c.x",
@@ -66,6 +70,19 @@ const RESUMABLE: &[&str] = &[
     "SELECT VALUE [c._rid, t] FROM c JOIN t IN c.tags ORDER BY c.x",
     "SELECT TOP 6 VALUE [c._rid, c.x] FROM c ORDER BY c.x",
     "SELECT VALUE [c._rid, c.x] FROM c ORDER BY c.x OFFSET 3 LIMIT 6",
+    "SELECT TOP 4 VALUE c.x FROM c ORDER BY c.x",
+    "SELECT VALUE c.x FROM c ORDER BY c.x OFFSET 2 LIMIT 4",
+];
+
+/// Distinct rows that are sorted by what is selected.
+const ORDERED_DISTINCT: &[&str] = &[
+    "SELECT DISTINCT VALUE c.x FROM c ORDER BY c.x",
+    "SELECT DISTINCT c.x FROM c ORDER BY c.x DESC",
+    "SELECT DISTINCT c.x FROM c ORDER BY c.x ASC, c.y DESC",
+    "SELECT DISTINCT c.y, c.x FROM c ORDER BY c.x DESC, c.y DESC",
+    "SELECT DISTINCT c.x, c.y FROM c ORDER BY c.x ASC, c.y ASC, c.pk DESC",
+    "SELECT DISTINCT TOP 3 c.x, c.y FROM c ORDER BY c.x ASC, c.y DESC",
+    "SELECT DISTINCT c.x FROM c JOIN t IN c.tags ORDER BY c.x OFFSET 1 LIMIT 3",
 ];
 
 pub(crate) fn compile(query: &Query, parameters: &Parameters) -> Program {
@@ -119,6 +136,37 @@ fn spread(text: &str, partitions: &[&[Json]]) -> Vec<String> {
     std::iter::from_fn(|| next(&mut merger)).collect()
 }
 
+/// As [`spread`], in pages of so many rows, and with partitions that pass over what repeats their last rows.
+fn spread_passing(text: &str, partitions: &[&[Json]], size: usize) -> Vec<String> {
+    let info = info(text);
+    let rows = |documents: &[Json], filter: &str| {
+        texts(&run(&info.rewritten_query.replace(FILTER_PLACEHOLDER, filter), documents, 0))
+    };
+    let mut left: Vec<_> = partitions.iter().map(|documents| rows(documents, "true")).collect();
+    let mut merger = Merger::new(&info, partitions.len());
+    let mut given = Vec::new();
+    loop {
+        match merger.step().unwrap() {
+            Step::Row(row) => given.push(row.get().to_owned()),
+            Step::Done => return given,
+            Step::NeedPage(source) => {
+                let taken = size.min(left[source].len());
+                let rest = left[source].split_off(taken);
+                let page = std::mem::replace(&mut left[source], rest);
+                let page = page.into_iter().map(|row| RawValue::from_string(row).unwrap()).collect();
+                merger.feed(source, page, left[source].is_empty()).unwrap();
+                if let Some(repeats) = merger.take_repeats(source).filter(|_| !left[source].is_empty()) {
+                    let (keys, order) = (&info.order_by_expressions, &repeats.order);
+                    let filter = resume_filter(keys, &info.order_by, order, Remaining::After);
+                    let behind = rows(partitions[source], &filter);
+                    assert!(behind.len() <= left[source].len(), "{text}: it goes back");
+                    left[source] = behind;
+                }
+            }
+        }
+    }
+}
+
 fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows.sort();
     rows
@@ -162,6 +210,19 @@ proptest! {
         let distinct = run("SELECT DISTINCT c.x, c.y FROM c", &documents, 0).len();
         let counted = spread("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT c.x, c.y FROM c) AS d", &partitions);
         prop_assert_eq!(counted, [distinct.to_string()]);
+    }
+
+    #[test]
+    fn partitions_that_pass_over_what_repeats_answer_as_one(
+        documents in documents(),
+        cuts in proptest::collection::vec(0..20usize, 0..4),
+        size in 1..6usize,
+    ) {
+        let partitions = cut(&documents, &cuts);
+        for text in ORDERED_DISTINCT {
+            let whole = texts(&run(text, &documents, 0));
+            prop_assert_eq!(spread_passing(text, &partitions, size), whole, "{}", text);
+        }
     }
 
     #[test]

@@ -59,6 +59,14 @@ fn cost_grows_with_the_result_and_not_with_the_container() {
             "SELECT c._rid, [{\"item\": c.b}] AS orderByItems, c AS payload FROM c WHERE ((c.b > 'k04000') AND (true)) ORDER BY c.b",
             11,
         ),
+        (
+            "SELECT c._rid, [{\"item\": c.b}] AS orderByItems, c.a AS payload FROM c WHERE (true) AND IS_DEFINED(c.a) ORDER BY c.b",
+            11,
+        ),
+        (
+            "SELECT c._rid, [{\"item\": c.a}] AS orderByItems, c.a AS payload FROM c WHERE (c.a > 77) AND IS_DEFINED(c.a) ORDER BY c.a",
+            11,
+        ),
     ] {
         let found = looked_at(&store, text);
         assert!(found <= most, "{text} looked at {found} documents");

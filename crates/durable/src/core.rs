@@ -101,6 +101,7 @@ impl Core {
             let news = News { losses: self.store.losses().subscribe(), own: self.dispatch.slots() };
             Task::spawn(mend(Arc::downgrade(self), news, self.checked.clone()))
         };
+        self.store.losses().begin();
         self.background.get_or_init(|| (0..FINISHERS).map(finisher).chain([mender()]).collect());
     }
 }

@@ -3,6 +3,7 @@
 //! Each member has a document of its own, its sign of life, which nobody else writes. One more document says who has
 //! which slots; it is changed only when members come or go. What follows from both is in `sign` and `plan`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ pub struct CosmosLeaseProvider {
     name: String,
     lease: Duration,
     owned: Mutex<Owned>,
+    is_uniform: AtomicBool,
     view: tokio::sync::Mutex<View>,
 }
 
@@ -94,6 +96,7 @@ impl CosmosLeaseProvider {
         Self {
             container,
             owned: Mutex::new(Owned { slots: Slots::none(), span: None }),
+            is_uniform: AtomicBool::new(true),
             view: tokio::sync::Mutex::new(View::new(name.clone(), lease, clock::random())),
             name,
             lease,
@@ -124,6 +127,7 @@ impl CosmosLeaseProvider {
         let document = Document::new(self.sign_id(), ttl, Content::Member(sign));
         self.container.upsert_item(PARTITION, &document, None).await?;
         let etag = self.read(&mut view).await?;
+        self.is_uniform.store(view.is_uniform(), Ordering::Relaxed);
         let now = clock::instant();
         // What is lost is not worked on from here on, before anybody can take it.
         let owned = view.owned(now);
@@ -208,6 +212,10 @@ impl LeaseProvider for CosmosLeaseProvider {
         2 * self.lease
     }
 
+    fn all_leave_traces(&self) -> bool {
+        self.is_uniform.load(Ordering::Relaxed)
+    }
+
     async fn renew(&self, role: Role) -> Result<Duration, ProviderError> {
         self.beat(role).await.map_err(|error| ProviderError::retryable("renew_leases", error.to_string()))
     }
@@ -235,7 +243,7 @@ mod tests {
 
     #[test]
     fn documents_are_read_as_they_are_written_and_those_of_other_versions_are_passed_over() {
-        let sign = Sign { name: "a".into(), beat: 7, seen: 3, role: Role::Leader };
+        let sign = Sign { name: "a".into(), beat: 7, seen: 3, role: Role::Leader, revision: 1 };
         let written =
             serde_json::to_value(Document::new("member:1".into(), Some(60), Content::Member(sign.clone())));
         let read = understood(written.unwrap()).unwrap();

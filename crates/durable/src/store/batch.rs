@@ -91,16 +91,16 @@ impl Store {
                     None => request.delete(&**id),
                 },
                 WriteKind::Keep => request.patch(&**id, Patch::new().set("/ttl", -1)),
-                WriteKind::Deliver => request.patch(
-                    &**id,
-                    Patch::new()
-                        .set("/type", Intent::DELIVERED)
-                        .set("/visibleAt", ())
-                        .set("/ttl", DELIVERED_TTL),
-                ),
+                WriteKind::Deliver => request.patch(&**id, delivered().set("/traced", true)),
+                WriteKind::DeliverUntraced => request.patch(&**id, delivered()),
                 WriteKind::Expire => request.patch(&**id, Patch::new().set("/ttl", DELIVERED_TTL)),
             };
         }
         request
     }
+}
+
+/// Makes an intent one that was delivered.
+fn delivered() -> Patch {
+    Patch::new().set("/type", Intent::DELIVERED).set("/visibleAt", ()).set("/ttl", DELIVERED_TTL)
 }

@@ -28,7 +28,7 @@ use crate::model::{Document, Kind, Row};
 pub(crate) use batch::{Batch, Guard};
 pub(crate) use call::Call;
 pub(crate) use failure::{Cause, Failure};
-pub(crate) use losses::Losses;
+pub(crate) use losses::{Failovers, Losses, Span};
 pub use meter::Usage;
 pub(crate) use presence::Presence;
 
@@ -47,8 +47,9 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(container: ContainerClient) -> Self {
-        let losses = Losses::new(container.clone());
-        Self { container, clock: Clock::default(), losses, meter: Arc::default(), background: Arc::default() }
+        let clock = Clock::default();
+        let losses = Losses::new(container.clone(), clock.clone());
+        Self { container, clock, losses, meter: Arc::default(), background: Arc::default() }
     }
 
     /// What is known of writes that a forced failover has lost.

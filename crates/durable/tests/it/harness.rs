@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{ContainerClient, CosmosClient, CosmosDriverRuntime, Credential, FeedScope, Patch};
 use cosmonaut_driver::transport::HttpClientFactory;
-use cosmonaut_emulator::{Control, Emulator};
+use cosmonaut_emulator::{Control, Emulator, World};
 use duroxide::provider_validations::ProviderFactory;
 use duroxide::providers::Provider;
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig};
@@ -47,6 +47,11 @@ impl Server {
 
     /// An account for one test alone, which may break it.
     pub(crate) fn start(account: Account) -> Self {
+        Self::start_in(account, None)
+    }
+
+    /// As [`start`](Self::start), with a time of its own.
+    pub(crate) fn start_in(account: Account, world: Option<Arc<dyn World>>) -> Self {
         let (started, server) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime =
@@ -60,6 +65,10 @@ impl Server {
                     Account::MovingPartitions => {
                         Emulator::builder().regions(["East US", "West US"]).partition_failover(true)
                     }
+                };
+                let builder = match world {
+                    Some(world) => builder.world(world),
+                    None => builder,
                 };
                 let emulator = builder.start().await.unwrap();
                 let (url, key) = (emulator.url().to_owned(), emulator.key().to_owned());

@@ -226,9 +226,20 @@ impl Store {
         query: &Query,
         scope: &FeedScope,
     ) -> Result<Vec<T>, ProviderError> {
+        self.query_in_pages(call, (query, scope), None).await
+    }
+
+    /// As [`query`](Self::query), with so many rows to a page, if that is said.
+    pub(crate) async fn query_in_pages<T: DeserializeOwned + Send>(
+        &self,
+        call: &Call,
+        (query, scope): (&Query, &FeedScope),
+        size: Option<u32>,
+    ) -> Result<Vec<T>, ProviderError> {
         let (mut rows, mut continuation) = (Vec::new(), None);
         loop {
-            let page = call.page(|timeout| self.page::<T>(query, scope, timeout, &continuation)).await;
+            let page =
+                call.page(|timeout| self.page::<T>((query, scope), timeout, size, &continuation)).await;
             let Some(page) = page.map_err(|failure| failure.into_error(call))? else { return Ok(rows) };
             rows.extend(page.items);
             continuation = page.continuation;
@@ -246,26 +257,23 @@ impl Store {
         size: u32,
         continuation: Option<String>,
     ) -> Result<(Vec<T>, Option<String>), ProviderError> {
-        let continuation = &continuation;
-        let ask = |timeout| async move {
-            let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() }
-                .max_item_count(size);
-            options.request.end_to_end_timeout = Some(timeout);
-            let items = self.container.query_items::<T>(query.clone(), scope.clone(), Some(options));
-            items.into_pages().next().await.transpose()
-        };
+        let ask = |timeout| self.page::<T>((query, scope), timeout, Some(size), &continuation);
         let page = call.page(ask).await.map_err(|failure| failure.into_error(call))?;
         Ok(page.map_or_else(|| (Vec::new(), None), |page| (page.items, page.continuation)))
     }
 
     async fn page<T: DeserializeOwned>(
         &self,
-        query: &Query,
-        scope: &FeedScope,
+        (query, scope): (&Query, &FeedScope),
         timeout: Duration,
+        size: Option<u32>,
         continuation: &Option<String>,
     ) -> cosmonaut::Result<Option<cosmonaut::Page<T>>> {
-        let mut options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() };
+        let options = QueryOptions { continuation: continuation.clone(), ..QueryOptions::default() };
+        let mut options = match size {
+            Some(size) => options.max_item_count(size),
+            None => options,
+        };
         options.request.end_to_end_timeout = Some(timeout);
         let items = self.container.query_items::<T>(query.clone(), scope.clone(), Some(options));
         items.into_pages().next().await.transpose()

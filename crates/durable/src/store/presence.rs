@@ -73,7 +73,8 @@ impl Store {
         let query = Query::new("SELECT c.instanceId, c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
             .with("@ids", &ids)
             .map_err(|error| ProviderError::permanent(call.operation(), error.to_string()))?;
-        self.query::<There>(call, &query, &FeedScope::from(partition)).await
+        let size = u32::try_from(ids.len()).ok();
+        self.query_in_pages::<There>(call, (&query, &FeedScope::from(partition)), size).await
     }
 }
 

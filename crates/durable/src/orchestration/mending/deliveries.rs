@@ -44,7 +44,7 @@ pub(super) async fn look_at_recent(
     late: &mut Vec<Delivered>,
 ) -> Result<Option<String>, ProviderError> {
     let query = delivered(call, &format!("TOP {MOST}"), recent(core.store.now_ms()))?;
-    let rows: Vec<Row> = core.store.query(call, &query, &part.scope()).await?;
+    let rows: Vec<Row> = core.store.query_in_pages(call, (&query, &part.scope()), Some(MOST)).await?;
     if rows.len() >= MOST as usize {
         tracing::info!("more was delivered in the last minutes than is checked when a process starts");
     }

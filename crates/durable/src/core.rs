@@ -113,7 +113,10 @@ async fn finish(core: Weak<Core>, dispatch: Dispatch) {
         let Some(core) = core.upgrade() else { return };
         let finished = match chore.partition() {
             RECORDS => core.admin().finish_cleanup().await,
-            instance => outbox::recover(&core, instance).await,
+            instance => match outbox::recover(&core, instance).await {
+                Ok(()) => core.admin().end_lost_deletion(instance).await,
+                Err(error) => Err(error),
+            },
         };
         if let Err(error) = &finished {
             let partition = chore.partition();

@@ -13,7 +13,6 @@ use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
 use super::deletion_record::{Deletion, Record};
-use super::erasing::FOR_EVER;
 use super::instances::Scope;
 use super::{Admin, BULK_LIMIT};
 use crate::clock;
@@ -28,13 +27,15 @@ const RACES: usize = 32;
 const LOOKS: usize = 100;
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
-const OPERATION: &str = "delete_instances_atomic";
+pub(super) const OPERATION: &str = "delete_instances_atomic";
 /// How many instances are worked on at once.
 const AT_ONCE: usize = 16;
 /// A deletion goes forward or back, never both.
 const NOT_WITHDRAWN: &str = "FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false";
 /// A head that is more than a place for a lock.
 const IS_BORN: &str = "(c.state.exists = true OR c.state.lastEvent > 0)";
+/// What a deletion has begun to remove is not given back.
+const NOT_ERASING: &str = "(NOT IS_DEFINED(c.lock.erasing) OR c.lock.erasing = false)";
 const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
 
 fn withdrawn() -> ProviderError {
@@ -156,7 +157,7 @@ impl Admin<'_> {
     /// Locks the head of an instance; false if it runs. A name without a head gets one, so that nothing can start.
     async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<bool, ProviderError> {
         let call = &self.call(OPERATION);
-        let lock = Some(Lock { token: token.to_owned(), until: FOR_EVER, messages: Vec::new() });
+        let lock = Some(Lock::of_deletion(token));
         let (mut races, mut looks) = (0, 0);
         while races < RACES && looks < LOOKS {
             races += 1;
@@ -165,8 +166,9 @@ impl Admin<'_> {
                     if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
                         return Ok(true);
                     }
-                    if self.is_deleted_by_another(head.content.lock.as_ref()).await? {
+                    if head.content.lock.as_ref().is_some_and(Lock::is_of_deletion) {
                         // What that one has begun to remove must not be given back by this one.
+                        self.end_lost_deletion(instance).await?;
                         (races, looks) = (0, looks + 1);
                         clock::sleep(LOOK_PAUSE).await;
                         continue;
@@ -197,18 +199,14 @@ impl Admin<'_> {
         Err(ProviderError::retryable(call.operation(), message))
     }
 
-    /// Whether a lock is that of a deletion that is under way. One without a record has nobody who would take it away.
-    async fn is_deleted_by_another(&self, lock: Option<&Lock>) -> Result<bool, ProviderError> {
-        match lock.filter(|lock| lock.until == FOR_EVER) {
-            Some(lock) => self.is_under_way(&lock.token).await,
-            None => Ok(false),
-        }
-    }
-
     /// Undoes a deletion that was not committed.
-    async fn take_back(&self, record: &mut Record) -> Result<(), ProviderError> {
+    pub(super) async fn take_back(&self, record: &mut Record) -> Result<(), ProviderError> {
         let withdrawn = Patch::new().set("/withdrawn", true).condition(NOT_COMMITTED);
         let is_own = self.mark(record, withdrawn).await?;
+        // Another process has gone on with it: it cannot be taken back any more.
+        if !is_own && self.is_committed(&record.token).await? {
+            return Ok(());
+        }
         // If another process has withdrawn it, that one has freed what was locked then. This one may have been paused
         // meanwhile, and have locked more.
         self.free(record).await?;
@@ -226,7 +224,8 @@ impl Admin<'_> {
 
     async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
         let call = self.call(OPERATION);
-        let condition = |is: &str| format!("FROM c WHERE c.lock.token = '{token}' AND {is}");
+        let condition =
+            |is: &str| format!("FROM c WHERE c.lock.token = '{token}' AND {NOT_ERASING} AND {is}");
         let patch = Patch::new().set("/lock", ()).condition(condition(IS_BORN));
         let unlocked = self.core.store.patch(&call, (instance, HEAD), patch, false).await;
         let freed = match unlocked.map_err(|failure| (failure.cause(), failure)) {
@@ -241,7 +240,10 @@ impl Admin<'_> {
             Err((_, failure)) => Err(failure),
         };
         match freed {
-            Ok(()) => self.core.dispatch.look_at(instance, 0),
+            Ok(()) => {
+                self.core.dispatch.instance_until(instance, None);
+                self.core.dispatch.look_again(instance, 0);
+            }
             Err(failure) => match failure.cause() {
                 Cause::Condition | Cause::NotFound => {}
                 Cause::Conflict | Cause::Transient | Cause::Permanent => {
@@ -257,8 +259,14 @@ impl Admin<'_> {
         let is_committed = record.content.committed;
         let Some(mut record) = self.found(record).await? else { return Ok(()) };
         if !is_committed {
-            // The writer may commit it at this very moment: then nothing is taken back, and it goes forward next time.
-            return self.take_back(&mut record).await;
+            if !self.has_erased(&record).await? {
+                // The writer may commit it at this very moment: then nothing is taken back, and it goes forward next time.
+                return self.take_back(&mut record).await;
+            }
+            // A failover has lost the decision, and not what followed it.
+            if !self.mark(&mut record, Patch::new().set("/committed", true).condition(NOT_WITHDRAWN)).await? {
+                return self.free(&mut record).await;
+            }
         }
         for some in record.instances.clone().chunks(AT_ONCE) {
             let erased = some.iter().map(|instance| self.erase_rest(instance, &record.token));
@@ -266,6 +274,29 @@ impl Admin<'_> {
             self.keep(&mut record).await?;
         }
         self.end(&record).await
+    }
+
+    /// Whether something was removed that the record has locked.
+    async fn has_erased(&self, record: &Record) -> Result<bool, ProviderError> {
+        let call = &self.call(OPERATION);
+        for some in record.instances.chunks(AT_ONCE) {
+            let heads = some.iter().map(|instance| self.core.store.read::<Head>(call, instance, HEAD));
+            for (instance, head) in some.iter().zip(join::all(heads.collect()).await) {
+                match head? {
+                    Some(head) => {
+                        let lock = head.content.lock;
+                        if lock.is_some_and(|lock| lock.token == record.token && lock.erasing) {
+                            return Ok(true);
+                        }
+                    }
+                    None => tracing::warn!(
+                        instance,
+                        "a deletion is taken back, and this instance is not there; if it was, it was deleted"
+                    ),
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Erases an instance that is locked for the deletion. Any other instance of that name is a later one.

@@ -11,6 +11,7 @@ mod deletion_record;
 mod erasing;
 mod executions;
 mod instances;
+mod lost_deletion;
 mod metrics;
 mod pruning;
 mod summaries;

@@ -21,6 +21,7 @@ mod long_outages;
 mod long_texts;
 mod losses;
 mod lost_answers;
+mod lost_deletions;
 mod naming;
 mod ordering;
 mod outages;

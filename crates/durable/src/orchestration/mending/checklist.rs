@@ -22,6 +22,8 @@ pub(super) enum Subject {
     Lost(Span),
     /// Instances that have done something in a time whose writes may be lost, and whose deliveries are not kept any more.
     Forgotten(Span),
+    /// Instances that a deletion has locked.
+    Locked,
     /// Messages and work.
     Waiting,
 }
@@ -115,6 +117,7 @@ impl Checklist {
         if let Some(Loss { span, is_forgotten }) = self.again.take() {
             self.add(Subject::Lost(span), self.own);
             self.add(Subject::Waiting, self.own);
+            self.add(Subject::Locked, self.own);
             if is_forgotten {
                 self.add(Subject::Forgotten(span), self.own);
             }
@@ -224,7 +227,10 @@ mod tests {
     #[test]
     fn after_a_loss_everything_is_looked_at_and_signs_of_it_do_not_begin_it_anew() {
         let loss = |from, to| Loss { span: Span { from, to }, is_forgotten: false };
-        let all = |from, to| [(Subject::Lost(Span { from, to }), 256, None), (Subject::Waiting, 256, None)];
+        let all = |from, to| {
+            let lost = Subject::Lost(Span { from, to });
+            [lost, Subject::Waiting, Subject::Locked].map(|subject| (subject, 256, None))
+        };
         let mut checklist = Checklist::default();
         checklist.own(Slots::all(), None);
         checklist.looked(Some("page 2".into()));
@@ -237,9 +243,11 @@ mod tests {
         checklist.everything(loss(3, 5));
         checklist.everything(loss(2, 4));
         checklist.looked(None);
+        checklist.looked(None);
         assert_eq!(left(&checklist), all(2, 5));
-        checklist.looked(None);
-        checklist.looked(None);
+        for _ in 0..3 {
+            checklist.looked(None);
+        }
         assert!(checklist.first().is_none());
         checklist.everything(loss(7, 8));
         assert_eq!(left(&checklist), all(7, 8));
@@ -255,6 +263,9 @@ mod tests {
         checklist.looked(None);
         checklist.everything(Loss { span, is_forgotten: true });
         let subjects: Vec<_> = left(&checklist).into_iter().map(|(subject, ..)| subject).collect();
-        assert_eq!(subjects, [Subject::Lost(span), Subject::Waiting, Subject::Forgotten(span)]);
+        assert_eq!(
+            subjects,
+            [Subject::Lost(span), Subject::Waiting, Subject::Locked, Subject::Forgotten(span)]
+        );
     }
 }

@@ -17,12 +17,14 @@
 //! | `checklist` | what is still to be looked at? |
 //! | `deliveries` | what was delivered and is gone? |
 //! | `forgotten` | who may have sent something that is gone and not known any more? |
+//! | `locked` | which instances has a deletion locked? |
 //! | `waiting` | what waits, whatever this process believes? |
 //! | `record` | what have other processes seen of failovers? |
 
 mod checklist;
 mod deliveries;
 mod forgotten;
+mod locked;
 mod record;
 mod waiting;
 
@@ -107,6 +109,7 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
                     Subject::Recent => deliveries::look_at_recent(&strong, &call, part, &mut late).await,
                     Subject::Lost(span) => deliveries::look(&strong, &call, part, span, &mut late).await,
                     Subject::Forgotten(span) => forgotten::look(&strong, &call, part, span).await,
+                    Subject::Locked => locked::look(&strong, &call, part).await,
                     Subject::Waiting => waiting::look(&strong, &call, part).await,
                 };
                 match looked {

@@ -1,7 +1,7 @@
 //! Deleting instances, all of them or none.
 //!
 //! A record names them; their heads are locked, so that no turn of theirs can commit and start another child. A name
-//! without a head gets one for that. Then the checks are made, what the instances owe to others is delivered, the record
+//! without a head gets one for that. So do children that are about to start: they go with their parents, by force. Then the checks are made, what the instances owe to others is delivered, the record
 //! is committed by one write, and the documents go. If a check fails, the
 //! record is withdrawn by one write, and the locks go. The record stays until all of that is done: whoever finds
 //! one that its writer has left goes on with it.
@@ -12,6 +12,7 @@ use std::time::Duration;
 use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
+use super::children::Child;
 use super::deletion_record::{Deletion, Record};
 use super::instances::Scope;
 use super::{Admin, BULK_LIMIT};
@@ -23,6 +24,8 @@ use crate::store::{Batch, Cause, Guard};
 
 /// How often a head that changes under the deletion is tried again.
 const RACES: usize = 32;
+/// How often a deletion is begun again because children were about to start that were not known of.
+const STARTS: usize = 8;
 /// How often it is looked whether another deletion of the same instance is over, and the pause between.
 const LOOKS: usize = 100;
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
@@ -37,6 +40,26 @@ const IS_BORN: &str = "(c.state.exists = true OR c.state.lastEvent > 0)";
 /// What a deletion has begun to remove is not given back.
 const NOT_ERASING: &str = "(NOT IS_DEFINED(c.lock.erasing) OR c.lock.erasing = false)";
 const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
+
+/// Whether all that goes is locked.
+enum Prepared {
+    Whole,
+    /// Children are about to start that were not known of.
+    WithoutSome,
+}
+
+/// What became of an instance that was to be locked.
+enum Frozen {
+    Unborn,
+    Born,
+    NotAsItRuns,
+}
+
+fn orphan(child: &str, parent: &str) -> ProviderError {
+    let message =
+        format!("{parent} has a child {child} that is not to be deleted with it (read the tree again)");
+    ProviderError::permanent(OPERATION, message)
+}
 
 fn withdrawn() -> ProviderError {
     ProviderError::retryable(OPERATION, "the deletion took too long and was taken back (try again)")
@@ -58,24 +81,38 @@ impl Admin<'_> {
         force: bool,
         archive: Option<&ContainerClient>,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        let mut seen = HashSet::new();
-        let instances: Vec<String> = ids.iter().filter(|id| seen.insert(id.as_str())).cloned().collect();
-        if instances.is_empty() {
+        let given: HashSet<String> = ids.iter().cloned().collect();
+        if given.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
-        let mut record = self.begin(instances).await?;
-        let prepared = match (self.prepare(&mut record, force).await, archive) {
-            (Ok(()), Some(archive)) => self.archive_all(&mut record, archive).await,
-            (prepared, _) => prepared,
-        };
-        let deleted = match prepared {
-            Ok(()) => self.go_through(&mut record).await,
-            Err(error) => self.take_back(&mut record).await.and(Err(error)),
-        };
-        if deleted.is_err() {
-            self.leave(&record).await;
+        let mut all = given.clone();
+        for _ in 0..STARTS {
+            if force {
+                let unborn = self.unborn_children(&self.call(OPERATION), &given).await?;
+                all.extend(unborn.into_iter().map(|child| child.child));
+            }
+            let mut record = self.begin(all.iter().cloned().collect()).await?;
+            let prepared = match (self.prepare(&mut record, &given, force).await, archive) {
+                (Ok(Prepared::Whole), Some(archive)) => {
+                    self.archive_all(&mut record, archive).await.map(|()| Prepared::Whole)
+                }
+                (prepared, _) => prepared,
+            };
+            let deleted = match prepared {
+                Ok(Prepared::Whole) => self.go_through(&mut record).await.map(Some),
+                Ok(Prepared::WithoutSome) => self.take_back(&mut record).await.map(|()| None),
+                Err(error) => self.take_back(&mut record).await.and(Err(error)),
+            };
+            match deleted {
+                Ok(Some(deleted)) => return Ok(deleted),
+                Ok(None) => {}
+                Err(error) => {
+                    self.leave(&record).await;
+                    return Err(error);
+                }
+            }
         }
-        deleted
+        Err(ProviderError::retryable(OPERATION, "the instances start children again and again (try again)"))
     }
 
     /// Commits the deletion and carries it out.
@@ -106,30 +143,47 @@ impl Admin<'_> {
     }
 
     /// Locks all heads, makes the checks, and delivers what the instances owe.
-    async fn prepare(&self, record: &mut Record, force: bool) -> Result<(), ProviderError> {
+    async fn prepare(
+        &self,
+        record: &mut Record,
+        given: &HashSet<String>,
+        force: bool,
+    ) -> Result<Prepared, ProviderError> {
         for some in record.instances.clone().chunks(AT_ONCE) {
             let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
             let frozen = join::all(frozen.collect()).await;
             for (instance, frozen) in some.iter().zip(frozen) {
-                if !frozen? {
-                    let message = format!(
-                        "Instance {instance} is still running (cancel it first, or delete it by force)"
-                    );
-                    return Err(ProviderError::permanent(OPERATION, message));
+                match frozen? {
+                    Frozen::Unborn => {}
+                    Frozen::Born if given.contains(instance) => {}
+                    Frozen::Born => return Err(orphan(instance, "one of the instances")),
+                    Frozen::NotAsItRuns => {
+                        let message = format!(
+                            "Instance {instance} is still running (cancel it first, or delete it by force)"
+                        );
+                        return Err(ProviderError::permanent(OPERATION, message));
+                    }
                 }
             }
             self.keep(record).await?;
         }
-        let together: HashSet<&String> = record.instances.iter().collect();
         let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
-        if let Some(orphan) = children.iter().find(|child| !together.contains(&child.child)) {
-            let message = format!(
-                "instance {} has a child {} that is not to be deleted with it (read its tree again)",
-                orphan.parent, orphan.child
-            );
-            return Err(ProviderError::permanent(OPERATION, message));
+        if let Some(left) = children.iter().find(|child| !given.contains(&child.child)) {
+            return Err(orphan(&left.child, &format!("instance {}", left.parent)));
         }
-        self.deliver_owed(record, force).await
+        self.deliver_owed(record, force).await?;
+        // From here on nothing is started any more.
+        let unborn = self.unborn_children(&self.call(OPERATION), given).await?;
+        match unborn.first() {
+            Some(Child { child, parent }) if !force => {
+                let message = format!(
+                    "instance {parent} has a child {child} that is about to start (wait for it, or delete by force)"
+                );
+                Err(ProviderError::permanent(OPERATION, message))
+            }
+            _ if unborn.iter().all(|child| record.instances.contains(&child.child)) => Ok(Prepared::Whole),
+            _ => Ok(Prepared::WithoutSome),
+        }
     }
 
     /// Delivers what instances owe to others, as long as all of them are there: what they owe each other goes with them.
@@ -154,17 +208,22 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Locks the head of an instance; false if it runs. A name without a head gets one, so that nothing can start.
-    async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<bool, ProviderError> {
+    /// Locks the head of an instance. A name without a head gets one, so that nothing can start.
+    async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<Frozen, ProviderError> {
         let call = &self.call(OPERATION);
         let lock = Some(Lock::of_deletion(token));
         let (mut races, mut looks) = (0, 0);
         while races < RACES && looks < LOOKS {
             races += 1;
+            let mut frozen = Frozen::Unborn;
             let written = match self.core.store.read::<Head>(call, instance, HEAD).await? {
                 Some(mut head) => {
+                    let state = &head.content.state;
+                    if state.exists || state.last_event > 0 {
+                        frozen = Frozen::Born;
+                    }
                     if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
-                        return Ok(true);
+                        return Ok(frozen);
                     }
                     if head.content.lock.as_ref().is_some_and(Lock::is_of_deletion) {
                         // What that one has begun to remove must not be given back by this one.
@@ -173,9 +232,8 @@ impl Admin<'_> {
                         clock::sleep(LOOK_PAUSE).await;
                         continue;
                     }
-                    let state = &head.content.state;
                     if !force && state.exists && state.status == RUNNING {
-                        return Ok(false);
+                        return Ok(Frozen::NotAsItRuns);
                     }
                     head.content.lock.clone_from(&lock);
                     self.core.store.replace(call, &head).await
@@ -188,7 +246,7 @@ impl Admin<'_> {
                 }
             };
             match written {
-                Ok(_) => return Ok(true),
+                Ok(_) => return Ok(frozen),
                 Err(failure) => match failure.cause() {
                     Cause::Condition | Cause::NotFound | Cause::Conflict => {}
                     Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),

@@ -16,6 +16,7 @@ mod metrics;
 mod pruning;
 mod summaries;
 mod sweeping;
+mod unborn;
 
 use std::time::Duration;
 

@@ -38,6 +38,7 @@ mod steps;
 mod telemetry;
 mod throughput;
 mod turns;
+mod unborn_children;
 mod validation;
 mod waiting;
 mod world;

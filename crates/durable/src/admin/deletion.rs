@@ -323,7 +323,12 @@ impl Admin<'_> {
             }
             // A failover has lost the decision, and not what followed it.
             if !self.mark(&mut record, Patch::new().set("/committed", true).condition(NOT_WITHDRAWN)).await? {
-                return self.free(&mut record).await;
+                self.free(&mut record).await?;
+                self.end(&record).await?;
+                for instance in &record.instances {
+                    self.end_lost_deletion(instance).await?;
+                }
+                return Ok(());
             }
         }
         for some in record.instances.clone().chunks(AT_ONCE) {

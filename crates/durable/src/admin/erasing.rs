@@ -92,22 +92,27 @@ impl Admin<'_> {
         writes: &[Write],
     ) -> Result<Erased, ProviderError> {
         let most = Batch::MAX_WRITES - GUARD_WRITES;
-        let mut left = writes;
+        let (mut left, mut is_as_listed) = (writes.to_vec(), true);
         loop {
             let is_last = left.len() <= most;
-            let (some, rest) = left.split_at(left.len().min(most));
+            let some = &left[..left.len().min(most)];
             let condition = format!("FROM c WHERE c.lock.token = '{token}'");
             let patch = Patch::new().set("/lock/erasing", true).condition(condition);
-            let guard = Guard { id: HEAD.to_owned(), patch, then_delete: is_last };
+            let guard = Guard { id: HEAD.to_owned(), patch, then_delete: is_last && is_as_listed };
             let batch = Batch { partition: instance, guard: Some(guard), writes: some };
+            let (offset, count) = (batch.offset(), some.len());
             match self.core.store.batch(call, &batch).await {
-                Ok(_) if is_last => return Ok(Erased::Wholly),
-                Ok(_) => left = rest,
+                Ok(_) if is_last && is_as_listed => return Ok(Erased::Wholly),
+                Ok(_) if is_last => return Ok(Erased::InPart),
+                Ok(_) => drop(left.drain(..count)),
                 Err(failure) => match (failure.cause(), failure.index()) {
                     // Somebody else has finished it.
                     (Cause::Condition | Cause::NotFound, Some(0)) => return Ok(Erased::Wholly),
-                    // A document is gone, and another one may have come in its place.
-                    (Cause::NotFound, Some(_)) => return Ok(Erased::InPart),
+                    // A document is gone, and another one may have come in its place: the head stays for one more list.
+                    (Cause::NotFound, Some(gone)) if gone >= offset && gone - offset < count => {
+                        left.remove(gone - offset);
+                        is_as_listed = false;
+                    }
                     _ => return Err(failure.into_error(call)),
                 },
             }

@@ -32,6 +32,9 @@ const CERTAIN: Duration = Duration::from_secs(2);
 /// By how much a region may lag behind that then takes over: four times what the service allows.
 const LAG_MS: u64 = 60 * 60 * 1000;
 
+/// How long signs of one failover may come.
+const SAME_MS: u64 = 10 * 60 * 1000;
+
 /// A time whose writes may be lost, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Span {
@@ -45,8 +48,10 @@ impl Span {
         Self { from: self.from.min(other.from), to: self.to.max(other.to) }
     }
 
-    fn contains(self, other: Self) -> bool {
-        self.from <= other.from && other.to <= self.to
+    /// Whether another time is no news to who knows this one. Signs of one failover come for a while, to one process after
+    /// the other; a partition that fails over later has a version that tells of it.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        self.from <= other.from && other.to <= self.to.saturating_add(SAME_MS)
     }
 
     /// Whether deliveries of the time are kept at `now`.
@@ -63,6 +68,11 @@ impl Span {
 /// Deliveries that were made before are not kept any more.
 fn kept_since(now: u64) -> u64 {
     now.saturating_sub(u64::from(DELIVERED_TTL.unsigned_abs()) * 1000)
+}
+
+/// When a partition may have been last seen at the earliest for all that it may have lost to be kept.
+fn all_kept_since(now: u64) -> u64 {
+    kept_since(now).saturating_add(LAG_MS)
 }
 
 /// What processes write down of failovers.
@@ -128,8 +138,8 @@ impl Losses {
     pub(crate) fn heard(&self, written: &Failovers) {
         let now = self.clock.now_ms();
         let mut known = self.known();
-        let raised = known.versions.note_all(&written.versions, &written.seen, kept_since(now));
-        let is_news = |lost: &Span| lost.is_kept(now) && !known.lost.is_some_and(|own| own.contains(*lost));
+        let raised = known.versions.note_all(&written.versions, &written.seen, all_kept_since(now));
+        let is_news = |lost: &Span| lost.is_kept(now) && !known.lost.is_some_and(|own| own.covers(*lost));
         let news = written.lost.filter(is_news);
         known.lost = news.map_or(known.lost, |news| Some(news.with(known.lost)));
         drop(known);
@@ -217,10 +227,11 @@ impl Losses {
         self.count.send_modify(|count| *count += 1);
     }
 
-    /// Since when every partition was seen.
+    /// Since when every partition was seen. One that has split is not seen any more: so this is no sign that something is
+    /// forgotten, as the version of a partition is.
     fn last_seen(&self) -> u64 {
         let now = self.clock.now_ms();
-        self.known().versions.earliest().unwrap_or_else(|| kept_since(now)).min(now)
+        self.known().versions.earliest().unwrap_or(0).max(all_kept_since(now)).min(now)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -244,6 +255,15 @@ mod tests {
         ] {
             assert_eq!((span.is_forgotten(now), span.is_kept(now)), (is_forgotten, is_kept), "{now}");
         }
-        assert!(span.with(Some(Span { from: 1, to: 2 })).contains(Span { from: 2, to: 5 * DAY }));
+        assert!(span.with(Some(Span { from: 1, to: 2 })).covers(Span { from: 2, to: 5 * DAY }));
+        for (from, to, is_news) in [
+            (5 * DAY, 6 * DAY, false),
+            (5 * DAY + 1, 6 * DAY + SAME_MS, false),
+            (5 * DAY - 1, 6 * DAY, true),
+            (5 * DAY, 6 * DAY + SAME_MS + 1, true),
+        ] {
+            assert_eq!(span.covers(Span { from, to }), !is_news, "{from} {to}");
+        }
+        assert!(!Span { from: all_kept_since(9 * DAY) - LAG_MS, to: 9 * DAY }.is_forgotten(9 * DAY));
     }
 }

@@ -60,8 +60,8 @@ fn is_news(written: &Failovers, own: &Failovers) -> bool {
     let is_older = |(range, at): (&String, &u64)| {
         written.seen.get(range).is_none_or(|written| written.saturating_add(OLDEST_MS) < *at)
     };
-    let told = |all: &Failovers| (all.versions.clone(), all.lost);
-    told(written) != told(own) || BTreeMap::iter(&own.seen).any(is_older)
+    let is_lost = own.lost.is_some_and(|lost| !written.lost.is_some_and(|known| known.covers(lost)));
+    written.versions != own.versions || is_lost || BTreeMap::iter(&own.seen).any(is_older)
 }
 
 #[cfg(test)]

@@ -1,44 +1,32 @@
 //! Deleting instances, all of them or none.
 //!
 //! A record names them; their heads are locked, so that no turn of theirs can commit and start another child. A name
-//! without a head gets one for that. So do children that are about to start: they go with their parents, by force. Then the checks are made, what the instances owe to others is delivered, the record
-//! is committed by one write, and the documents go. If a check fails, the
-//! record is withdrawn by one write, and the locks go. The record stays until all of that is done: whoever finds
-//! one that its writer has left goes on with it.
+//! without a head gets one for that. So do children that are about to start: they go with their parents, by force. Then the
+//! checks are made, what the instances owe to others is delivered, the record is committed by one write, and the documents
+//! go. If a check fails, the record is withdrawn by one write, and the locks go. The record stays until all of that is done:
+//! whoever finds one that its writer has left goes on with it.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
 use super::children::Child;
 use super::deletion_record::{Deletion, Record};
+use super::freezing::Frozen;
 use super::instances::Scope;
 use super::{Admin, BULK_LIMIT};
-use crate::clock;
 use crate::join;
-use crate::model::{Document, HEAD, Head, Lock, RUNNING};
+use crate::model::{Document, HEAD, Head};
 use crate::orchestration::outbox;
-use crate::store::{Batch, Cause, Guard};
 
-/// How often a head that changes under the deletion is tried again.
-const RACES: usize = 32;
 /// How often a deletion is begun again because children were about to start that were not known of.
 const STARTS: usize = 8;
-/// How often it is looked whether another deletion of the same instance is over, and the pause between.
-const LOOKS: usize = 100;
-const LOOK_PAUSE: Duration = Duration::from_millis(50);
-
 pub(super) const OPERATION: &str = "delete_instances_atomic";
 /// How many instances are worked on at once.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 /// A deletion goes forward or back, never both.
 const NOT_WITHDRAWN: &str = "FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false";
-/// A head that is more than a place for a lock.
-const IS_BORN: &str = "(c.state.exists = true OR c.state.lastEvent > 0)";
-/// What a deletion has begun to remove is not given back.
-const NOT_ERASING: &str = "(NOT IS_DEFINED(c.lock.erasing) OR c.lock.erasing = false)";
 const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
 
 /// Whether all that goes is locked.
@@ -46,13 +34,6 @@ enum Prepared {
     Whole,
     /// Children are about to start that were not known of.
     WithoutSome,
-}
-
-/// What became of an instance that was to be locked.
-enum Frozen {
-    Unborn,
-    Born,
-    NotAsItRuns,
 }
 
 fn orphan(child: &str, parent: &str) -> ProviderError {
@@ -208,55 +189,6 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Locks the head of an instance. A name without a head gets one, so that nothing can start.
-    async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<Frozen, ProviderError> {
-        let call = &self.call(OPERATION);
-        let lock = Some(Lock::of_deletion(token));
-        let (mut races, mut looks) = (0, 0);
-        while races < RACES && looks < LOOKS {
-            races += 1;
-            let mut frozen = Frozen::Unborn;
-            let written = match self.core.store.read::<Head>(call, instance, HEAD).await? {
-                Some(mut head) => {
-                    let state = &head.content.state;
-                    if state.exists || state.last_event > 0 {
-                        frozen = Frozen::Born;
-                    }
-                    if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
-                        return Ok(frozen);
-                    }
-                    if head.content.lock.as_ref().is_some_and(Lock::is_of_deletion) {
-                        // What that one has begun to remove must not be given back by this one.
-                        self.end_lost_deletion(instance).await?;
-                        (races, looks) = (0, looks + 1);
-                        clock::sleep(LOOK_PAUSE).await;
-                        continue;
-                    }
-                    if !force && state.exists && state.status == RUNNING {
-                        return Ok(Frozen::NotAsItRuns);
-                    }
-                    head.content.lock.clone_from(&lock);
-                    self.core.store.replace(call, &head).await
-                }
-                None => {
-                    let now = self.core.store.now_ms();
-                    let mut head = Head::unborn(instance, clock::unique_id(), now);
-                    head.content.lock.clone_from(&lock);
-                    self.core.store.create(call, &head).await
-                }
-            };
-            match written {
-                Ok(_) => return Ok(frozen),
-                Err(failure) => match failure.cause() {
-                    Cause::Condition | Cause::NotFound | Cause::Conflict => {}
-                    Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
-                },
-            }
-        }
-        let message = format!("instance {instance} is too busy to be deleted now");
-        Err(ProviderError::retryable(call.operation(), message))
-    }
-
     /// Undoes a deletion that was not committed.
     pub(super) async fn take_back(&self, record: &mut Record) -> Result<(), ProviderError> {
         let withdrawn = Patch::new().set("/withdrawn", true).condition(NOT_COMMITTED);
@@ -269,47 +201,6 @@ impl Admin<'_> {
         // meanwhile, and have locked more.
         self.free(record).await?;
         if is_own { self.end(record).await } else { Ok(()) }
-    }
-
-    /// Frees the heads that the record has locked.
-    async fn free(&self, record: &mut Record) -> Result<(), ProviderError> {
-        for some in record.instances.clone().chunks(AT_ONCE) {
-            let freed = some.iter().map(|instance| self.unlock(instance, &record.token));
-            join::all(freed.collect()).await.into_iter().collect::<Result<(), _>>()?;
-        }
-        Ok(())
-    }
-
-    async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
-        let call = self.call(OPERATION);
-        let condition =
-            |is: &str| format!("FROM c WHERE c.lock.token = '{token}' AND {NOT_ERASING} AND {is}");
-        let patch = Patch::new().set("/lock", ()).condition(condition(IS_BORN));
-        let unlocked = self.core.store.patch(&call, (instance, HEAD), patch, false).await;
-        let freed = match unlocked.map_err(|failure| (failure.cause(), failure)) {
-            Ok(_) => Ok(()),
-            // A head that was made for the deletion alone goes.
-            Err((Cause::Condition, _)) => {
-                let patch = Patch::new().set("/lock", ()).condition(condition(&format!("NOT ({IS_BORN})")));
-                let guard = Guard { id: HEAD.to_owned(), patch, then_delete: true };
-                let batch = Batch { partition: instance, guard: Some(guard), writes: &[] };
-                self.core.store.batch(&call, &batch).await.map(drop)
-            }
-            Err((_, failure)) => Err(failure),
-        };
-        match freed {
-            Ok(()) => {
-                self.core.dispatch.instance_until(instance, None);
-                self.core.dispatch.look_again(instance, 0);
-            }
-            Err(failure) => match failure.cause() {
-                Cause::Condition | Cause::NotFound => {}
-                Cause::Conflict | Cause::Transient | Cause::Permanent => {
-                    return Err(failure.into_error(&call));
-                }
-            },
-        }
-        Ok(())
     }
 
     /// Goes on with a deletion that its writer has left: forward if it was committed, else back.

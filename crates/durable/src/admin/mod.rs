@@ -10,6 +10,7 @@ mod deletion;
 mod deletion_record;
 mod erasing;
 mod executions;
+mod freezing;
 mod instances;
 mod lost_deletion;
 mod metrics;

@@ -22,6 +22,10 @@ pub(crate) const PREPARED_LARGE_TTL: i32 = 7 * 24 * 60 * 60;
 /// message.
 pub(crate) const DELIVERED_TTL: i32 = 24 * 60 * 60;
 
+/// The same while there are processes of earlier versions: they leave traces for an hour at most, and deliver again whatever
+/// they find that has left none.
+pub(crate) const DELIVERED_UNTRACED_TTL: i32 = 10 * 60;
+
 /// For how many seconds a processed message from another instance is remembered: longer than a delivery is kept, by
 /// a wide margin for the time between delivering and processing notes.
 const SEEN_TTL: i32 = 2 * DELIVERED_TTL;

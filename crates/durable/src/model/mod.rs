@@ -17,7 +17,8 @@ mod token;
 mod write;
 
 pub(crate) use document::{
-    DELIVERED_TTL, Document, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, Tombstone, TombstoneKind,
+    DELIVERED_TTL, DELIVERED_UNTRACED_TTL, Document, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, Tombstone,
+    TombstoneKind,
 };
 pub(crate) use fetched::Fetched;
 pub(crate) use head::{Delivery, HEAD, Head, Lock, RUNNING, StageMark, State};

@@ -4,7 +4,7 @@ use cosmonaut::options::BatchOptions;
 use cosmonaut::{Etag, Patch, RawItem};
 
 use super::{Call, Cause, Failure, Store};
-use crate::model::{DELIVERED_TTL, Intent, Write, WriteKind};
+use crate::model::{DELIVERED_TTL, DELIVERED_UNTRACED_TTL, Intent, Write, WriteKind};
 
 /// The condition of a transaction, and the change that comes with it.
 #[derive(Clone, Debug)]
@@ -91,8 +91,8 @@ impl Store {
                     None => request.delete(&**id),
                 },
                 WriteKind::Keep => request.patch(&**id, Patch::new().set("/ttl", -1)),
-                WriteKind::Deliver => request.patch(&**id, delivered().set("/traced", true)),
-                WriteKind::DeliverUntraced => request.patch(&**id, delivered()),
+                WriteKind::Deliver => request.patch(&**id, delivered(DELIVERED_TTL).set("/traced", true)),
+                WriteKind::DeliverUntraced => request.patch(&**id, delivered(DELIVERED_UNTRACED_TTL)),
                 WriteKind::Expire => request.patch(&**id, Patch::new().set("/ttl", DELIVERED_TTL)),
             };
         }
@@ -100,7 +100,7 @@ impl Store {
     }
 }
 
-/// Makes an intent one that was delivered.
-fn delivered() -> Patch {
-    Patch::new().set("/type", Intent::DELIVERED).set("/visibleAt", ()).set("/ttl", DELIVERED_TTL)
+/// Makes an intent one that was delivered, and is kept for so many seconds.
+fn delivered(ttl: i32) -> Patch {
+    Patch::new().set("/type", Intent::DELIVERED).set("/visibleAt", ()).set("/ttl", ttl)
 }

@@ -183,6 +183,9 @@ async fn nothing_is_delivered_again_while_a_process_leaves_no_traces_and_that_is
         }
     };
     sent("mixed", "taken-without-a-trace").await;
+    let mixed = home.all("mixed").await;
+    let delivered = mixed.iter().find(|document| document["type"] == "delivered").unwrap();
+    assert!(delivered["ttl"].as_u64().unwrap() <= 600, "the earlier one leaves traces for an hour at most");
     home.documents().delete_item("$leases", "member:earlier", None).await.unwrap();
     // Until the process has seen that the earlier one is gone.
     let mut n = 0;

@@ -45,7 +45,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How often a process that shares the container asks what others have seen of failovers.
 const ASK: Duration = Duration::from_secs(10);
 /// How often one does that has the container for itself, to write down what it has seen.
-const SELDOM: Duration = Duration::from_secs(3600);
+const SELDOM: Duration = Duration::from_secs(600);
 /// How many documents are looked at with one request.
 const PAGE: u32 = 100;
 /// How long a partition may take to say what is there. Others wait for it meanwhile.

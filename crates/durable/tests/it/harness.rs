@@ -157,12 +157,19 @@ impl Home {
 /// Makes a provider with an empty container of its own each time.
 pub(crate) struct Factory {
     account: Account,
+    lock: Duration,
     last: Mutex<Option<Home>>,
 }
 
 impl Factory {
+    /// A function renews a lock when it has lasted for six tenths of its time: what is left is enough for a machine that
+    /// stalls.
     pub(crate) fn new(account: Account) -> Self {
-        Self { account, last: Mutex::new(None) }
+        Self::with_lock(account, Duration::from_secs(15))
+    }
+
+    pub(crate) fn with_lock(account: Account, lock: Duration) -> Self {
+        Self { account, lock, last: Mutex::new(None) }
     }
 
     fn last(&self) -> Home {
@@ -179,7 +186,7 @@ impl ProviderFactory for Factory {
     }
 
     fn lock_timeout(&self) -> Duration {
-        Duration::from_secs(1)
+        self.lock
     }
 
     async fn corrupt_instance_history(&self, instance: &str) {

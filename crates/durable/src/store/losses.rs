@@ -102,10 +102,19 @@ pub(crate) struct Losses {
 struct Known {
     versions: Versions,
     lost: Option<Span>,
+    /// A time of which deliveries are not kept any more, and that nobody has looked at.
+    forgotten: Option<Span>,
     /// When this process has begun to work, if it has.
     began: Option<u64>,
     /// Since when there are processes that leave no traces, if there are.
     mixed_since: Option<u64>,
+}
+
+impl Known {
+    /// Writes of one more time may be lost. What was lost so long ago that nothing of it is kept does not count any more.
+    fn add(&mut self, lost: Span, now: u64) {
+        self.lost = Some(lost.with(self.lost.filter(|before| before.is_kept(now))));
+    }
 }
 
 impl Losses {
@@ -141,7 +150,9 @@ impl Losses {
         let raised = known.versions.note_all(&written.versions, &written.seen, all_kept_since(now));
         let is_news = |lost: &Span| lost.is_kept(now) && !known.lost.is_some_and(|own| own.covers(*lost));
         let news = written.lost.filter(is_news);
-        known.lost = news.map_or(known.lost, |news| Some(news.with(known.lost)));
+        if let Some(news) = news {
+            known.add(news, now);
+        }
         drop(known);
         raised.iter().for_each(|since| self.suspect(*since));
         if news.is_some() {
@@ -175,6 +186,11 @@ impl Losses {
     pub(crate) fn lost(&self) -> Option<Span> {
         let now = self.clock.now_ms();
         self.known().lost.filter(|lost| lost.is_kept(now))
+    }
+
+    /// A time of which deliveries may be lost and are not kept any more, once.
+    pub(crate) fn take_forgotten(&self) -> Option<Span> {
+        self.known().forgotten.take()
     }
 
     /// No region has what the session has seen, for the first time since something was answered.
@@ -216,9 +232,13 @@ impl Losses {
 
     /// Writes may be lost of partitions that were last seen then.
     fn lose(&self, since: u64) {
+        let now = self.clock.now_ms();
+        let lost = Span { from: since.saturating_sub(LAG_MS), to: now };
         let mut known = self.known();
-        let lost = Span { from: since.saturating_sub(LAG_MS), to: self.clock.now_ms() };
-        known.lost = Some(lost.with(known.lost));
+        known.add(lost, now);
+        if lost.is_forgotten(now) {
+            known.forgotten = Some(lost.with(known.forgotten));
+        }
         drop(known);
         self.tell();
     }
@@ -255,6 +275,15 @@ mod tests {
         ] {
             assert_eq!((span.is_forgotten(now), span.is_kept(now)), (is_forgotten, is_kept), "{now}");
         }
+        let mut known = Known { lost: Some(span), ..Known::default() };
+        known.add(Span { from: 7 * DAY - 5, to: 7 * DAY }, 7 * DAY);
+        assert_eq!(known.lost, Some(Span { from: 5 * DAY, to: 7 * DAY }));
+        known.add(Span { from: 30 * DAY, to: 31 * DAY }, 31 * DAY);
+        assert_eq!(
+            known.lost,
+            Some(Span { from: 30 * DAY, to: 31 * DAY }),
+            "what is long over does not count"
+        );
         assert!(span.with(Some(Span { from: 1, to: 2 })).covers(Span { from: 2, to: 5 * DAY }));
         for (from, to, is_news) in [
             (5 * DAY, 6 * DAY, false),

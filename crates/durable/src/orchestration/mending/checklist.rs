@@ -83,8 +83,8 @@ pub(super) struct Checklist {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
     pub(super) span: Span,
-    /// Whether deliveries of that time are not kept any more.
-    pub(super) is_forgotten: bool,
+    /// A time of which deliveries are not kept any more.
+    pub(super) forgotten: Option<Span>,
 }
 
 impl Checklist {
@@ -103,24 +103,23 @@ impl Checklist {
     /// Writes may be lost: everything is to be looked at. What is under way is done first, because signs of one failover
     /// come again and again.
     pub(super) fn everything(&mut self, loss: Loss) {
-        let is_forgotten = loss.is_forgotten || self.again.is_some_and(|again| again.is_forgotten);
         let span = loss.span.with(self.again.map(|again| again.span));
-        self.again = Some(Loss { span, is_forgotten });
+        let before = self.again.and_then(|again| again.forgotten);
+        let forgotten = loss.forgotten.map_or(before, |forgotten| Some(forgotten.with(before)));
+        self.again = Some(Loss { span, forgotten });
         self.begin();
     }
 
-    /// Begins to look at everything, if that is wanted and nothing is left to look at.
+    /// Begins to look at everything, if that is wanted, nothing is left to look at, and there is something to look at.
     fn begin(&mut self) {
-        if !self.parts.is_empty() {
+        if !self.parts.is_empty() || self.own.is_empty() {
             return;
         }
-        if let Some(Loss { span, is_forgotten }) = self.again.take() {
+        if let Some(Loss { span, forgotten }) = self.again.take() {
             self.add(Subject::Lost(span), self.own);
             self.add(Subject::Waiting, self.own);
             self.add(Subject::Locked, self.own);
-            if is_forgotten {
-                self.add(Subject::Forgotten(span), self.own);
-            }
+            forgotten.iter().for_each(|span| self.add(Subject::Forgotten(*span), self.own));
         }
     }
 
@@ -226,7 +225,7 @@ mod tests {
 
     #[test]
     fn after_a_loss_everything_is_looked_at_and_signs_of_it_do_not_begin_it_anew() {
-        let loss = |from, to| Loss { span: Span { from, to }, is_forgotten: false };
+        let loss = |from, to| Loss { span: Span { from, to }, forgotten: None };
         let all = |from, to| {
             let lost = Subject::Lost(Span { from, to });
             [lost, Subject::Waiting, Subject::Locked].map(|subject| (subject, 256, None))
@@ -261,7 +260,13 @@ mod tests {
         assert_eq!(left(&checklist), [(Subject::Recent, 10, None), (Subject::Lost(span), 10, None)]);
         checklist.looked(None);
         checklist.looked(None);
-        checklist.everything(Loss { span, is_forgotten: true });
+        // A sign that comes while this process has nothing to look at is not forgotten.
+        checklist.own(Slots::none(), Some(span));
+        checklist.everything(Loss { span, forgotten: Some(span) });
+        assert!(checklist.first().is_none());
+        checklist.own(slots(0..=9), None);
+        assert_eq!(left(&checklist).pop(), Some((Subject::Recent, 10, None)));
+        checklist.parts.pop_back();
         let subjects: Vec<_> = left(&checklist).into_iter().map(|(subject, ..)| subject).collect();
         assert_eq!(
             subjects,

@@ -67,8 +67,6 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
     let mut late = Vec::new();
     // Whether all partitions have been seen since slots came.
     let mut is_seen = false;
-    // Those who have sent something since then are named already.
-    let mut named_from = u64::MAX;
     loop {
         let Some(strong) = core.upgrade() else { return };
         if news.own.has_changed().unwrap_or(false) {
@@ -81,9 +79,8 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
         if news.losses.has_changed().unwrap_or(false) {
             news.losses.mark_unchanged();
             if let Some(span) = strong.store.losses().lost() {
-                let is_forgotten = span.is_forgotten(strong.store.now_ms()) && span.from < named_from;
-                named_from = if is_forgotten { span.from } else { named_from };
-                checklist.everything(Loss { span, is_forgotten });
+                let forgotten = strong.store.losses().take_forgotten();
+                checklist.everything(Loss { span, forgotten });
                 // The others are told soon, and whoever comes after this process.
                 ask_at = clock::instant();
             }

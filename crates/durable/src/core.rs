@@ -109,6 +109,7 @@ impl Core {
             let news = News { losses: self.store.losses().subscribe(), own: self.dispatch.slots() };
             Task::spawn(mend(Arc::downgrade(self), news, self.checked.clone()))
         };
+        self.store.losses().begin();
         self.background.get_or_init(|| (0..FINISHERS).map(finisher).chain([mender()]).collect());
     }
 }
@@ -120,7 +121,10 @@ async fn finish(core: Weak<Core>, dispatch: Dispatch) {
         let Some(core) = core.upgrade() else { return };
         let finished = match chore.partition() {
             records if core.hub().name(records) == RECORDS => core.admin().finish_cleanup().await,
-            instance => outbox::recover(&core, instance).await,
+            instance => match outbox::recover(&core, instance).await {
+                Ok(()) => core.admin().end_lost_deletion(instance).await,
+                Err(error) => Err(error),
+            },
         };
         if let Err(error) = &finished {
             let partition = chore.partition();

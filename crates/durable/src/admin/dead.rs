@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Admin;
 use super::instances::EXISTING;
 use crate::hub::plain_kind;
-use crate::model::{POISON, SEALED_FORMAT, Write};
+use crate::model::{POISON, SEALED_FORMAT, Tombstone, Write};
 use crate::names;
 use crate::orchestration;
 use crate::provider::CosmosProvider;
@@ -124,13 +124,17 @@ impl Admin<'_> {
         Ok(found.into_iter().map(Unreadable::letter).collect())
     }
 
-    /// Removes a message or an activity that cannot be read, with the pieces of its text.
+    /// Removes a message or an activity that cannot be read, with the pieces of its text. Another instance may have sent the
+    /// activity, so that it leaves a trace.
     async fn drop_unreadable(&self, call: &Call, instance: &str, id: &str) -> Result<(), ProviderError> {
         let query = Query::new("SELECT VALUE c.id FROM c WHERE STARTSWITH(c.id, @pieces)")
             .with("@pieces", format!("{id}~"));
         let pieces: Vec<String> = self.within(call, instance, query).await?;
-        let writes = std::iter::once(Write::taken(instance, id, None));
-        let writes = writes.chain(pieces.into_iter().map(Write::delete)).collect();
+        let end = match activity_of(id) {
+            Some(_) => Write::upsert(&Tombstone::seen(instance, id, None)),
+            None => Write::taken(instance, id, None),
+        };
+        let writes = std::iter::once(end).chain(pieces.into_iter().map(Write::delete)).collect();
         let removed = self.core.store.apply_to_rest(call, instance, writes).await;
         removed.map_err(|failure| failure.into_error(call))?;
         self.core.dispatch.work_gone(instance, id);

@@ -1,41 +1,46 @@
 //! Deleting instances, all of them or none.
 //!
 //! A record names them; their heads are locked, so that no turn of theirs can commit and start another child. A name
-//! without a head gets one for that. Then the checks are made, what the instances owe to others is delivered, the record
-//! is committed by one write, and the documents go. If a check fails, the
-//! record is withdrawn by one write, and the locks go. The record stays until all of that is done: whoever finds
-//! one that its writer has left goes on with it.
+//! without a head gets one for that. So do children that are about to start: they go with their parents, by force. Then the
+//! checks are made, what the instances owe to others is delivered, the record is committed by one write, and the documents
+//! go. If a check fails, the record is withdrawn by one write, and the locks go. The record stays until all of that is done:
+//! whoever finds one that its writer has left goes on with it.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
+use super::children::Child;
 use super::deletion_record::{Deletion, Record};
-use super::erasing::FOR_EVER;
+use super::freezing::Frozen;
 use super::instances::Scope;
 use super::{Admin, BULK_LIMIT};
-use crate::clock;
 use crate::join;
-use crate::model::{Document, HEAD, Head, Lock, RUNNING};
+use crate::model::{Document, HEAD, Head};
 use crate::orchestration::outbox;
-use crate::store::{Batch, Cause, Guard};
 
-/// How often a head that changes under the deletion is tried again.
-const RACES: usize = 32;
-/// How often it is looked whether another deletion of the same instance is over, and the pause between.
-const LOOKS: usize = 100;
-const LOOK_PAUSE: Duration = Duration::from_millis(50);
-
-const OPERATION: &str = "delete_instances_atomic";
+/// How often a deletion is begun again because children were about to start that were not known of.
+const STARTS: usize = 8;
+pub(super) const OPERATION: &str = "delete_instances_atomic";
 /// How many instances are worked on at once.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 /// A deletion goes forward or back, never both.
 const NOT_WITHDRAWN: &str = "FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false";
-/// A head that is more than a place for a lock.
-const IS_BORN: &str = "(c.state.exists = true OR c.state.lastEvent > 0)";
 const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
+
+/// Whether all that goes is locked.
+enum Prepared {
+    Whole,
+    /// Children are about to start that were not known of.
+    WithoutSome,
+}
+
+fn orphan(child: &str, parent: &str) -> ProviderError {
+    let message =
+        format!("{parent} has a child {child} that is not to be deleted with it (read the tree again)");
+    ProviderError::permanent(OPERATION, message)
+}
 
 fn withdrawn() -> ProviderError {
     ProviderError::retryable(OPERATION, "the deletion took too long and was taken back (try again)")
@@ -57,24 +62,38 @@ impl Admin<'_> {
         force: bool,
         archive: Option<&ContainerClient>,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        let mut seen = HashSet::new();
-        let instances: Vec<String> = ids.iter().filter(|id| seen.insert(id.as_str())).cloned().collect();
-        if instances.is_empty() {
+        let given: HashSet<String> = ids.iter().cloned().collect();
+        if given.is_empty() {
             return Ok(DeleteInstanceResult::default());
         }
-        let mut record = self.begin(instances).await?;
-        let prepared = match (self.prepare(&mut record, force).await, archive) {
-            (Ok(()), Some(archive)) => self.archive_all(&mut record, archive).await,
-            (prepared, _) => prepared,
-        };
-        let deleted = match prepared {
-            Ok(()) => self.go_through(&mut record).await,
-            Err(error) => self.take_back(&mut record).await.and(Err(error)),
-        };
-        if deleted.is_err() {
-            self.leave(&record).await;
+        let mut all = given.clone();
+        for _ in 0..STARTS {
+            if force {
+                let unborn = self.unborn_children(&self.call(OPERATION), &given).await?;
+                all.extend(unborn.into_iter().map(|child| child.child));
+            }
+            let mut record = self.begin(all.iter().cloned().collect()).await?;
+            let prepared = match (self.prepare(&mut record, &given, force).await, archive) {
+                (Ok(Prepared::Whole), Some(archive)) => {
+                    self.archive_all(&mut record, archive).await.map(|()| Prepared::Whole)
+                }
+                (prepared, _) => prepared,
+            };
+            let deleted = match prepared {
+                Ok(Prepared::Whole) => self.go_through(&mut record).await.map(Some),
+                Ok(Prepared::WithoutSome) => self.take_back(&mut record).await.map(|()| None),
+                Err(error) => self.take_back(&mut record).await.and(Err(error)),
+            };
+            match deleted {
+                Ok(Some(deleted)) => return Ok(deleted),
+                Ok(None) => {}
+                Err(error) => {
+                    self.leave(&record).await;
+                    return Err(error);
+                }
+            }
         }
-        deleted
+        Err(ProviderError::retryable(OPERATION, "the instances start children again and again (try again)"))
     }
 
     /// Commits the deletion and carries it out.
@@ -105,30 +124,47 @@ impl Admin<'_> {
     }
 
     /// Locks all heads, makes the checks, and delivers what the instances owe.
-    async fn prepare(&self, record: &mut Record, force: bool) -> Result<(), ProviderError> {
+    async fn prepare(
+        &self,
+        record: &mut Record,
+        given: &HashSet<String>,
+        force: bool,
+    ) -> Result<Prepared, ProviderError> {
         for some in record.instances.clone().chunks(AT_ONCE) {
             let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
             let frozen = join::all(frozen.collect()).await;
             for (instance, frozen) in some.iter().zip(frozen) {
-                if !frozen? {
-                    let message = format!(
-                        "Instance {instance} is still running (cancel it first, or delete it by force)"
-                    );
-                    return Err(ProviderError::permanent(OPERATION, message));
+                match frozen? {
+                    Frozen::Unborn => {}
+                    Frozen::Born if given.contains(instance) => {}
+                    Frozen::Born => return Err(orphan(instance, "one of the instances")),
+                    Frozen::NotAsItRuns => {
+                        let message = format!(
+                            "Instance {instance} is still running (cancel it first, or delete it by force)"
+                        );
+                        return Err(ProviderError::permanent(OPERATION, message));
+                    }
                 }
             }
             self.keep(record).await?;
         }
-        let together: HashSet<&String> = record.instances.iter().collect();
         let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
-        if let Some(orphan) = children.iter().find(|child| !together.contains(&child.child)) {
-            let message = format!(
-                "instance {} has a child {} that is not to be deleted with it (read its tree again)",
-                orphan.parent, orphan.child
-            );
-            return Err(ProviderError::permanent(OPERATION, message));
+        if let Some(left) = children.iter().find(|child| !given.contains(&child.child)) {
+            return Err(orphan(&left.child, &format!("instance {}", left.parent)));
         }
-        self.deliver_owed(record, force).await
+        self.deliver_owed(record, force).await?;
+        // From here on nothing is started any more.
+        let unborn = self.unborn_children(&self.call(OPERATION), given).await?;
+        match unborn.first() {
+            Some(Child { child, parent }) if !force => {
+                let message = format!(
+                    "instance {parent} has a child {child} that is about to start (wait for it, or delete by force)"
+                );
+                Err(ProviderError::permanent(OPERATION, message))
+            }
+            _ if unborn.iter().all(|child| record.instances.contains(&child.child)) => Ok(Prepared::Whole),
+            _ => Ok(Prepared::WithoutSome),
+        }
     }
 
     /// Delivers what instances owe to others, as long as all of them are there: what they owe each other goes with them.
@@ -153,103 +189,18 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Locks the head of an instance; false if it runs. A name without a head gets one, so that nothing can start.
-    async fn freeze(&self, instance: &str, token: &str, force: bool) -> Result<bool, ProviderError> {
-        let call = &self.call(OPERATION);
-        let lock = Some(Lock { token: token.to_owned(), until: FOR_EVER, messages: Vec::new() });
-        let (mut races, mut looks) = (0, 0);
-        while races < RACES && looks < LOOKS {
-            races += 1;
-            let written = match self.core.store.read::<Head>(call, instance, HEAD).await? {
-                Some(mut head) => {
-                    if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
-                        return Ok(true);
-                    }
-                    if self.is_deleted_by_another(head.content.lock.as_ref()).await? {
-                        // What that one has begun to remove must not be given back by this one.
-                        (races, looks) = (0, looks + 1);
-                        clock::sleep(LOOK_PAUSE).await;
-                        continue;
-                    }
-                    let state = &head.content.state;
-                    if !force && state.exists && state.status == RUNNING {
-                        return Ok(false);
-                    }
-                    head.content.lock.clone_from(&lock);
-                    self.core.store.replace(call, &head).await
-                }
-                None => {
-                    let now = self.core.store.now_ms();
-                    let mut head = Head::unborn(instance, clock::unique_id(), now);
-                    head.content.lock.clone_from(&lock);
-                    self.core.store.create(call, &head).await
-                }
-            };
-            match written {
-                Ok(_) => return Ok(true),
-                Err(failure) => match failure.cause() {
-                    Cause::Condition | Cause::NotFound | Cause::Conflict => {}
-                    Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
-                },
-            }
-        }
-        let message = format!("instance {instance} is too busy to be deleted now");
-        Err(ProviderError::retryable(call.operation(), message))
-    }
-
-    /// Whether a lock is that of a deletion that is under way. One without a record has nobody who would take it away.
-    async fn is_deleted_by_another(&self, lock: Option<&Lock>) -> Result<bool, ProviderError> {
-        match lock.filter(|lock| lock.until == FOR_EVER) {
-            Some(lock) => self.is_under_way(&lock.token).await,
-            None => Ok(false),
-        }
-    }
-
     /// Undoes a deletion that was not committed.
-    async fn take_back(&self, record: &mut Record) -> Result<(), ProviderError> {
+    pub(super) async fn take_back(&self, record: &mut Record) -> Result<(), ProviderError> {
         let withdrawn = Patch::new().set("/withdrawn", true).condition(NOT_COMMITTED);
         let is_own = self.mark(record, withdrawn).await?;
+        // Another process has gone on with it: it cannot be taken back any more.
+        if !is_own && self.is_committed(&record.token).await? {
+            return Ok(());
+        }
         // If another process has withdrawn it, that one has freed what was locked then. This one may have been paused
         // meanwhile, and have locked more.
         self.free(record).await?;
         if is_own { self.end(record).await } else { Ok(()) }
-    }
-
-    /// Frees the heads that the record has locked.
-    async fn free(&self, record: &mut Record) -> Result<(), ProviderError> {
-        for some in record.instances.clone().chunks(AT_ONCE) {
-            let freed = some.iter().map(|instance| self.unlock(instance, &record.token));
-            join::all(freed.collect()).await.into_iter().collect::<Result<(), _>>()?;
-        }
-        Ok(())
-    }
-
-    async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
-        let call = self.call(OPERATION);
-        let condition = |is: &str| format!("FROM c WHERE c.lock.token = '{token}' AND {is}");
-        let patch = Patch::new().set("/lock", ()).condition(condition(IS_BORN));
-        let unlocked = self.core.store.patch(&call, (instance, HEAD), patch, false).await;
-        let freed = match unlocked.map_err(|failure| (failure.cause(), failure)) {
-            Ok(_) => Ok(()),
-            // A head that was made for the deletion alone goes.
-            Err((Cause::Condition, _)) => {
-                let patch = Patch::new().set("/lock", ()).condition(condition(&format!("NOT ({IS_BORN})")));
-                let guard = Guard { id: HEAD.to_owned(), patch, then_delete: true };
-                let batch = Batch { partition: instance, guard: Some(guard), writes: &[] };
-                self.core.store.batch(&call, &batch).await.map(drop)
-            }
-            Err((_, failure)) => Err(failure),
-        };
-        match freed {
-            Ok(()) => self.core.dispatch.look_at(instance, 0),
-            Err(failure) => match failure.cause() {
-                Cause::Condition | Cause::NotFound => {}
-                Cause::Conflict | Cause::Transient | Cause::Permanent => {
-                    return Err(failure.into_error(&call));
-                }
-            },
-        }
-        Ok(())
     }
 
     /// Goes on with a deletion that its writer has left: forward if it was committed, else back.
@@ -257,8 +208,19 @@ impl Admin<'_> {
         let is_committed = record.content.committed;
         let Some(mut record) = self.found(record).await? else { return Ok(()) };
         if !is_committed {
-            // The writer may commit it at this very moment: then nothing is taken back, and it goes forward next time.
-            return self.take_back(&mut record).await;
+            if !self.has_erased(&record).await? {
+                // The writer may commit it at this very moment: then nothing is taken back, and it goes forward next time.
+                return self.take_back(&mut record).await;
+            }
+            // A failover has lost the decision, and not what followed it.
+            if !self.mark(&mut record, Patch::new().set("/committed", true).condition(NOT_WITHDRAWN)).await? {
+                self.free(&mut record).await?;
+                self.end(&record).await?;
+                for instance in &record.instances {
+                    self.end_lost_deletion(instance).await?;
+                }
+                return Ok(());
+            }
         }
         for some in record.instances.clone().chunks(AT_ONCE) {
             let erased = some.iter().map(|instance| self.erase_rest(instance, &record.token));
@@ -266,6 +228,29 @@ impl Admin<'_> {
             self.keep(&mut record).await?;
         }
         self.end(&record).await
+    }
+
+    /// Whether something was removed that the record has locked.
+    async fn has_erased(&self, record: &Record) -> Result<bool, ProviderError> {
+        let call = &self.call(OPERATION);
+        for some in record.instances.chunks(AT_ONCE) {
+            let heads = some.iter().map(|instance| self.core.store.read::<Head>(call, instance, HEAD));
+            for (instance, head) in some.iter().zip(join::all(heads.collect()).await) {
+                match head? {
+                    Some(head) => {
+                        let lock = head.content.lock;
+                        if lock.is_some_and(|lock| lock.token == record.token && lock.erasing) {
+                            return Ok(true);
+                        }
+                    }
+                    None => tracing::warn!(
+                        instance,
+                        "a deletion is taken back, and this instance is not there; if it was, it was deleted"
+                    ),
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// Erases an instance that is locked for the deletion. Any other instance of that name is a later one.

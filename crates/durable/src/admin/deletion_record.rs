@@ -7,12 +7,11 @@ use tokio::time::Instant;
 
 use super::Admin;
 use super::cleanup::OWN_TIME;
+use super::deletion::OPERATION;
 use crate::clock;
 use crate::model::{Document, Kind, Pieces, chunk_id};
 use crate::orchestration::to_text;
 use crate::store::Cause;
-
-const OPERATION: &str = "delete_instances_atomic";
 
 /// Instances that are to go together.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,11 +75,44 @@ impl Admin<'_> {
         Ok(Record { id, chunks, token, instances, kept })
     }
 
+    /// Writes a record of a deletion that has none, for one of its instances; `None` if it has one after all.
+    pub(super) async fn begin_again(
+        &self,
+        instance: &str,
+        token: &str,
+        committed: bool,
+    ) -> Result<Option<Record>, ProviderError> {
+        let call = self.call(OPERATION);
+        let kept = clock::instant();
+        let (instances, id) = (vec![instance.to_owned()], format!("d:{token}"));
+        let content = Deletion {
+            instances: instances.clone(),
+            chunks: 0,
+            token: token.to_owned(),
+            committed,
+            withdrawn: false,
+            visible_at: self.core.store.now_ms() + clock::millis(OWN_TIME),
+        };
+        match self.core.store.create(&call, &Document::new(&self.records(), &*id, content)).await {
+            Ok(_) => Ok(Some(Record { id, chunks: 0, token: token.to_owned(), instances, kept })),
+            // If an attempt that got no answer has written it, it is found when its time is over.
+            Err(failure) if failure.cause() == Cause::Conflict => Ok(None),
+            Err(failure) => Err(failure.into_error(&call)),
+        }
+    }
+
     /// Whether there is a record of the deletion with this token.
     pub(super) async fn is_under_way(&self, token: &str) -> Result<bool, ProviderError> {
-        let call = self.call(OPERATION);
-        let record = self.core.store.read::<Deletion>(&call, &self.records(), &format!("d:{token}")).await?;
-        Ok(record.is_some())
+        Ok(self.stored(token).await?.is_some())
+    }
+
+    /// Whether the deletion with this token is decided.
+    pub(super) async fn is_committed(&self, token: &str) -> Result<bool, ProviderError> {
+        Ok(self.stored(token).await?.is_some_and(|record| record.content.committed))
+    }
+
+    async fn stored(&self, token: &str) -> Result<Option<Document<Deletion>>, ProviderError> {
+        self.core.store.read(&self.call(OPERATION), &self.records(), &format!("d:{token}")).await
     }
 
     /// Takes over a record that its writer has left; `None` if it is gone.

@@ -1,7 +1,10 @@
 //! Removing all documents of an instance, the head last.
 //!
-//! As long as a part of an instance is left, its name cannot be used by a new one. Traces of what other instances have sent
+//! What one transaction holds goes at once. Of a larger instance the head says that its documents go, from the first of them
+//! on. As long as a part of it is left, its name cannot be used by a new one. Traces of what other instances have sent
 //! stay until they end by themselves: what is delivered once more must not start the instance again.
+
+use std::collections::HashSet;
 
 use cosmonaut::{Patch, Query};
 use duroxide::providers::{DeleteInstanceResult, ProviderError};
@@ -10,13 +13,12 @@ use serde::Deserialize;
 use super::Admin;
 use crate::hub::plain_kind;
 use crate::model::{HEAD, Kind, Message, Tombstone, Work, Write};
-use crate::store::{Batch, Cause, Guard};
-
-/// A lock that does not end by itself: the record of the deletion says when it may be taken away.
-pub(super) const FOR_EVER: u64 = 1 << 52;
+use crate::store::{Batch, Call, Cause, Guard};
 
 /// How often documents are looked for that came while others went.
 const MOST_ROUNDS: u32 = 16;
+/// How many operations of a transaction the condition and the end of the head take.
+const GUARD_WRITES: usize = 2;
 
 /// A document of an instance.
 #[derive(Deserialize)]
@@ -59,49 +61,77 @@ impl Admin<'_> {
             "SELECT c.id, c.type, c.delivered, (IS_DEFINED(c.state.events) ? c.state.events : c.events) AS events, \
              (c.state.exists = true OR c.state.lastEvent > 0) AS exists FROM c",
         );
-        let mut result = DeleteInstanceResult::default();
+        let (mut result, mut counted) = (DeleteInstanceResult::default(), HashSet::new());
         // A worker that was in the middle of an activity may answer it meanwhile: what came after the list is in the next.
-        for round in 0..MOST_ROUNDS {
+        for _ in 0..MOST_ROUNDS {
             let mut listed: Vec<Listed> = self.within(call, instance, listing.clone()).await?;
             listed.iter_mut().for_each(|document| document.kind = plain_kind(&document.kind).to_owned());
-            add(&mut result, &listed, round == 0);
+            add(&mut result, listed.iter().filter(|document| counted.insert(document.id.clone())));
             for work in listed.iter().filter(|document| document.kind == Work::KIND) {
                 self.core.dispatch.work_gone(instance, &work.id);
             }
             let writes = listed.iter().filter(|document| document.id != HEAD);
             let writes: Vec<_> = writes.filter_map(|document| document.end(instance)).collect();
-            if writes.is_empty() {
-                break;
+            match self.erase_listed(call, (instance, token), &writes).await? {
+                Erased::InPart => {}
+                Erased::Wholly => {
+                    self.core.dispatch.instance_until(instance, None);
+                    self.core.histories.forget(instance);
+                    return Ok(result);
+                }
             }
-            let ended = self.core.store.apply_to_rest(call, instance, writes).await;
-            ended.map_err(|failure| failure.into_error(call))?;
         }
-        let condition = format!("FROM c WHERE c.lock.token = '{token}'");
-        let guard = Guard {
-            id: HEAD.to_owned(),
-            patch: Patch::new().set("/lock/until", FOR_EVER).condition(condition),
-            then_delete: true,
-        };
-        let batch = Batch { partition: instance, guard: Some(guard), writes: &[] };
-        match self.core.store.batch(call, &batch).await {
-            Ok(_) => {}
-            Err(failure) => match failure.cause() {
-                // Somebody else has finished it.
-                Cause::Condition | Cause::NotFound => {}
-                Cause::Conflict | Cause::Transient | Cause::Permanent => return Err(failure.into_error(call)),
-            },
+        let message = format!("instance {instance} gets messages faster than they are deleted");
+        Err(ProviderError::retryable(call.operation(), message))
+    }
+
+    /// Makes the writes that end documents of an instance, as many as a transaction holds at a time, as long as it is locked
+    /// with `token`. The head goes with the last of them: what one transaction holds goes at once.
+    async fn erase_listed(
+        &self,
+        call: &Call,
+        (instance, token): (&str, &str),
+        writes: &[Write],
+    ) -> Result<Erased, ProviderError> {
+        let most = Batch::MAX_WRITES - GUARD_WRITES;
+        let (mut left, mut is_as_listed) = (writes.to_vec(), true);
+        loop {
+            let is_last = left.len() <= most;
+            let some = &left[..left.len().min(most)];
+            let condition = format!("FROM c WHERE c.lock.token = '{token}'");
+            let patch = Patch::new().set("/lock/erasing", true).condition(condition);
+            let guard = Guard { id: HEAD.to_owned(), patch, then_delete: is_last && is_as_listed };
+            let batch = Batch { partition: instance, guard: Some(guard), writes: some };
+            let (offset, count) = (batch.offset(), some.len());
+            match self.core.store.batch(call, &batch).await {
+                Ok(_) if is_last && is_as_listed => return Ok(Erased::Wholly),
+                Ok(_) if is_last => return Ok(Erased::InPart),
+                Ok(_) => drop(left.drain(..count)),
+                Err(failure) => match (failure.cause(), failure.index()) {
+                    // Somebody else has finished it.
+                    (Cause::Condition | Cause::NotFound, Some(0)) => return Ok(Erased::Wholly),
+                    // A document is gone, and another one may have come in its place: the head stays for one more list.
+                    (Cause::NotFound, Some(gone)) if gone >= offset && gone - offset < count => {
+                        left.remove(gone - offset);
+                        is_as_listed = false;
+                    }
+                    _ => return Err(failure.into_error(call)),
+                },
+            }
         }
-        self.core.dispatch.instance_until(instance, None);
-        self.core.histories.forget(instance);
-        Ok(result)
     }
 }
 
-/// Adds what goes. The head is in every list, and is counted with the first.
-fn add(result: &mut DeleteInstanceResult, listed: &[Listed], is_first: bool) {
+/// How much of an instance is gone.
+enum Erased {
+    InPart,
+    Wholly,
+}
+
+/// Adds what goes.
+fn add<'a>(result: &mut DeleteInstanceResult, listed: impl Iterator<Item = &'a Listed>) {
     for Listed { kind, events, exists, .. } in listed {
         match &**kind {
-            "instance" if !is_first => {}
             // A place for a lock is no instance.
             "instance" if *exists != Some(true) => {}
             "instance" | "execution" => {

@@ -10,11 +10,14 @@ mod deletion;
 mod deletion_record;
 mod erasing;
 mod executions;
+mod freezing;
 mod instances;
+mod lost_deletion;
 mod metrics;
 mod pruning;
 mod summaries;
 mod sweeping;
+mod unborn;
 
 use std::time::Duration;
 

@@ -11,8 +11,10 @@ use crate::model::{Document, Kind};
 use crate::retention::{Retention, Swept};
 use crate::store::Call;
 
-/// How many instances a sweep looks at, each with all that it has started, and of how many it prunes executions.
+/// How many instances a sweep looks at, each with all that it has started.
 const AT_ONCE: usize = 100;
+/// How many past executions a sweep looks at.
+const EXECUTIONS: usize = 1000;
 
 /// An instance that has ended and that no other one has started.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -21,10 +23,15 @@ struct Root {
     ended: u64,
 }
 
-/// Where the next sweep goes on: with instances that ended at this moment or later.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Where the next sweep goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Cursor {
+    /// With instances that ended at this moment or later.
     from: u64,
+    /// With executions of this instance or of one whose name comes after it.
+    #[serde(default)]
+    executions_from: String,
 }
 
 impl Kind for Cursor {
@@ -33,13 +40,6 @@ impl Kind for Cursor {
 
 impl Cursor {
     const ID: &'static str = "sweep";
-}
-
-/// An instance, and how many past executions it has.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct Executions {
-    instance: String,
-    count: u64,
 }
 
 impl Admin<'_> {
@@ -51,20 +51,21 @@ impl Admin<'_> {
     ) -> Result<Swept, ProviderError> {
         let call = self.call("sweep");
         let mut swept = Swept::default();
+        // An instance that cannot be removed now must not keep the others from it, whoever sweeps.
+        let before = match self.core.store.read::<Cursor>(&call, &self.records(), Cursor::ID).await {
+            Ok(cursor) => cursor.map(|cursor| cursor.content).unwrap_or_default(),
+            // One that another version has written must not end all sweeps.
+            Err(error) if !error.is_retryable() => {
+                tracing::warn!(%error, "where the last sweep has ended cannot be read; this one begins anew");
+                Cursor::default()
+            }
+            Err(error) => return Err(error),
+        };
+        let mut next = before.clone();
         if let Some(time) = retention.ended_instances {
-            // An instance that cannot be removed now must not keep the others from it, whoever sweeps.
-            let from = match self.core.store.read::<Cursor>(&call, &self.records(), Cursor::ID).await {
-                Ok(cursor) => cursor.map_or(0, |cursor| cursor.content.from),
-                // One that another version has written must not end all sweeps.
-                Err(error) if !error.is_retryable() => {
-                    tracing::warn!(%error, "where the last sweep has ended cannot be read; this one begins anew");
-                    0
-                }
-                Err(error) => return Err(error),
-            };
-            let before = self.core.store.now_ms().saturating_sub(clock::millis(time));
-            let roots = self.ended_roots(&call, from, before).await?;
-            let next = goes_on(&roots);
+            let until = self.core.store.now_ms().saturating_sub(clock::millis(time));
+            let roots = self.ended_roots(&call, before.from, until).await?;
+            next.from = goes_on(&roots);
             for root in roots {
                 match self.put_away_tree(&root.instance, archive).await {
                     Ok(instances) => swept.instances += instances,
@@ -74,16 +75,13 @@ impl Admin<'_> {
                     }
                 }
             }
-            if next != from {
-                let cursor = Document::new(&self.records(), Cursor::ID, Cursor { from: next });
-                let written = self.core.store.upsert(&call, &cursor).await;
-                written.map_err(|failure| failure.into_error(&call))?;
-            }
         }
         if let Some(keep) = retention.executions {
             let options = PruneOptions { keep_last: Some(keep), completed_before: None };
-            for instance in self.with_more_executions_than(&call, keep).await? {
-                match self.prune(&instance, &options).await {
+            let found = self.past_executions(&call, &before.executions_from).await?;
+            let most_past = keep.saturating_sub(1) as usize;
+            for instance in with_more_than(&found, most_past) {
+                match self.prune(instance, &options).await {
                     Ok(pruned) => swept.executions += pruned.executions_deleted,
                     // One that cannot be read must not keep the others from it.
                     Err(error) => {
@@ -91,6 +89,12 @@ impl Admin<'_> {
                     }
                 }
             }
+            next.executions_from = next_name(&found);
+        }
+        if next != before {
+            let cursor = Document::new(&self.records(), Cursor::ID, next);
+            let written = self.core.store.upsert(&call, &cursor).await;
+            written.map_err(|failure| failure.into_error(&call))?;
         }
         if swept != Swept::default() {
             let Swept { instances, executions } = swept;
@@ -122,12 +126,14 @@ impl Admin<'_> {
         Ok(self.put_away(&tree.all_ids, false, archive).await?.instances_deleted)
     }
 
-    async fn with_more_executions_than(&self, call: &Call, keep: u32) -> Result<Vec<String>, ProviderError> {
-        let query = Query::new(
-            "SELECT c.instanceId AS instance, COUNT(1) AS count FROM c WHERE c.type = 'execution' \
-             GROUP BY c.instanceId",
-        );
-        Ok(longest(self.everywhere(call, query).await?, keep))
+    /// The instances of past executions, each as often as it has some, by name. The current execution is not among them.
+    async fn past_executions(&self, call: &Call, from: &str) -> Result<Vec<String>, ProviderError> {
+        let query = Query::new(format!(
+            "SELECT TOP {EXECUTIONS} VALUE c.instanceId FROM c WHERE c.type = 'execution' \
+             AND c.instanceId >= @from ORDER BY c.instanceId"
+        ))
+        .with("@from", from);
+        self.everywhere(call, query).await
     }
 }
 
@@ -140,13 +146,26 @@ fn goes_on(roots: &[Root]) -> u64 {
     }
 }
 
-/// Those with more executions than are kept, most first. The current execution is kept, and is not among the past ones.
-fn longest(mut found: Vec<Executions>, keep: u32) -> Vec<String> {
-    let most_past = u64::from(keep.saturating_sub(1));
-    found.retain(|found| found.count > most_past);
-    found.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.instance.cmp(&b.instance)));
-    found.truncate(AT_ONCE);
-    found.into_iter().map(|found| found.instance).collect()
+/// Those with more past executions than that. Of the last one of a full page not all may be seen: that one comes again, unless
+/// it has the page for itself.
+fn with_more_than(found: &[String], most_past: usize) -> impl Iterator<Item = &str> {
+    let is_more = move |same: &&[String]| same.len() > most_past || same.len() >= EXECUTIONS;
+    found.chunk_by(|a, b| a == b).filter(is_more).map(|same| &*same[0])
+}
+
+/// The name that the next sweep begins with: the last of a full page, and else the first of all. Past a name that has a page
+/// for itself it goes on.
+fn next_name(found: &[String]) -> String {
+    match found {
+        [first, .., last] if found.len() >= EXECUTIONS => {
+            if first == last {
+                format!("{last}\0")
+            } else {
+                last.clone()
+            }
+        }
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -154,16 +173,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instances_with_more_executions_than_are_kept_come_longest_first() {
-        let found = |instance: &str, count| Executions { instance: instance.into(), count };
-        let all = || vec![found("a", 1), found("b", 9), found("c", 2)];
-        for (keep, expected) in
-            [(0, &["b", "c", "a"][..]), (1, &["b", "c", "a"]), (2, &["b", "c"]), (3, &["b"]), (10, &[])]
-        {
-            assert_eq!(longest(all(), keep), expected, "{keep}");
+    fn instances_with_more_executions_than_are_kept_are_found_and_sweeps_go_on_by_name() {
+        let found = |all: &[(&str, usize)]| -> Vec<String> {
+            all.iter().flat_map(|(name, count)| vec![(*name).to_owned(); *count]).collect()
+        };
+        let few = found(&[("a", 1), ("b", 9), ("c", 2)]);
+        for (most_past, expected) in [(0, &["a", "b", "c"][..]), (1, &["b", "c"]), (2, &["b"]), (9, &[])] {
+            assert_eq!(with_more_than(&few, most_past).collect::<Vec<_>>(), expected, "{most_past}");
         }
-        let many = (0..1000).map(|n| found(&n.to_string(), 5)).collect();
-        assert_eq!(longest(many, 1).len(), AT_ONCE);
+        let alone = found(&[("a", EXECUTIONS)]);
+        assert_eq!(with_more_than(&alone, 5000).count(), 1, "there may be more than a page shows");
+        for (all, expected) in [
+            (few, ""),
+            (found(&[("a", EXECUTIONS - 1)]), ""),
+            (found(&[("a", EXECUTIONS - 3), ("b", 3)]), "b"),
+            (found(&[("a", EXECUTIONS)]), "a\0"),
+            (Vec::new(), ""),
+        ] {
+            assert_eq!(next_name(&all), expected);
+        }
     }
 
     #[test]

@@ -58,7 +58,11 @@ impl Shared {
     async fn renew_or_release(&self, role: Option<Role>) -> Result<Option<Duration>, ProviderError> {
         let holds = self.state().dispatching.held_as().is_some();
         match role {
-            Some(role) => self.leases.renew(role).await.map(Some),
+            Some(role) => {
+                let rest = self.leases.renew(role).await?;
+                self.losses.set_mixed(!self.leases.all_leave_traces());
+                Ok(Some(rest))
+            }
             None if holds => self.leases.release().await.map(|()| None),
             None => Ok(None),
         }

@@ -15,7 +15,7 @@ use super::division::Piece;
 use super::pace::Pace;
 use super::pause::pause;
 use super::row::{COLUMNS, Row};
-use super::searched::{Extent, Missing, Searched};
+use super::searched::{Extent, Knowledge, Missing};
 use super::{Asked, Shared};
 use crate::clock;
 
@@ -37,9 +37,7 @@ pub(super) struct Reader {
     /// What nobody has searched yet.
     pub(super) to_search: Vec<FeedRange>,
     /// How far the piece is known.
-    pub(super) searched: Searched,
-    /// How far it was known to the readers that this one replaces, where it is not to be searched.
-    pub(super) inherited: Option<Extent>,
+    pub(super) knowledge: Knowledge,
     left_behind: Option<Pages<Row>>,
     next_page_at: Option<Instant>,
 }
@@ -62,8 +60,7 @@ impl Reader {
             piece,
             feed: Arc::new(tokio::sync::Mutex::new(feed)),
             takes_over: Vec::new(),
-            searched: Searched::default(),
-            inherited: None,
+            knowledge: Knowledge::default(),
             left_behind: None,
             next_page_at: None,
         }
@@ -131,25 +128,19 @@ impl Reader {
         let (now, search) = shared.next_search();
         let until = now + Limits::USUAL.horizon_ms;
         let found = Extent { until, search };
-        let known = match self.searched.get() {
-            Some(known) => known,
-            None => {
-                while let Some(range) = self.to_search.last() {
-                    shared.search(range, Due { after: None, until }).await?;
-                    self.to_search.pop();
-                }
-                let known = self.inherited.map_or(found, |inherited| inherited.both(found));
-                self.searched.set(known);
-                known
-            }
-        };
+        while let Some(range) = self.to_search.last() {
+            shared.search(range, Due { after: None, until }).await?;
+            self.to_search.pop();
+            self.knowledge.found(found);
+        }
+        let Some(known) = self.knowledge.known(found, self.takes_over.is_empty()) else { return Ok(()) };
         let after = match known.missing(search, now + LEAD_MS) {
             Missing::Nothing => return Ok(()),
             Missing::After(until) => Some(until),
             Missing::Everything => None,
         };
         shared.search(&self.piece.range, Due { after, until }).await?;
-        self.searched.set(found);
+        self.knowledge.found_all(found);
         Ok(())
     }
 

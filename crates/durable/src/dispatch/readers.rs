@@ -88,7 +88,7 @@ fn succeed(mut reader: Reader, replaced: &[Running]) -> Reader {
     // A slot at the border of a piece may be known in part only.
     let whole: Slots = complete().flat_map(|(running, _)| whole_slots(&running.piece)).collect();
     reader.to_search = ranges_of(&reader.piece, &reader.piece.slots.without(&whole));
-    reader.inherited = complete().map(|(_, extent)| extent).reduce(Extent::both);
+    reader.knowledge.inherited = complete().map(|(_, extent)| extent).reduce(Extent::both);
     reader
 }
 
@@ -102,7 +102,7 @@ fn whole_slots(piece: &Piece) -> Vec<u8> {
 
 fn start(reader: Reader, shared: &Arc<Shared>) -> Running {
     let (number, piece, feed) = (reader.number, reader.piece.clone(), Arc::clone(&reader.feed));
-    let searched = reader.searched.clone();
+    let searched = reader.knowledge.searched.clone();
     let task = Task::spawn(reader.run(Arc::downgrade(shared), Arc::clone(&shared.asked)));
     Running { number, piece, feed, searched, _task: task }
 }

@@ -51,9 +51,64 @@ impl Searched {
     }
 }
 
+/// How far a reader knows its piece, as it finds out.
+#[derive(Default)]
+pub(super) struct Knowledge {
+    /// What the reader's successors can rely on.
+    pub(super) searched: Searched,
+    /// How far the piece was known to the readers that this one replaces, where it is not to be searched.
+    pub(super) inherited: Option<Extent>,
+    /// What has been searched by this one, if anything has.
+    own: Option<Extent>,
+}
+
+impl Knowledge {
+    /// A part of the piece was searched.
+    pub(super) fn found(&mut self, extent: Extent) {
+        self.own = Some(self.own.map_or(extent, |own| own.both(extent)));
+    }
+
+    /// All of the piece was searched.
+    pub(super) fn found_all(&self, extent: Extent) {
+        self.searched.set(extent);
+    }
+
+    /// How far the piece is known once all of it was searched or inherited, as of `now` if nothing was to be searched. It is
+    /// not known as long as feeds of those before are not read to their ends: whoever replaces this reader reads its feed
+    /// alone, and has to search.
+    pub(super) fn known(&self, now: Extent, has_read_feeds: bool) -> Option<Extent> {
+        if let Some(known) = self.searched.get() {
+            return Some(known);
+        }
+        let own = self.own.unwrap_or(now);
+        let known = self.inherited.map_or(own, |inherited| inherited.both(own));
+        has_read_feeds.then(|| {
+            self.searched.set(known);
+            known
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_reader_has_not_read_of_the_feeds_before_it_its_successor_has_to_search() {
+        let extent = |until| Extent { until, search: 7 };
+        let mut knowledge = Knowledge { inherited: Some(extent(400)), ..Knowledge::default() };
+        knowledge.found(extent(1000));
+        knowledge.found(extent(1100));
+        assert_eq!(knowledge.known(extent(1200), false), None);
+        assert_eq!(knowledge.searched.get(), None, "a successor searches everything");
+        assert_eq!(knowledge.known(extent(1300), true), Some(extent(400)));
+        assert_eq!(knowledge.searched.get(), Some(extent(400)));
+        knowledge.found_all(extent(2000));
+        assert_eq!(knowledge.known(extent(2100), true), Some(extent(2000)));
+        let searched_late = Knowledge { own: Some(extent(1000)), ..Knowledge::default() };
+        assert_eq!(searched_late.known(extent(1300), true), Some(extent(1000)), "it was searched before");
+        assert_eq!(Knowledge::default().known(extent(1300), true), Some(extent(1300)));
+    }
 
     #[test]
     fn a_successor_knows_no_more_than_those_before_it() {

@@ -3,6 +3,7 @@
 //! Each member has a document of its own, its sign of life, which nobody else writes. One more document says who has
 //! which slots; it is changed only when members come or go. What follows from both is in `sign` and `plan`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ pub struct CosmosLeaseProvider {
     name: String,
     lease: Duration,
     owned: Mutex<Owned>,
+    is_uniform: AtomicBool,
     view: tokio::sync::Mutex<View>,
 }
 
@@ -98,6 +100,7 @@ impl CosmosLeaseProvider {
             container,
             partition: PARTITION.to_owned(),
             owned: Mutex::new(Owned { slots: Slots::none(), span: None }),
+            is_uniform: AtomicBool::new(true),
             view: tokio::sync::Mutex::new(View::new(name.clone(), lease, clock::random())),
             name,
             lease,
@@ -141,6 +144,7 @@ impl CosmosLeaseProvider {
         let document = Document::new(&self.partition, self.sign_id(), ttl, Content::Member(sign));
         self.container.upsert_item(&*self.partition, &document).await?;
         let etag = self.read(&mut view).await?;
+        self.is_uniform.store(view.is_uniform(), Ordering::Relaxed);
         let now = clock::instant();
         // What is lost is not worked on from here on, before anybody can take it.
         let owned = view.owned(now);
@@ -225,6 +229,10 @@ impl LeaseProvider for CosmosLeaseProvider {
         2 * self.lease
     }
 
+    fn all_leave_traces(&self) -> bool {
+        self.is_uniform.load(Ordering::Relaxed)
+    }
+
     async fn renew(&self, role: Role) -> Result<Duration, ProviderError> {
         self.beat(role).await.map_err(|error| ProviderError::retryable("renew_leases", error.to_string()))
     }
@@ -252,7 +260,7 @@ mod tests {
 
     #[test]
     fn documents_are_read_as_they_are_written_and_those_of_other_versions_are_passed_over() {
-        let sign = Sign { name: "a".into(), beat: 7, seen: 3, role: Role::Leader };
+        let sign = Sign { name: "a".into(), beat: 7, seen: 3, role: Role::Leader, revision: 1 };
         let written = serde_json::to_value(Document::new(
             PARTITION,
             "member:1".into(),

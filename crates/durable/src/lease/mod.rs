@@ -57,6 +57,12 @@ pub trait LeaseProvider: Send + Sync + 'static {
         Duration::from_secs(30)
     }
 
+    /// Whether all processes that share the container leave a trace of whatever they take that may be delivered again, as
+    /// this version does and earlier ones do not. While some do not, nothing that is not at its target is delivered again.
+    fn all_leave_traces(&self) -> bool {
+        true
+    }
+
     /// Shows that this process lives, takes the slots that it should have and gives up those that it should
     /// not. Gives how long to wait before the next call.
     ///

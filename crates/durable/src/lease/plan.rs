@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     fn sign(name: &str, role: Role, seen: u64) -> Sign {
-        Sign { name: name.into(), beat: 0, seen, role }
+        Sign { name: name.into(), beat: 0, seen, role, revision: 1 }
     }
 
     fn leaders(names: &[&str], seen: u64) -> Vec<Sign> {

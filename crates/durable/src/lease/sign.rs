@@ -13,6 +13,10 @@ use super::Role;
 use super::plan::Table;
 use super::slots::Slots;
 
+/// What the members of this version do: each leaves a trace of whatever it takes that may be delivered again. Those of
+/// earlier versions do not say which revision they are of.
+pub(super) const REVISION: u32 = 1;
+
 /// What a member says of itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sign {
@@ -22,6 +26,9 @@ pub(super) struct Sign {
     /// The version of the table that the member keeps to.
     pub(super) seen: u64,
     pub(super) role: Role,
+    /// What the member does beyond what earlier versions do.
+    #[serde(default)]
+    pub(super) revision: u32,
 }
 
 /// What a member knows of the others.
@@ -49,7 +56,7 @@ impl View {
     pub(super) fn sign(&mut self, role: Role) -> Sign {
         self.beat = self.beat.wrapping_add(1);
         self.said = self.table.version;
-        Sign { name: self.name.clone(), beat: self.beat, seen: self.said, role }
+        Sign { name: self.name.clone(), beat: self.beat, seen: self.said, role, revision: REVISION }
     }
 
     /// What is written down at this moment.
@@ -68,6 +75,11 @@ impl View {
         } else {
             self.wrong_since.get_or_insert(now);
         }
+    }
+
+    /// Whether all members are of this revision or later ones.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.signs.values().all(|(sign, _)| sign.revision >= REVISION)
     }
 
     /// The table that this member should write now, if that is up to it: the first that lives begins, and the others

@@ -167,6 +167,28 @@ pub(crate) struct Lock {
     pub(crate) token: String,
     pub(crate) until: u64,
     pub(crate) messages: Vec<String>,
+    /// Whether a deletion has begun to remove the documents of the instance, so that it cannot be taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) erasing: bool,
+}
+
+impl Lock {
+    /// The end of a lock that does not end by itself: the record of a deletion says when it may be taken away.
+    pub(crate) const FOR_EVER: u64 = 1 << 52;
+
+    /// The lock of a turn.
+    pub(crate) fn of_turn(token: String, until: u64, messages: Vec<String>) -> Self {
+        Self { token, until, messages, erasing: false }
+    }
+
+    /// The lock of a deletion.
+    pub(crate) fn of_deletion(token: &str) -> Self {
+        Self { token: token.to_owned(), until: Self::FOR_EVER, messages: Vec::new(), erasing: false }
+    }
+
+    pub(crate) fn is_of_deletion(&self) -> bool {
+        self.until == Self::FOR_EVER
+    }
 }
 
 /// What became of a message so far.

@@ -17,8 +17,8 @@ mod token;
 mod write;
 
 pub(crate) use document::{
-    DELIVERED_TTL, Document, FORMAT, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row, SEALED_FORMAT, Tombstone,
-    TombstoneKind, format_of,
+    DELIVERED_TTL, DELIVERED_UNTRACED_TTL, Document, FORMAT, Kind, PREPARED_LARGE_TTL, PREPARED_TTL, Row,
+    SEALED_FORMAT, Tombstone, TombstoneKind, format_of,
 };
 pub(crate) use fetched::Fetched;
 pub(crate) use head::{Delivery, HEAD, Head, Lock, POISON, RUNNING, StageMark, State};

@@ -17,8 +17,10 @@ pub(crate) enum WriteKind {
     Delete,
     /// Takes away a document's time to live.
     Keep,
-    /// Says of an intent that it is delivered, and lets it go after a while.
+    /// Says of an intent that it is delivered, and lets it go after a while. Whoever takes it leaves a trace.
     Deliver,
+    /// As [`Deliver`](Self::Deliver), while there are processes that leave no traces.
+    DeliverUntraced,
     /// Lets a piece of an intent's text go when the intent does.
     Expire,
 }
@@ -66,8 +68,10 @@ impl Write {
         Self { kind: WriteKind::Keep, id: id.into(), document: None, version: None }
     }
 
-    pub(crate) fn deliver(id: impl Into<String>) -> Self {
-        Self { kind: WriteKind::Deliver, id: id.into(), document: None, version: None }
+    /// Says that an intent is delivered, and whether everybody leaves traces.
+    pub(crate) fn deliver(id: impl Into<String>, is_traced: bool) -> Self {
+        let kind = if is_traced { WriteKind::Deliver } else { WriteKind::DeliverUntraced };
+        Self { kind, id: id.into(), document: None, version: None }
     }
 
     pub(crate) fn expire(id: impl Into<String>) -> Self {

@@ -117,6 +117,9 @@ async fn try_lock(
     // Its partition answers. A write that is cut off may leave a lock that nobody has, so that it gets more time.
     let call = &core.store.call(call.operation(), lock_timeout.max(PATIENCE));
     if let Some(until) = snapshot.head.as_ref().and_then(|head| head.content.locked_until(now)) {
+        if snapshot.head.iter().filter_map(|head| head.content.lock.as_ref()).any(Lock::is_of_deletion) {
+            core.dispatch.unfinished(instance, now);
+        }
         // A lock may end sooner than it says, as when an instance is deleted: somebody looks now and then.
         return Ok(Outcome::Held { until: until.min(now + LONGEST_HELD_MS) });
     }
@@ -248,7 +251,7 @@ async fn write_lock(
     }
     let until = now.saturating_add(clock::millis(timeout));
     let messages = ready.iter().map(|message| message.id.clone()).collect();
-    head.content.lock = Some(Lock { token: token.clone(), until, messages });
+    head.content.lock = Some(Lock::of_turn(token.clone(), until, messages));
     let written = match &snapshot.head {
         Some(_) => core.store.replace(call, &head).await,
         None => core.store.create(call, &head).await,

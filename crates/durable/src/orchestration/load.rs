@@ -158,3 +158,10 @@ pub(super) async fn current_history(
     let history = read_history(core, call, &head.instance_id, (state.execution, state.last_event)).await?;
     Ok(history.map(Arc::new))
 }
+
+/// Whether the history of an instance's current execution is all there.
+pub(crate) async fn is_whole(core: &Core, call: &Call, head: &Document<Head>) -> Result<bool, ProviderError> {
+    let state = &head.content.state;
+    let history = read_history(core, call, &head.instance_id, (state.execution, state.last_event)).await?;
+    Ok(history.is_ok())
+}

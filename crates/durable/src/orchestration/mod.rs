@@ -33,6 +33,7 @@ mod turns;
 pub(crate) use commit::ack;
 pub(crate) use fetch::fetch;
 pub(crate) use histories::Histories;
+pub(crate) use load::is_whole;
 pub(crate) use lock::{abandon, renew};
 pub(crate) use mending::{News, mend};
 pub(crate) use plan::Turn;

@@ -4,14 +4,17 @@
 //! What is delivered has the same id however often that happens, and the target keeps a trace of what it has
 //! processed. So it arrives exactly once. Two windows bound what is kept:
 //!
-//! - An intent stays for ten minutes after its delivery (`DELIVERED_TTL`). If a forced failover takes the delivery
-//!   from the target within that time, it is made again; see `mending`. That is checked whenever a process gets the slot
-//!   of the sender: so whatever is taken from a queue leaves a trace, if it may be delivered again.
-//! - The trace of a processed message stays for an hour (`seen`). Nothing is delivered again later than that: a
-//!   delivery that was noted is gone after ten minutes, and one that was not noted, because its process died in
-//!   between, is found and repeated within seconds by any process that runs. Only if no process runs for an hour
+//! - An intent stays for a day after its delivery (`DELIVERED_TTL`). If a forced failover takes the delivery from the
+//!   target, it is made again; see `mending`. An outage may last for many hours before the failover. So whatever is taken
+//!   from a queue leaves a trace, if it may be delivered again.
+//! - The trace of a processed message stays for two days (`seen`). Nothing is delivered again later than that: a
+//!   delivery that was noted is gone after a day, and one that was not noted, because its process died in
+//!   between, is found and repeated within seconds by any process that runs. Only if no process runs for two days
 //!   after such a death does a message arrive twice. The runtime ignores a second start, completion or
 //!   cancellation; a second event or queue message it does not.
+//!
+//! Processes of earlier versions leave fewer traces, for an hour. What is delivered while there are such processes is not
+//! delivered again.
 
 use cosmonaut::{Etag, Query};
 use duroxide::providers::{ProviderError, WorkItem};
@@ -234,9 +237,10 @@ fn session_and_tag(text: &str) -> (Option<String>, Option<String>) {
 
 /// Says of what was delivered that it is, and lets it go after a while.
 async fn settle(core: &Core, call: &Call, source: &str, done: &[&Document<Intent>]) {
+    let is_traced = !core.store.losses().is_mixed();
     let writes = done.iter().flat_map(|intent| {
         let pieces = (0..intent.content.chunks).map(|n| Write::expire(chunk_id(&intent.id, n)));
-        pieces.chain([Write::deliver(&*intent.id)])
+        pieces.chain([Write::deliver(&*intent.id, is_traced)])
     });
     if let Err(failure) = core.store.apply_to_rest(call, source, writes.collect()).await {
         tracing::warn!(source, ?failure, "deliveries are not noted, and will be repeated in vain");

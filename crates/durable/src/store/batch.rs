@@ -5,7 +5,7 @@ use cosmonaut::{Etag, Patch, RawItem};
 
 use super::{Call, Cause, Failure, Store};
 use crate::hub::kind_in;
-use crate::model::{DELIVERED_TTL, Intent, Write, WriteKind};
+use crate::model::{DELIVERED_TTL, DELIVERED_UNTRACED_TTL, Intent, Write, WriteKind};
 
 /// The condition of a transaction, and the change that comes with it.
 #[derive(Clone, Debug)]
@@ -92,16 +92,20 @@ impl Store {
                     None => request.delete(&**id),
                 },
                 WriteKind::Keep => request.patch(&**id, Patch::new().set("/ttl", -1)),
-                WriteKind::Deliver => request.patch(
-                    &**id,
-                    Patch::new()
-                        .set("/type", kind_in(batch.partition, Intent::DELIVERED))
-                        .set("/visibleAt", ())
-                        .set("/ttl", DELIVERED_TTL),
-                ),
+                WriteKind::Deliver => {
+                    request.patch(&**id, delivered(batch.partition, DELIVERED_TTL).set("/traced", true))
+                }
+                WriteKind::DeliverUntraced => {
+                    request.patch(&**id, delivered(batch.partition, DELIVERED_UNTRACED_TTL))
+                }
                 WriteKind::Expire => request.patch(&**id, Patch::new().set("/ttl", DELIVERED_TTL)),
             };
         }
         request
     }
+}
+
+/// Makes an intent one that was delivered, and is kept for so many seconds.
+fn delivered(partition: &str, ttl: i32) -> Patch {
+    Patch::new().set("/type", kind_in(partition, Intent::DELIVERED)).set("/visibleAt", ()).set("/ttl", ttl)
 }

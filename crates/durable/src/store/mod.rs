@@ -31,7 +31,7 @@ use crate::model::{Document, Kind, Row};
 pub(crate) use batch::{Batch, Guard};
 pub(crate) use call::Call;
 pub(crate) use failure::{Cause, Failure};
-pub(crate) use losses::Losses;
+pub(crate) use losses::{Failovers, Losses, Span};
 pub use meter::Usage;
 pub(crate) use presence::Presence;
 pub(crate) use texts::TextFailure;
@@ -53,7 +53,8 @@ pub(crate) struct Store {
 
 impl Store {
     pub(crate) fn new(container: ContainerClient, texts: Texts, hub: Hub) -> Self {
-        let (losses, clock) = (Losses::new(container.clone()), Clock::default());
+        let clock = Clock::default();
+        let losses = Losses::new(container.clone(), clock.clone());
         Self { container, clock, losses, meter: Arc::default(), background: Arc::default(), texts, hub }
     }
 
@@ -244,10 +245,21 @@ impl Store {
         query: &Query,
         scope: &FeedScope,
     ) -> Result<Vec<T>, ProviderError> {
+        self.query_in_pages(call, (query, scope), None).await
+    }
+
+    /// As [`query`](Self::query), with so many rows to a page, if that is said.
+    pub(crate) async fn query_in_pages<T: DeserializeOwned + Send>(
+        &self,
+        call: &Call,
+        (query, scope): (&Query, &FeedScope),
+        size: Option<u32>,
+    ) -> Result<Vec<T>, ProviderError> {
         let (mut rows, mut continuation) = (Vec::new(), None);
         let query = &*self.qualified(query);
         loop {
-            let page = call.page(|timeout| self.page::<T>(query, scope, timeout, &continuation)).await;
+            let page =
+                call.page(|timeout| self.page::<T>((query, scope), timeout, size, &continuation)).await;
             let Some(page) = page.map_err(|failure| failure.into_error(call))? else { return Ok(rows) };
             rows.extend(page.items);
             continuation = page.continuation;
@@ -265,26 +277,24 @@ impl Store {
         size: u32,
         continuation: Option<String>,
     ) -> Result<(Vec<T>, Option<String>), ProviderError> {
-        let (continuation, query) = (&continuation, &*self.qualified(query));
-        let ask = |timeout| async move {
-            let mut options = FeedOptions { continuation: continuation.clone(), ..FeedOptions::default() }
-                .max_item_count(size);
-            options.request.end_to_end_timeout = Some(timeout);
-            let items = self.container.query_items::<T>(query.clone(), scope.clone()).options(options);
-            items.into_pages().next().await.transpose()
-        };
+        let query = &*self.qualified(query);
+        let ask = |timeout| self.page::<T>((query, scope), timeout, Some(size), &continuation);
         let page = call.page(ask).await.map_err(|failure| failure.into_error(call))?;
         Ok(page.map_or_else(|| (Vec::new(), None), |page| (page.items, page.continuation)))
     }
 
     async fn page<T: DeserializeOwned>(
         &self,
-        query: &Query,
-        scope: &FeedScope,
+        (query, scope): (&Query, &FeedScope),
         timeout: Duration,
+        size: Option<u32>,
         continuation: &Option<String>,
     ) -> cosmonaut::Result<Option<cosmonaut::Page<T>>> {
-        let mut options = FeedOptions { continuation: continuation.clone(), ..FeedOptions::default() };
+        let options = FeedOptions { continuation: continuation.clone(), ..FeedOptions::default() };
+        let mut options = match size {
+            Some(size) => options.max_item_count(size),
+            None => options,
+        };
         options.request.end_to_end_timeout = Some(timeout);
         let items = self.container.query_items::<T>(query.clone(), scope.clone()).options(options);
         items.into_pages().next().await.transpose()

@@ -72,7 +72,8 @@ impl Store {
         }
         let query = Query::new("SELECT c.instanceId, c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
             .with("@ids", &ids);
-        self.query::<There>(call, &query, &FeedScope::from(partition)).await
+        let size = u32::try_from(ids.len()).ok();
+        self.query_in_pages::<There>(call, (&query, &FeedScope::from(partition)), size).await
     }
 }
 

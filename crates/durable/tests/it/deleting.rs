@@ -206,6 +206,54 @@ async fn an_instance_is_free_again_although_taking_a_deletion_back_fails_at_firs
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_that_is_decided_while_another_process_takes_it_back_is_not_taken_back() {
+    let server = Server::shared(Account::OneRegion);
+    for attempt in 0..20 {
+        let (home, faults) = (server.home(), FaultInjector::new());
+        make(&home.provider().await, "a", Some("Completed")).await;
+        let documents = home.documents();
+        let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
+        let patch = cosmonaut::Patch::new().set("/lock", lock);
+        documents.patch_item("a", "instance", patch).await.unwrap();
+        let record = json!({
+            "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
+            "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
+            "committed": false, "visibleAt": 0,
+        });
+        documents.create_item("$cleanup", &record).await.unwrap();
+        // The other process makes the record its own with one patch, and takes the deletion back with the next.
+        let patches = FaultInjectionCondition {
+            operation: Some(OperationType::Patch),
+            ..FaultInjectionCondition::default()
+        };
+        let slow = FaultInjectionResult::Delay(std::time::Duration::from_secs(1));
+        faults.set(FaultInjectionRule::new("slow", slow).when(patches));
+        let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+        until("it is about to take the deletion back", async || {
+            assert!(fetch_now(&elsewhere).await.is_none());
+            faults.hits("slow").is_some_and(|hits| hits > 1)
+        })
+        .await;
+        let decided = cosmonaut::Patch::new()
+            .set("/committed", true)
+            .set("/visibleAt", 0)
+            .condition("FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false");
+        if documents.patch_item("$cleanup", "d:0abc", decided).await.is_err() {
+            println!("attempt {attempt} was too late");
+            continue;
+        }
+        until("the instance is gone", async || {
+            assert!(fetch_now(&elsewhere).await.is_none());
+            home.count("deletion").await == 0
+        })
+        .await;
+        assert!(home.all("a").await.is_empty());
+        return;
+    }
+    panic!("every attempt was too late");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_names_than_a_document_holds_are_deleted_together() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;

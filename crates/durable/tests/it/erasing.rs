@@ -124,3 +124,34 @@ async fn a_new_instance_of_a_deleted_name_has_no_history_of_the_old_one() {
     delete(&provider, "a", true).await;
     assert!(provider.read("a").await.unwrap().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_document_that_goes_while_its_instance_is_deleted_does_not_matter() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    for n in 0..150 {
+        send(&provider, signal("a", n)).await;
+    }
+    let batches = FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        ..FaultInjectionCondition::default()
+    };
+    let slow = FaultInjectionResult::Delay(Duration::from_secs(1));
+    faults.set(FaultInjectionRule::new("slow", slow).when(batches));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let gone = async {
+        until("the deletion is at its end", async || faults.hits("slow").is_some_and(|hits| hits > 0)).await;
+        for document in home.all("a").await {
+            if document["type"] == "message" {
+                let id = document["id"].as_str().unwrap();
+                drop(home.documents().delete_item("a", id).await);
+                break;
+            }
+        }
+    };
+    tokio::join!(async { delete(&elsewhere, "a", true).await }, gone);
+    assert!(home.all("a").await.is_empty());
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{ContainerClient, CosmosClient, CosmosDriverRuntime, Credential, FeedScope, Patch};
 use cosmonaut_driver::transport::HttpClientFactory;
-use cosmonaut_emulator::{Control, Emulator};
+use cosmonaut_emulator::{Control, Emulator, World};
 use duroxide::provider_validations::ProviderFactory;
 use duroxide::providers::Provider;
 use duroxide_cosmonaut::{Compression, CosmosProvider, CosmosProviderConfig, PayloadCodecs};
@@ -49,6 +49,11 @@ impl Server {
 
     /// An account for one test alone, which may break it.
     pub(crate) fn start(account: Account) -> Self {
+        Self::start_in(account, None)
+    }
+
+    /// As [`start`](Self::start), with a time of its own.
+    pub(crate) fn start_in(account: Account, world: Option<Arc<dyn World>>) -> Self {
         let (started, server) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             let runtime =
@@ -62,6 +67,10 @@ impl Server {
                     Account::MovingPartitions => {
                         Emulator::builder().regions(["East US", "West US"]).partition_failover(true)
                     }
+                };
+                let builder = match world {
+                    Some(world) => builder.world(world),
+                    None => builder,
                 };
                 let emulator = builder.start().await.unwrap();
                 let (url, key) = (emulator.url().to_owned(), emulator.key().to_owned());
@@ -165,12 +174,19 @@ impl Home {
 pub(crate) struct Factory {
     account: Account,
     has_everything: bool,
+    lock: Duration,
     last: Mutex<Option<Home>>,
 }
 
 impl Factory {
+    /// A function renews a lock when it has lasted for six tenths of its time: what is left is enough for a machine that
+    /// stalls.
     pub(crate) fn new(account: Account) -> Self {
-        Self { account, has_everything: false, last: Mutex::new(None) }
+        Self::with_lock(account, Duration::from_secs(15))
+    }
+
+    pub(crate) fn with_lock(account: Account, lock: Duration) -> Self {
+        Self { account, has_everything: false, lock, last: Mutex::new(None) }
     }
 
     /// Its providers have a hub, compress all texts and encode them.
@@ -198,7 +214,7 @@ impl ProviderFactory for Factory {
     }
 
     fn lock_timeout(&self) -> Duration {
-        Duration::from_secs(1)
+        self.lock
     }
 
     async fn corrupt_instance_history(&self, instance: &str) {

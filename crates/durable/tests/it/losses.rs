@@ -14,7 +14,7 @@ const EAST: &str = "East US";
 pub(crate) const WEST: &str = "West US";
 
 /// The next turn to run. That a session has seen what is lost takes some seconds to find out.
-async fn fetch_after_loss(provider: &dyn Provider) -> (OrchestrationItem, String) {
+pub(crate) async fn fetch_after_loss(provider: &dyn Provider) -> (OrchestrationItem, String) {
     let fetched = provider.fetch_orchestration_item(LOCK, LONG, None).await.unwrap();
     let (item, token, _) = fetched.expect("there is a turn to run");
     (item, token)

@@ -94,7 +94,8 @@ async fn an_outage_does_not_fail_an_orchestration() {
     let home = server.home();
     let provider = home.provider().await;
     send(&provider, start("a")).await;
-    let lock = Duration::from_secs(2);
+    // It has to hold until the commit is tried, on a machine that stalls for seconds.
+    let lock = Duration::from_secs(7);
     let (_, token, _) = provider.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
     break_writes(&server, &home, unavailable()).await;
     let error = Turn::first("a").ack(&provider, &token).await.unwrap_err();

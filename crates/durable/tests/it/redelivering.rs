@@ -87,6 +87,27 @@ async fn what_was_taken_is_not_taken_again_however_often_processes_start_and_sta
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_asks_each_partition_once_however_much_was_sent() {
+    const PARTITIONS: usize = 16;
+    let server = Server::start(Account::OneRegion);
+    let home = server.home();
+    let provider = home.provider().await;
+    for _ in 0..PARTITIONS.ilog2() {
+        for partition in server.control().partitions(&home.link()).unwrap() {
+            server.control().split(&home.link(), &partition.id.to_string()).await.unwrap();
+        }
+    }
+    sent(&provider, "parent", (0..1000).map(|n| start(&format!("child-{n}"))).collect()).await;
+    drop(provider);
+    let later = elsewhere(&server, &home).provider().await;
+    assert!(fetch_now(&later).await.is_some());
+    later.checked_deliveries().await;
+    let asked = later.background_usage().requests;
+    println!("{asked} requests to start with {PARTITIONS} partitions");
+    assert!(asked < 15 * PARTITIONS as u64, "{asked} requests for {PARTITIONS} partitions");
+}
+
 #[tokio::test]
 async fn work_for_another_instance_that_was_done_is_not_done_again() {
     let home = Server::shared(Account::OneRegion).home();
@@ -104,6 +125,25 @@ async fn work_for_another_instance_that_was_done_is_not_done_again() {
     assert!(work_now(&later).await.is_none());
     later.checked_deliveries().await;
     assert!(work_now(&later).await.is_none(), "it was done before");
+}
+
+#[tokio::test]
+async fn work_for_another_instance_that_was_got_rid_of_does_not_come_back() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    send(&provider, start("parent")).await;
+    let (_, token) = fetch(&provider).await;
+    Turn { work: vec![activity("other", 7, "x")], ..Turn::first("parent") }
+        .ack(&provider, &token)
+        .await
+        .unwrap();
+    let damage = cosmonaut::Patch::new().set("/attempts", "many");
+    home.documents().patch_item("other", "w:1:7", damage).await.unwrap();
+    assert_eq!(provider.terminate_dead("other").await.unwrap().len(), 1);
+    let later = home.provider().await;
+    assert!(work_now(&later).await.is_none());
+    later.checked_deliveries().await;
+    assert!(work_now(&later).await.is_none(), "nobody wants it any more");
 }
 
 #[tokio::test]

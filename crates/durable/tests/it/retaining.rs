@@ -177,6 +177,33 @@ async fn past_executions_go_beyond_the_number_that_is_kept() {
     world.stop().await;
 }
 
+#[tokio::test]
+async fn a_sweep_looks_at_a_bounded_number_of_executions_and_the_next_one_goes_on() {
+    const PAGE: u64 = 1000;
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = keeping(&home, Retention { executions: Some(1), ..Retention::default() }).await;
+    for name in ["a", "b"] {
+        make(&provider, name, None).await;
+    }
+    let document = |instance: &str, n: u64| {
+        serde_json::json!({
+            "id": format!("e:{}", n + 2), "instanceId": instance, "type": "execution", "v": 1,
+            "slot": duroxide_cosmonaut::slot_of(instance), "execution": n + 2, "status": "ContinuedAsNew",
+            "startedAt": 1, "completedAt": 2, "lastEvent": 0, "events": 0,
+        })
+    };
+    for (instance, count) in [("a", PAGE), ("b", 3)] {
+        for n in 0..count {
+            home.documents().create_item(instance, &document(instance, n)).await.unwrap();
+        }
+    }
+    assert_eq!(provider.sweep().await.unwrap(), Swept { instances: 0, executions: PAGE });
+    // Another process goes on.
+    let later = keeping(&home, Retention { executions: Some(1), ..Retention::default() }).await;
+    assert_eq!(later.sweep().await.unwrap(), Swept { instances: 0, executions: 3 });
+    assert_eq!(later.sweep().await.unwrap(), Swept::default());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_runtime_removes_by_itself_what_need_not_be_kept() {
     let home = Server::shared(Account::OneRegion).home();

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use duroxide::providers::{Provider, SessionFetchConfig, TagFilter, WorkItem};
+use duroxide::providers::{Provider, ProviderAdmin, SessionFetchConfig, TagFilter, WorkItem};
 use duroxide_cosmonaut::{
     CosmosLeaseProvider, CosmosProvider, CosmosProviderConfig, LeaseProvider, Leases, Role, SLOT_COUNT,
 };
 
 use crate::harness::{Account, Home, Server};
 use crate::steps::*;
+use crate::world::until;
 
 const LEASE: Duration = Duration::from_secs(1);
 
@@ -18,15 +19,20 @@ async fn member(home: &Home, name: &str) -> CosmosProvider {
     CosmosProvider::connect(CosmosProviderConfig { leases, ..home.config() }).await.unwrap()
 }
 
-/// Works on whatever comes until nothing has come for some time.
-async fn work(provider: &CosmosProvider) -> BTreeSet<String> {
+/// Works on whatever comes until so many instances have ended.
+async fn work(provider: &CosmosProvider, count: usize) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
-    while let Some((item, token, _)) = provider.fetch_orchestration_item(LOCK, 4 * LEASE, None).await.unwrap()
-    {
-        let turn = Turn { status: Some("Completed"), ..Turn::first(&item.instance) };
-        turn.ack(provider, &token).await.unwrap();
-        seen.insert(item.instance);
-    }
+    until(format!("{count} instances have ended"), async || {
+        let fetched = provider.fetch_orchestration_item(LOCK, LEASE, None).await.unwrap();
+        if let Some((item, token, _)) = fetched {
+            let turn = Turn { status: Some("Completed"), ..Turn::first(&item.instance) };
+            turn.ack(provider, &token).await.unwrap();
+            assert!(seen.insert(item.instance), "an instance is started twice");
+            return false;
+        }
+        provider.list_instances_by_status("Completed").await.unwrap().len() == count
+    })
+    .await;
     seen
 }
 
@@ -41,7 +47,7 @@ async fn two_processes_share_the_instances_and_none_is_worked_on_twice() {
     for n in 0..60 {
         send(&first, start(&format!("i{n}"))).await;
     }
-    let (mine, yours) = tokio::join!(work(&first), work(&second));
+    let (mine, yours) = tokio::join!(work(&first, 60), work(&second, 60));
     assert!(mine.is_disjoint(&yours));
     assert_eq!(mine.len() + yours.len(), 60);
 }
@@ -57,7 +63,7 @@ async fn what_a_process_had_that_is_gone_is_taken_over() {
     for n in 0..40 {
         send(&second, start(&format!("i{n}"))).await;
     }
-    assert_eq!(work(&second).await.len(), 40);
+    assert_eq!(work(&second, 40).await.len(), 40);
 }
 
 #[tokio::test]
@@ -96,8 +102,11 @@ async fn a_process_that_was_paused_past_its_lease_owns_nothing_until_it_renews()
     // The pause itself is what is tested.
     crate::waiting::sleep(Duration::from_millis(200)).await;
     assert!(leases.owned().is_empty());
-    leases.renew(Role::Leader).await.unwrap();
-    assert_eq!(leases.owned().len(), SLOT_COUNT);
+    until("it has renewed in time", async || {
+        leases.renew(Role::Leader).await.unwrap();
+        leases.owned().len() == SLOT_COUNT
+    })
+    .await;
 }
 
 /// Two processes that have each a part of the slots.
@@ -172,7 +181,7 @@ async fn a_process_that_only_works_on_activities_keeps_no_instance_from_the_othe
     for n in 0..20 {
         send(&worker, start(&format!("i{n}"))).await;
     }
-    assert_eq!(work(&leader).await.len(), 20);
+    assert_eq!(work(&leader, 20).await.len(), 20);
     // Nor does one that has all slots keep activities to itself which it does not want.
     let activities = enqueue(&leader, None, None).await;
     finish(&worker, None, &TagFilter::Any, activities).await;

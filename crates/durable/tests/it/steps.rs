@@ -8,9 +8,9 @@ use duroxide::providers::{
 use duroxide::{Event, EventKind};
 
 /// Longer than any test works on an item.
-pub(crate) const LOCK: Duration = Duration::from_secs(30);
+pub(crate) const LOCK: Duration = Duration::from_secs(60);
 /// How long a test waits for what must come.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn start(instance: &str) -> WorkItem {
     WorkItem::StartOrchestration {

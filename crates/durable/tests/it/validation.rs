@@ -1,5 +1,5 @@
-//! The validation functions that duroxide ships for providers, one test each, on one region, on three, and with a
-//! task hub, compression and a codec.
+//! The validation functions that duroxide ships for providers, on one region, on three, and with a task hub, compression
+//! and a codec: one test each, but for those that wait for the end of a lock.
 //!
 //! This provider waits for work, so it runs the long-polling half of the pair about polling.
 
@@ -40,7 +40,6 @@ validations! {
     atomicity in suite {
         test_atomicity_failure_rollback,
         test_multi_operation_atomic_ack,
-        test_lock_released_only_on_successful_ack,
         test_concurrent_ack_prevention,
     }
     bulk_deletion in suite::bulk_deletion {
@@ -118,7 +117,6 @@ validations! {
         test_duplicate_event_id_rejection,
         test_missing_instance_metadata,
         test_corrupted_serialization_data,
-        test_lock_expiration_during_ack,
         test_read_corrupted_history_returns_error,
         test_read_with_execution_corrupted_history_returns_error,
     }
@@ -129,17 +127,14 @@ validations! {
         test_sub_orchestration_instance_creation,
     }
     instance_locking in suite {
-        test_exclusive_instance_lock,
         test_lock_token_uniqueness,
         test_invalid_lock_token_rejection,
         test_concurrent_instance_fetching,
-        test_completions_arriving_during_lock_blocked,
         test_cross_instance_lock_isolation,
         test_message_tagging_during_lock,
         test_ack_only_affects_locked_messages,
         test_multi_threaded_lock_contention,
         test_multi_threaded_no_duplicate_processing,
-        test_multi_threaded_lock_expiration_recovery,
     }
     kv_store in suite::kv_store {
         test_kv_set_and_get,
@@ -179,19 +174,14 @@ validations! {
         test_kv_delta_prune_untouched_key_survives,
     }
     lock_expiration in suite {
-        test_lock_expires_after_timeout,
         test_abandon_releases_lock_immediately,
         test_lock_renewal_on_ack,
-        test_concurrent_lock_attempts_respect_expiration,
         test_worker_lock_renewal_success,
         test_worker_lock_renewal_invalid_token,
-        test_worker_lock_renewal_after_expiration,
-        test_worker_lock_renewal_extends_timeout,
         test_worker_lock_renewal_after_ack,
         test_abandon_work_item_releases_lock,
         test_abandon_work_item_with_delay,
         test_worker_ack_fails_after_lock_expiry,
-        test_orchestration_lock_renewal_after_expiration,
     }
     management in suite {
         test_list_instances,
@@ -239,7 +229,6 @@ validations! {
         test_worker_peek_lock_semantics,
         test_worker_ack_atomicity,
         test_timer_delayed_visibility,
-        test_lost_lock_token_handling,
         test_worker_item_immediate_visibility,
         test_worker_delayed_visibility_skips_future_items,
         test_orphan_queue_messages_dropped,
@@ -301,6 +290,72 @@ validations! {
         test_tag_survives_abandon_and_refetch,
         test_multi_runtime_tag_isolation,
         test_tag_preserved_through_ack_orchestration_item,
+    }
+}
+
+/// Functions that wait for the end of a lock. They do so side by side, so that the lock can hold on a machine that stalls.
+mod ends_of_locks {
+    use std::collections::HashMap;
+
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    macro_rules! side_by_side {
+        ($($name:ident),+ $(,)?) => {
+            async fn all(account: Account) {
+                let mut running = JoinSet::new();
+                let names = HashMap::from([$((
+                    running.spawn(async move { suite::$name(&Factory::new(account)).await }).id(),
+                    stringify!($name),
+                )),+]);
+                while let Some(ended) = running.join_next().await {
+                    ended.unwrap_or_else(|error| panic!("{}: {error}", names[&error.id()]));
+                }
+            }
+        };
+    }
+
+    side_by_side! {
+        test_lock_released_only_on_successful_ack,
+        test_lock_expiration_during_ack,
+        test_exclusive_instance_lock,
+        test_completions_arriving_during_lock_blocked,
+        test_lock_expires_after_timeout,
+        test_concurrent_lock_attempts_respect_expiration,
+        test_worker_lock_renewal_after_expiration,
+        test_worker_lock_renewal_extends_timeout,
+        test_orchestration_lock_renewal_after_expiration,
+        test_lost_lock_token_handling,
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_region() {
+        all(Account::OneRegion).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn three_regions() {
+        all(Account::ThreeRegions).await;
+    }
+}
+
+/// One that counts a tenth of a second from before the lock: a longer lock would not help it.
+mod recovery_of_locks {
+    use std::time::Duration;
+
+    use suite::test_multi_threaded_lock_expiration_recovery as test;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_region() {
+        test(&Factory::with_lock(Account::OneRegion, Duration::from_secs(1))).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn three_regions() {
+        test(&Factory::with_lock(Account::ThreeRegions, Duration::from_secs(1))).await;
     }
 }
 

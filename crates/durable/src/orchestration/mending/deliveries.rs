@@ -1,4 +1,5 @@
-//! What was delivered in the last minutes and is not at its target any more: it is delivered again.
+//! What was delivered and is not at its target any more: it is delivered again, if it would have left a trace there had it
+//! been taken.
 
 use std::collections::HashSet;
 
@@ -7,14 +8,20 @@ use duroxide::providers::ProviderError;
 use serde::Deserialize;
 
 use super::checklist::Part;
-use super::{PAGE, PATIENCE, readable};
+use super::{PATIENCE, readable};
 use crate::core::Core;
 use crate::model::{Intent, Row};
 use crate::orchestration::outbox::{hand_over, read_owed};
-use crate::store::{Call, Presence};
+use crate::store::{Call, Presence, Span};
 
 /// How many deliveries are under way at once.
 const AT_ONCE: usize = 16;
+/// How many deliveries of the last minutes are checked, and how many of another time at once.
+const MOST: u32 = 1000;
+/// What the last minutes are.
+const RECENT_MS: u64 = 10 * 60 * 1000;
+/// A time that never comes, in seconds.
+const LATEST: u64 = 1 << 40;
 
 /// A delivery that was made, without what it was.
 #[derive(Deserialize)]
@@ -24,25 +31,61 @@ pub(super) struct Delivered {
     instance_id: String,
     target: String,
     target_id: String,
+    #[serde(default)]
+    traced: bool,
 }
 
-/// Looks at one page of deliveries; gives where the next one begins. What has arrived is there, waiting or as a trace. What
-/// cannot be known or delivered now is added to `late`.
-pub(super) async fn look(
+/// Looks at the deliveries of the last minutes, of which there may be too many. What has arrived is there, waiting or as a
+/// trace. What cannot be known or delivered now is added to `late`.
+pub(super) async fn look_at_recent(
     core: &Core,
     call: &Call,
     part: &Part,
     late: &mut Vec<Delivered>,
 ) -> Result<Option<String>, ProviderError> {
+    let query = delivered(&format!("TOP {MOST}"), recent(core.store.now_ms()));
+    let rows: Vec<Row> = core.store.query_in_pages(call, (&query, &part.scope()), Some(MOST)).await?;
+    if rows.len() >= MOST as usize {
+        tracing::info!("more was delivered in the last minutes than is checked when a process starts");
+    }
+    late.extend(check(core, read(call, rows)).await);
+    Ok(None)
+}
+
+/// Looks at one page of the deliveries of some time; gives where the next one begins.
+pub(super) async fn look(
+    core: &Core,
+    call: &Call,
+    part: &Part,
+    span: Span,
+    late: &mut Vec<Delivered>,
+) -> Result<Option<String>, ProviderError> {
+    let query = delivered("", span);
+    let (scope, continuation) = (part.scope(), part.continuation.clone());
+    let (rows, next) = core.store.query_page::<Row>(call, (&query, &scope), MOST, continuation).await?;
+    late.extend(check(core, read(call, rows)).await);
+    Ok(next)
+}
+
+/// The last minutes.
+fn recent(now: u64) -> Span {
+    Span { from: now.saturating_sub(RECENT_MS), to: u64::MAX }
+}
+
+fn delivered(most: &str, span: Span) -> Query {
+    // What was delivered in the last second of a time may have been so after it.
+    let (from, to) = (span.from / 1000, (span.to / 1000).saturating_add(1).min(LATEST));
     let query = Query::new(format!(
-        "SELECT c.id, c.instanceId, c.v, c.target, c.targetId FROM c WHERE c.type = '{}'",
+        "SELECT {most} c.id, c.instanceId, c.v, c.target, c.targetId, c.traced FROM c \
+         WHERE c.type = '{}' AND c._ts >= @from AND c._ts <= @to",
         Intent::DELIVERED
     ));
-    let (scope, continuation) = (part.scope(), part.continuation.clone());
-    let (rows, next) = core.store.query_page::<Row>(call, (&query, &scope), PAGE, continuation).await?;
+    query.with("@from", from).with("@to", to)
+}
+
+fn read(call: &Call, rows: Vec<Row>) -> Vec<Delivered> {
     let rows = rows.into_iter().map(|row| row.parse::<Delivered>(call.operation(), Intent::DELIVERED));
-    late.extend(check(core, rows.filter_map(readable).collect()).await);
-    Ok(next)
+    rows.filter_map(readable).collect()
 }
 
 /// Delivers again what is not at its target any more. Gives those of which that cannot be known or done yet: one target that
@@ -58,6 +101,17 @@ pub(super) async fn check(core: &Core, delivered: Vec<Delivered>) -> Vec<Deliver
             return delivered;
         }
     };
+    let (missing, untraced): (Vec<usize>, Vec<usize>) =
+        missing.into_iter().partition(|place| delivered[*place].traced && !core.store.losses().is_mixed());
+    for Delivered { instance_id, target, target_id, .. } in untraced.iter().map(|place| &delivered[*place]) {
+        tracing::warn!(
+            source = instance_id,
+            target,
+            id = target_id,
+            "a message is not at its target, but a process of an earlier version may have taken it without a trace; it is not \
+             delivered again"
+        );
+    }
     let mut late: HashSet<usize> = unknown.into_iter().collect();
     for some in missing.chunks(AT_ONCE) {
         let again = some.iter().map(|place| deliver_again(core, call, &delivered[*place]));
@@ -80,7 +134,7 @@ pub(super) async fn check(core: &Core, delivered: Vec<Delivered>) -> Vec<Deliver
 }
 
 async fn deliver_again(core: &Core, call: &Call, lost: &Delivered) -> Result<(), ProviderError> {
-    let Delivered { id, instance_id: source, target, target_id } = lost;
+    let Delivered { id, instance_id: source, target, target_id, .. } = lost;
     let row = core.store.read_row(call, source, id).await?;
     // Its time may just have come.
     let Some(row) = row.filter(|row| row.kind() == Intent::DELIVERED) else { return Ok(()) };

@@ -19,7 +19,7 @@ fn held(state: State, messages: &[&str]) -> Held {
     let mut head = Head::unborn("i", "nonce".into(), NOW);
     head.content.state = State { nonce: "nonce".into(), ..state };
     let ids = messages.iter().map(|id| (*id).to_owned()).collect();
-    head.content.lock = Some(Lock { token: "t".into(), until: NOW + 1, messages: ids });
+    head.content.lock = Some(Lock::of_turn("t".into(), NOW + 1, ids));
     for id in messages.iter().chain(&["m:c held back"]) {
         head.content.deliveries.insert((*id).to_owned(), Delivery { attempts: 1, not_before: 0 });
     }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use cosmonaut::FeedScope;
 use duroxide::EventKind;
 use duroxide::providers::{ExecutionMetadata, Provider, WorkItem};
 use duroxide_cosmonaut::CosmosProvider;
@@ -134,7 +133,8 @@ async fn a_late_write_of_a_large_turn_does_not_touch_what_a_successor_has_commit
     let (home, late) = provider_on(&wire).await;
     let successor = home.provider().await;
     send(&late, start(INSTANCE)).await;
-    let lock = Duration::from_secs(1);
+    // It has to hold until the first write is held back, on a machine that stalls for seconds.
+    let lock = Duration::from_secs(6);
     let (_, token, _) = late.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
     wire.hold_after(0);
     let ack = wide().ack(&late, &token);
@@ -193,6 +193,6 @@ async fn nothing_is_left_of_an_instance_that_never_came_to_be_however_many_messa
     assert_eq!(item.messages.len(), 121);
     let nothing = ExecutionMetadata::default();
     provider.ack_orchestration_item(&token, 1, vec![], vec![], vec![], nothing, vec![]).await.unwrap();
-    let left = home.all(FeedScope::Container).await;
+    let left = home.all(INSTANCE).await;
     assert!(left.is_empty(), "{left:?}");
 }

@@ -1,0 +1,176 @@
+//! Deletions of which a forced failover has lost the record, or the decision: they are finished if they have begun to
+//! remove anything, and else taken back.
+
+use std::time::Duration;
+
+use cosmonaut::Patch;
+use cosmonaut::fault_injection::{
+    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
+};
+use cosmonaut_driver::OperationType;
+use duroxide::providers::ProviderAdmin;
+use serde_json::{Value, json};
+
+use crate::harness::{Account, Home, Server};
+use crate::steps::*;
+use crate::world::until;
+
+const TOKEN: &str = "0abc";
+
+/// Locks a head as a deletion does, which may have begun to remove the rest.
+async fn lock(home: &Home, instance: &str, has_begun: bool) {
+    let mut lock = json!({"token": TOKEN, "until": 1_u64 << 52, "messages": []});
+    if has_begun {
+        lock["erasing"] = true.into();
+    }
+    let patch = Patch::new().set("/lock", lock);
+    home.documents().patch_item(instance, "instance", patch).await.unwrap();
+}
+
+/// Removes the history of an instance.
+async fn forget(home: &Home, instance: &str) {
+    for document in home.all(instance).await {
+        if document["type"] == "history" {
+            home.documents().delete_item(instance, document["id"].as_str().unwrap()).await.unwrap();
+        }
+    }
+}
+
+async fn is_gone(home: &Home, instance: &str) -> bool {
+    home.all(instance).await.iter().all(|document| document["type"] == "message")
+}
+
+#[tokio::test]
+async fn an_instance_that_was_only_locked_is_free_again() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", None).await;
+    lock(&home, "a", false).await;
+    send(&provider, signal("a", 1)).await;
+    let (item, _) = fetch(&provider).await;
+    assert_eq!((&*item.instance, item.history.len()), ("a", 1));
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}
+
+#[tokio::test]
+async fn an_instance_of_which_parts_are_gone_is_deleted() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    // Earlier versions do not say that they have begun.
+    for (instance, says_so) in [("a", true), ("b", false)] {
+        make(&provider, instance, None).await;
+        lock(&home, instance, says_so).await;
+        forget(&home, instance).await;
+        send(&provider, signal(instance, 1)).await;
+        until(format!("{instance} is gone"), async || {
+            assert!(fetch_now(&provider).await.is_none(), "{instance} is not run any more");
+            is_gone(&home, instance).await
+        })
+        .await;
+    }
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}
+
+#[tokio::test]
+async fn another_deletion_does_not_revive_what_is_left_of_an_instance() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    for name in ["a", "parent"] {
+        make(&provider, name, Some("Completed")).await;
+    }
+    send(&provider, child("child", "parent")).await;
+    let (_, token) = fetch(&provider).await;
+    Turn { parent: Some("parent".into()), ..Turn::first("child") }.ack(&provider, &token).await.unwrap();
+    lock(&home, "a", true).await;
+    forget(&home, "a").await;
+    let names = ["a".to_owned(), "parent".to_owned()];
+    assert!(provider.delete_instances_atomic(&names, true).await.is_err(), "its child would be left");
+    assert!(home.all("a").await.is_empty(), "it was deleted before");
+    assert_eq!(provider.list_instances().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_deletion_whose_decision_is_lost_goes_on_if_it_has_begun() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    for name in ["a", "b"] {
+        make(&provider, name, Some("Completed")).await;
+    }
+    lock(&home, "a", true).await;
+    lock(&home, "b", false).await;
+    let record = json!({
+        "id": format!("d:{TOKEN}"), "instanceId": "$cleanup", "type": "deletion", "v": 1,
+        "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a", "b"], "token": TOKEN,
+        "committed": false, "visibleAt": 0,
+    });
+    home.documents().create_item("$cleanup", &record).await.unwrap();
+    let elsewhere = home.provider().await;
+    until("the record is gone", async || {
+        assert!(fetch_now(&elsewhere).await.is_none());
+        home.count("deletion").await == 0
+    })
+    .await;
+    assert!(provider.list_instances().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn after_a_failover_instances_that_nobody_talks_to_are_free_again() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", None).await;
+    provider.checked_deliveries().await;
+    drop(provider);
+    lock(&home, "a", false).await;
+    // As if a partition had been in an earlier version when a process last saw it.
+    let found = home.all("$leases").await;
+    let mut record = found.into_iter().find(|document| document["type"] == "failovers").unwrap();
+    for version in record["versions"].as_object_mut().unwrap().values_mut() {
+        *version = (version.as_i64().unwrap() - 1).into();
+    }
+    home.documents().upsert_item("$leases", &record).await.unwrap();
+    let later = home.provider().await;
+    until("it is free", async || {
+        assert!(fetch_now(&later).await.is_none());
+        let head = home.documents().read_item::<Value>("a", "instance").await.unwrap();
+        head.value()["lock"].is_null()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deletion_of_more_than_a_transaction_holds_says_that_it_has_begun() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    for n in 0..250 {
+        send(&provider, signal("a", n)).await;
+    }
+    // The first transaction passes, and the second one hangs.
+    let batches = |max_hits| FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        max_hits,
+        ..FaultInjectionCondition::default()
+    };
+    let passes = FaultInjectionResult::Delay(Duration::from_millis(1));
+    faults.set(FaultInjectionRule::new("first", passes).when(batches(Some(1))));
+    faults.set(FaultInjectionRule::new("second", FaultInjectionResult::Hang).when(batches(None)));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let names = ["a".to_owned()];
+    tokio::select! {
+        deleted = elsewhere.delete_instances_atomic(&names, true) => panic!("{deleted:?}"),
+        () = until("it has begun", async || faults.hits("second").is_some_and(|hits| hits > 0)) => {}
+    }
+    let head = home.documents().read_item::<Value>("a", "instance").await.unwrap();
+    assert_eq!(head.value()["lock"]["erasing"], true);
+    drop(elsewhere);
+    // Whoever comes finishes it, with a record or without.
+    for record in home.all("$cleanup").await {
+        home.documents().delete_item("$cleanup", record["id"].as_str().unwrap()).await.unwrap();
+    }
+    until("it is gone", async || {
+        assert!(fetch_now(&provider).await.is_none());
+        home.all("a").await.is_empty()
+    })
+    .await;
+}

@@ -194,7 +194,7 @@ async fn a_sweep_looks_at_a_bounded_number_of_executions_and_the_next_one_goes_o
     };
     for (instance, count) in [("a", PAGE), ("b", 3)] {
         for n in 0..count {
-            home.documents().create_item(instance, &document(instance, n)).await.unwrap();
+            home.documents().create_item(instance, document(instance, n)).await.unwrap();
         }
     }
     assert_eq!(provider.sweep().await.unwrap(), Swept { instances: 0, executions: PAGE });

@@ -21,6 +21,7 @@ use serde_json::value::RawValue;
 use super::Wanted;
 use super::plan::Lookup;
 use crate::container::ContainerHandle;
+use crate::listing::check_progress;
 use crate::metadata::json_body;
 use crate::{Error, ErrorKind, Result};
 
@@ -104,18 +105,27 @@ impl Query<'_> {
         let places: HashMap<(String, &str), usize> =
             self.slots.iter().map(|slot| self.place(*slot)).collect();
         let (mut items, mut diagnostics) = (Vec::new(), Vec::new());
-        let mut page = operation.clone();
+        let mut from: Option<String> = None;
         loop {
+            let mut page = operation.clone();
+            if let Some(from) = from.as_deref().and_then(|from| HeaderValue::try_from(from).ok()) {
+                page = page.with_header(headers::CONTINUATION, from);
+            }
             let response = self.handle.run(&page, options).await?;
             diagnostics.push(response.diagnostics().clone());
+            let before = items.len();
             if let Err(error) = take_rows(&response, &places, &mut items) {
                 let message = format!("rows of {}: {error}", self.handle.items);
                 return Err(Error::caused_by(ErrorKind::InvalidResponse, message, error).found_in(response));
             }
-            match response.headers().get(headers::CONTINUATION) {
-                Some(next) => page = operation.clone().with_header(headers::CONTINUATION, next.clone()),
-                None => return Ok(Found::Items { items, diagnostics }),
+            let next = response.continuation().map(str::to_owned);
+            if let Err(error) = check_progress(items.len() - before, from.as_deref(), next.as_deref()) {
+                return Err(error.found_in(response));
             }
+            if next.is_none() {
+                return Ok(Found::Items { items, diagnostics });
+            }
+            from = next;
         }
     }
 

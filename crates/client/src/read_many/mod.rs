@@ -160,6 +160,7 @@ async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions)
             match found {
                 Found::Items { items, diagnostics } => catch.take(items, diagnostics),
                 Found::Split { slots, error } => {
+                    catch.spend(error.diagnostics().cloned());
                     open.extend(slots);
                     last_split = Some(error);
                 }
@@ -177,7 +178,14 @@ impl Catch {
         for (slot, json) in items {
             self.items[slot] = Some(json);
         }
-        self.request_charge += diagnostics.iter().map(DiagnosticsContext::request_charge).sum::<f64>();
-        self.diagnostics.extend(diagnostics);
+        self.spend(diagnostics);
+    }
+
+    /// Counts what was tried.
+    fn spend(&mut self, tried: impl IntoIterator<Item = DiagnosticsContext>) {
+        for context in tried {
+            self.request_charge += context.request_charge();
+            self.diagnostics.push(context);
+        }
     }
 }

@@ -29,6 +29,8 @@ async fn an_empty_page_that_goes_on_where_it_began_is_an_error() {
         let asked = pages.swap(0, Ordering::Relaxed);
         assert!(asked <= 3, "{text}: {asked}");
     }
+    let many = container.read_many::<Value>([("a", "1"), ("a", "2")]).await;
+    assert_eq!(many.unwrap_err().kind(), ErrorKind::InvalidResponse);
     let error = client.list_databases().next().await.unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidResponse, "{error}");
 }

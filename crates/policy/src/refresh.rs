@@ -37,6 +37,9 @@ pub const ACCOUNT_REFRESH_INTERVAL: Duration = Duration::from_secs(5 * 60);
 pub struct AccountReads {
     /// When the last one began.
     began: Option<Moment>,
+    /// Attempts that began before this give no reason any more: of a read that told something new its end, because they
+    /// went by what was known before.
+    dealt_with: Option<Moment>,
     /// How many in a row have changed nothing.
     fruitless: u32,
 }
@@ -54,19 +57,20 @@ impl AccountReads {
     /// What is done about a reason that an attempt gives which began at this moment.
     pub fn refresh_for(&self, attempt_began: Moment, now: Moment) -> AccountRefresh {
         let Some(began) = self.began else { return AccountRefresh::At(now) };
-        if attempt_began < began {
+        if self.dealt_with.is_some_and(|dealt_with| attempt_began < dealt_with) {
             return AccountRefresh::NotNeeded;
         }
         AccountRefresh::At((began + self.interval()).max(now))
     }
 
-    /// After a read that began at this moment; `changed` if it told something new about the regions.
+    /// After a read that began and ended at these moments; `changed` if it told something new about the regions.
     #[must_use]
-    pub fn after_read(&self, began: Moment, changed: bool) -> Self {
+    pub fn after_read(&self, began: Moment, ended: Moment, changed: bool) -> Self {
         // Changes in quick succession tell that nodes contradict each other, not that reading helps.
         let is_news = changed && self.began.is_none_or(|last| began.since(last) >= LONGEST_INTERVAL);
         let fruitless = if is_news { 0 } else { self.fruitless.saturating_add(1) };
-        Self { began: Some(began), fruitless }
+        let dealt_with = if changed { ended } else { began };
+        Self { began: Some(began), dealt_with: Some(dealt_with), fruitless }
     }
 
     fn interval(&self) -> Duration {
@@ -89,12 +93,17 @@ mod tests {
     #[test]
     fn a_refusal_of_an_attempt_that_began_after_the_last_read_refreshes() {
         let never = AccountReads::default();
-        let fruitful = never.after_read(moment(1000), true);
-        let once = fruitful.after_read(moment(1000), false);
-        let often = (0..20).fold(fruitful, |reads, _| reads.after_read(moment(1000), false));
+        let fruitful = never.after_read(moment(1000), moment(1000), true);
+        let slow = never.after_read(moment(1000), moment(1050), true);
+        let once = fruitful.after_read(moment(1000), moment(1005), false);
+        let fruitless = |reads: AccountReads, _| reads.after_read(moment(1000), moment(1005), false);
+        let often = (0..20).fold(fruitful, fruitless);
         for (case, reads, began, now, expected) in [
             ("never read", never, 0, 5, AccountRefresh::At(moment(5))),
             ("asked since", fruitful, 999, 1100, AccountRefresh::NotNeeded),
+            ("begun before its news came", slow, 1049, 1060, AccountRefresh::NotNeeded),
+            ("begun when its news were there", slow, 1050, 1060, AccountRefresh::At(moment(1100))),
+            ("begun before it told nothing new", once, 1004, 1020, AccountRefresh::At(moment(1100))),
             ("a moment after it was read", fruitful, 1000, 1001, AccountRefresh::At(moment(1100))),
             ("after it was read", fruitful, 1100, 1101, AccountRefresh::At(moment(1101))),
             ("nothing new the last time", once, 1010, 1020, AccountRefresh::At(moment(1100))),

@@ -198,7 +198,7 @@ impl DriverCore {
             (Some(_), None) => false,
         };
         let mut state = self.account_reader.lock();
-        state.reads = state.reads.after_read(began, changed);
+        state.reads = state.reads.after_read(began, self.platform.now(), changed);
         drop(state);
         self.account_reader.news.notify_waiters();
         fetched

@@ -122,8 +122,9 @@ async fn finish(core: Weak<Core>, dispatch: Dispatch) {
         let finished = match chore.partition() {
             records if core.hub().name(records) == RECORDS => core.admin().finish_cleanup().await,
             instance => match outbox::recover(&core, instance).await {
-                Ok(()) => core.admin().end_lost_deletion(instance).await,
-                Err(error) => Err(error),
+                Err(error) if error.is_retryable() => Err(error),
+                // What is half erased may never be recovered, and is erased to its end all the same.
+                recovered => core.admin().end_lost_deletion(instance).await.and(recovered),
             },
         };
         if let Err(error) = &finished {

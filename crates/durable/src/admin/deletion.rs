@@ -216,10 +216,8 @@ impl Admin<'_> {
             if !self.mark(&mut record, Patch::new().set("/committed", true).condition(NOT_WITHDRAWN)).await? {
                 self.free(&mut record).await?;
                 self.end(&record).await?;
-                for instance in &record.instances {
-                    self.end_lost_deletion(instance).await?;
-                }
-                return Ok(());
+                let ends = record.instances.iter().map(|instance| self.end_lost_deletion(instance));
+                return join::all(ends.collect()).await.into_iter().collect();
             }
         }
         for some in record.instances.clone().chunks(AT_ONCE) {

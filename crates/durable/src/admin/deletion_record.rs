@@ -101,9 +101,13 @@ impl Admin<'_> {
         }
     }
 
-    /// Whether there is a record of the deletion with this token.
-    pub(super) async fn is_under_way(&self, token: &str) -> Result<bool, ProviderError> {
-        Ok(self.stored(token).await?.is_some())
+    /// Whether the record of the deletion with this token names an instance; `None` if there is no record.
+    pub(super) async fn is_named(&self, token: &str, instance: &str) -> Result<Option<bool>, ProviderError> {
+        let is_named = |record: Document<Deletion>| {
+            // Many names are in other documents, and then it is no record that was made anew.
+            record.content.chunks > 0 || record.content.instances.iter().any(|named| named == instance)
+        };
+        Ok(self.stored(token).await?.map(is_named))
     }
 
     /// Whether the deletion with this token is decided.

@@ -19,12 +19,17 @@ impl Admin<'_> {
         let Some(lock) = head.content.lock.as_ref().filter(|lock| lock.is_of_deletion()) else {
             return Ok(());
         };
-        if self.is_under_way(&lock.token).await? {
-            return Ok(());
+        // A record that somebody has made anew is about one instance: the others of the deletion come after it.
+        let not_yet =
+            || ProviderError::retryable(OPERATION, "another instance of the deletion is being dealt with");
+        match self.is_named(&lock.token, instance).await? {
+            Some(true) => return Ok(()),
+            Some(false) => return Err(not_yet()),
+            None => {}
         }
         let has_begun = self.has_begun(&head, lock).await?;
         let Some(mut record) = self.begin_again(instance, &lock.token, has_begun).await? else {
-            return Ok(());
+            return Err(not_yet());
         };
         if !has_begun {
             tracing::error!(

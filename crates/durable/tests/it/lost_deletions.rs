@@ -8,7 +8,7 @@ use cosmonaut::fault_injection::{
     FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
 };
 use cosmonaut_driver::OperationType;
-use duroxide::providers::ProviderAdmin;
+use duroxide::providers::{Provider, ProviderAdmin};
 use serde_json::{Value, json};
 
 use crate::harness::{Account, Home, Server};
@@ -68,6 +68,48 @@ async fn an_instance_of_which_parts_are_gone_is_deleted() {
         })
         .await;
     }
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}
+
+#[tokio::test]
+async fn an_instance_that_a_later_version_has_written_is_not_taken_for_one_with_parts_gone() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", None).await;
+    lock(&home, "a", false).await;
+    let documents = home.all("a").await;
+    let history = documents.iter().find(|document| document["type"] == "history").unwrap();
+    let later = Patch::new().set("/v", 99);
+    home.documents().patch_item("a", history["id"].as_str().unwrap(), later).await.unwrap();
+    send(&provider, signal("a", 1)).await;
+    until("the lock of the deletion is taken away", async || {
+        let _ = fetch_now(&provider).await;
+        let head: Value = home.documents().read_item("a", "instance").await.unwrap().into_value();
+        head["lock"].is_null() || head["lock"]["token"] != TOKEN
+    })
+    .await;
+    assert!(home.all("a").await.iter().any(|document| document["v"] == 99), "its history stays");
+}
+
+#[tokio::test]
+async fn every_instance_of_one_lost_deletion_is_dealt_with() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    let mut left = std::collections::BTreeSet::from(["a", "b", "c", "d"].map(str::to_owned));
+    for instance in &left {
+        make(&provider, instance, None).await;
+        lock(&home, instance, false).await;
+    }
+    for instance in &left {
+        send(&provider, signal(instance, 1)).await;
+    }
+    until("all are free again", async || {
+        if let Ok(Some((item, _, _))) = provider.fetch_orchestration_item(LOCK, Duration::ZERO, None).await {
+            left.remove(&item.instance);
+        }
+        left.is_empty()
+    })
+    .await;
     assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
 }
 

@@ -97,7 +97,10 @@ impl Checklist {
         self.begin();
         self.add(Subject::Recent, gained);
         // Whoever has had them may have ended before it was done.
-        lost.iter().for_each(|span| self.add(Subject::Lost(*span), gained));
+        for span in lost {
+            self.add(Subject::Lost(span), gained);
+            self.add(Subject::Locked, gained);
+        }
     }
 
     /// Writes may be lost: everything is to be looked at. What is under way is done first, because signs of one failover
@@ -257,9 +260,9 @@ mod tests {
         let span = Span { from: 1, to: 2 };
         let mut checklist = Checklist::default();
         checklist.own(slots(0..=9), Some(span));
-        assert_eq!(left(&checklist), [(Subject::Recent, 10, None), (Subject::Lost(span), 10, None)]);
-        checklist.looked(None);
-        checklist.looked(None);
+        let subjects = [Subject::Recent, Subject::Lost(span), Subject::Locked];
+        assert_eq!(left(&checklist), subjects.map(|subject| (subject, 10, None)));
+        subjects.iter().for_each(|_| checklist.looked(None));
         // A sign that comes while this process has nothing to look at is not forgotten.
         checklist.own(Slots::none(), Some(span));
         checklist.everything(Loss { span, forgotten: Some(span) });

@@ -97,7 +97,7 @@ impl Checklist {
         self.begin();
         self.add(Subject::Recent, gained);
         // Whoever has had them may have ended before it was done.
-        for span in lost {
+        if let Some(span) = lost {
             self.add(Subject::Lost(span), gained);
             self.add(Subject::Locked, gained);
         }

@@ -106,6 +106,7 @@ mod response;
 mod even_partitions;
 mod metadata;
 pub mod options;
+mod waiting;
 
 pub use batch::{Batch, BatchFailure, BatchResponse, BatchResult};
 pub use builder::CosmosClientBuilder;

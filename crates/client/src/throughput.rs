@@ -37,10 +37,10 @@ pub struct ThroughputPoller {
     throughput: Result<Throughput>,
     wanted: ThroughputProperties,
     interval: Duration,
-    step: Step,
+    reached: Reached,
 }
 
-enum Step {
+enum Reached {
     Begin,
     Pending {
         /// The resource id of the offer to look at.
@@ -54,7 +54,7 @@ enum Step {
 impl ThroughputPoller {
     pub(crate) fn new(throughput: Result<Throughput>, wanted: ThroughputProperties) -> Self {
         const INTERVAL: Duration = Duration::from_secs(5);
-        Self { throughput, wanted, interval: INTERVAL, step: Step::Begin }
+        Self { throughput, wanted, interval: INTERVAL, reached: Reached::Begin }
     }
 
     /// How often it looks; every 5 seconds if nothing is said.
@@ -74,7 +74,7 @@ impl ThroughputPoller {
     /// Asks for the change, and from the second call on waits for a while and looks how far it is. `None` after the
     /// change has ended. After an error the next call goes on.
     pub async fn next(&mut self) -> Option<Result<ThroughputStatus>> {
-        if matches!(self.step, Step::Over) {
+        if matches!(self.reached, Reached::Over) {
             return None;
         }
         Some(self.advance().await)
@@ -82,12 +82,12 @@ impl ThroughputPoller {
 
     async fn advance(&mut self) -> Result<ThroughputStatus> {
         let throughput = self.throughput.as_ref().map_err(Error::clone)?;
-        let (mut offer, mut is_set) = match &self.step {
-            Step::Pending { rid, is_set } => {
+        let (mut offer, mut is_set) = match &self.reached {
+            Reached::Pending { rid, is_set } => {
                 throughput.driver.platform().sleep(self.interval).await;
                 (throughput.look_at(rid).await?, *is_set)
             }
-            Step::Begin | Step::Over => {
+            Reached::Begin | Reached::Over => {
                 let found = throughput.find_own().await?;
                 (throughput.look_at(&found.rid).await?, false)
             }
@@ -103,9 +103,9 @@ impl ThroughputPoller {
             is_pending: is_pending(&offer) || !is_set,
             minimum: header(headers::MIN_THROUGHPUT).and_then(|text| text.parse().ok()),
         };
-        self.step = match status.is_pending {
-            true => Step::Pending { rid: offer.into_value().rid, is_set },
-            false => Step::Over,
+        self.reached = match status.is_pending {
+            true => Reached::Pending { rid: offer.into_value().rid, is_set },
+            false => Reached::Over,
         };
         Ok(status)
     }

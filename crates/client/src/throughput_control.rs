@@ -17,8 +17,8 @@ use cosmonaut_wire::{PriorityLevel, ResourcePath};
 use tokio::sync::{Mutex as Turnstile, Notify};
 
 use crate::options::ThroughputOptions;
-use crate::processor::waiting::unless;
 use crate::throughput::Throughput;
+use crate::waiting::unless;
 use crate::{ContainerClient, Error, ErrorKind, Result};
 
 use budget::Budget;
@@ -143,25 +143,25 @@ impl ThroughputControlGroup {
         Err(Error::new(ErrorKind::Configuration, message))
     }
 
-    fn queue(&self, call: &Call<'_>) -> Arc<Queue> {
-        let key = (call.driver.endpoint().to_string(), call.container.to_string());
+    fn queue(&self, applicant: &Applicant<'_>) -> Arc<Queue> {
+        let key = (applicant.driver.endpoint().to_string(), applicant.container.to_string());
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(queues.entry(key).or_default())
     }
 
     /// Takes what the call is expected to cost as soon as it is there.
-    async fn reserve(queue: &Arc<Queue>, call: &Call<'_>) -> Sent {
+    async fn reserve(queue: &Arc<Queue>, applicant: &Applicant<'_>) -> Sent {
         let _turn = queue.turnstile.lock().await;
         loop {
             let settled = queue.settled.notified();
-            let wait = match queue.budget().reserve(call.operation, call.now()) {
+            let wait = match queue.budget().reserve(applicant.operation, applicant.now()) {
                 Ok(reserved) => {
-                    return Sent { queue: Arc::clone(queue), operation: call.operation, reserved };
+                    return Sent { queue: Arc::clone(queue), operation: applicant.operation, reserved };
                 }
                 Err(wait) => wait,
             };
             match wait {
-                Some(wait) => drop(unless(call.driver.platform().sleep(wait), settled).await),
+                Some(wait) => drop(unless(applicant.driver.platform().sleep(wait), settled).await),
                 None => settled.await,
             }
         }
@@ -169,8 +169,8 @@ impl ThroughputControlGroup {
 
     /// Learns what is provisioned, if that is not known or was learned long ago. One call does it; the others wait for
     /// that only if nothing is known yet.
-    async fn learn(&self, queue: &Queue, call: &Call<'_>) -> Result<()> {
-        if !queue.budget().is_outdated(call.now()) {
+    async fn learn(&self, queue: &Queue, applicant: &Applicant<'_>) -> Result<()> {
+        if !queue.budget().is_outdated(applicant.now()) {
             return Ok(());
         }
         let _learning = match queue.learning.try_lock() {
@@ -178,27 +178,27 @@ impl ThroughputControlGroup {
             Err(_) if queue.budget().has_rate() => return Ok(()),
             Err(_) => queue.learning.lock().await,
         };
-        if !queue.budget().is_outdated(call.now()) {
+        if !queue.budget().is_outdated(applicant.now()) {
             return Ok(());
         }
-        match self.rate(call).await {
-            Ok(rate) => queue.budget().set_rate(rate, call.now()),
+        match self.rate(applicant).await {
+            Ok(rate) => queue.budget().set_rate(rate, applicant.now()),
             // What was provisioned a minute ago is better than nothing.
-            Err(error) if !queue.budget().keep_rate(call.now()) => return Err(error),
+            Err(error) if !queue.budget().keep_rate(applicant.now()) => return Err(error),
             Err(_) => {}
         }
         Ok(())
     }
 
     /// The limit in request units a second.
-    async fn rate(&self, call: &Call<'_>) -> Result<f64> {
+    async fn rate(&self, applicant: &Applicant<'_>) -> Result<f64> {
         let share = match self.limit {
             Limit::Amount(amount) => return Ok(amount),
             Limit::Share(share) => share,
         };
-        let options = ThroughputOptions { request: call.options.request.clone() };
+        let options = ThroughputOptions { request: applicant.options.request.clone() };
         let provisioned =
-            Throughput::of(call.driver, call.container, Some(&options)).read().await?.into_value();
+            Throughput::of(applicant.driver, applicant.container, Some(&options)).read().await?.into_value();
         match provisioned {
             Some(ThroughputProperties::Manual { throughput }) => Ok(f64::from(throughput) * share),
             Some(ThroughputProperties::Autoscale { max_throughput, .. }) => {
@@ -207,7 +207,7 @@ impl ThroughputControlGroup {
             None => {
                 let message = format!(
                     "{} has no throughput of its own to take a share of (use `ThroughputControlGroup::limit`)",
-                    call.container
+                    applicant.container
                 );
                 Err(Error::new(ErrorKind::Configuration, message))
             }
@@ -233,7 +233,7 @@ impl ContainerClient {
 }
 
 /// A call that waits for its turn.
-pub(crate) struct Call<'a> {
+pub(crate) struct Applicant<'a> {
     pub(crate) driver: &'a CosmosDriver,
     pub(crate) container: &'a Arc<ResourcePath>,
     pub(crate) operation: OperationType,
@@ -242,7 +242,7 @@ pub(crate) struct Call<'a> {
     pub(crate) is_patient: bool,
 }
 
-impl Call<'_> {
+impl Applicant<'_> {
     /// The time of day: the same for all clients of a process, whichever runtime they are of.
     fn now(&self) -> Duration {
         self.driver.platform().time_of_day()
@@ -250,19 +250,19 @@ impl Call<'_> {
 }
 
 /// A call whose turn it is: its options, and whom to tell what it has cost.
-pub(crate) struct Turn {
+pub(crate) struct Admitted {
     pub(crate) options: OperationOptions,
-    pub(crate) sent: Box<dyn Paid>,
+    pub(crate) sent: Box<dyn Bill>,
 }
 
 /// Who says when a container's calls are sent. A trait, so that an application without groups does not carry them.
-pub(crate) trait Control: Send + Sync {
+pub(crate) trait Admission: Send + Sync {
     /// Waits for a call's turn. Whoever waits no longer gives back what is held for it.
-    fn turn<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Turn>>;
+    fn admit<'a>(&'a self, applicant: Applicant<'a>) -> BoxFuture<'a, Result<Admitted>>;
 }
 
 /// A call that is on its way. Unless it is paid, it is taken to have cost what was expected.
-pub(crate) trait Paid: Send {
+pub(crate) trait Bill: Send {
     /// Settles what the call has cost, as far as that is known.
     fn pay(self: Box<Self>, charge: Charge);
 }
@@ -275,24 +275,24 @@ pub(crate) enum Charge {
     AtLeast(f64),
 }
 
-impl Control for ThroughputControlGroup {
-    fn turn<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Turn>> {
+impl Admission for ThroughputControlGroup {
+    fn admit<'a>(&'a self, applicant: Applicant<'a>) -> BoxFuture<'a, Result<Admitted>> {
         Box::pin(async move {
             self.check()?;
-            let (platform, queue) = (call.driver.platform(), self.queue(&call));
-            let own = call.options.request.end_to_end_timeout;
+            let (platform, queue) = (applicant.driver.platform(), self.queue(&applicant));
+            let own = applicant.options.request.end_to_end_timeout;
             let most = own.map_or(self.max_wait, |own| own.min(self.max_wait));
             let began = platform.now();
-            self.learn(&queue, &call).await?;
+            self.learn(&queue, &applicant).await?;
             let end = async {
-                match call.is_patient {
+                match applicant.is_patient {
                     true => std::future::pending().await,
                     // Whatever is there at once is had without a wait.
                     false if most.is_zero() => tokio::task::yield_now().await,
                     false => platform.sleep(most).await,
                 }
             };
-            let Some(sent) = unless(end, Self::reserve(&queue, &call)).await else {
+            let Some(sent) = unless(end, Self::reserve(&queue, &applicant)).await else {
                 let message = format!(
                     "throughput control group {:?} has had no request units for the call within {most:?} (send less, or \
                      raise its limit or `max_wait`); the call was not sent",
@@ -300,15 +300,15 @@ impl Control for ThroughputControlGroup {
                 );
                 return Err(Error::new(ErrorKind::Throttled, message));
             };
-            let mut options = call.options.clone();
+            let mut options = applicant.options.clone();
             let request = &mut options.request;
             request.priority = request.priority.or(self.priority);
             request.throughput_bucket = request.throughput_bucket.or(self.throughput_bucket);
-            if !call.is_patient {
+            if !applicant.is_patient {
                 // What was waited is part of the time that the call has.
                 request.end_to_end_timeout = own.map(|own| own.saturating_sub(platform.now().since(began)));
             }
-            Ok(Turn { options, sent: Box::new(sent) })
+            Ok(Admitted { options, sent: Box::new(sent) })
         })
     }
 }
@@ -320,7 +320,7 @@ struct Sent {
     reserved: f64,
 }
 
-impl Paid for Sent {
+impl Bill for Sent {
     fn pay(self: Box<Self>, charge: Charge) {
         self.queue.budget().settle(self.operation, self.reserved, charge);
     }

@@ -14,7 +14,7 @@ use super::backlog::{Held, Request};
 use super::pace::Answered;
 use super::result::outcome;
 use crate::metadata::json_body;
-use crate::throughput_control::Turn;
+use crate::throughput_control::Admitted;
 use crate::{BatchResult, ContainerClient, Error, ErrorKind, Result};
 
 /// 413 inside an answer: the answer had no room for this operation, which was not tried.
@@ -67,7 +67,7 @@ impl Answer {
 /// Sends a request. Gives what came of each operation, and what it cost.
 pub(super) async fn send(
     container: &ContainerClient,
-    turn: Result<Option<Turn>>,
+    turn: Result<Option<Admitted>>,
     request: &Request,
     options: &OperationOptions,
 ) -> (Vec<Came>, f64) {
@@ -83,7 +83,7 @@ pub(super) async fn send(
 
 async fn ask(
     container: &ContainerClient,
-    turn: Result<Option<Turn>>,
+    turn: Result<Option<Admitted>>,
     request: &Request,
     options: &OperationOptions,
 ) -> Result<(Vec<model::BatchResult>, CosmosResponse)> {

@@ -6,7 +6,7 @@ use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationO
 use cosmonaut_wire::{PathError, ResourcePath, ResourceType};
 
 use crate::Error;
-use crate::throughput_control::{Call, Charge, Control, Turn};
+use crate::throughput_control::{Admission, Admitted, Applicant, Charge};
 
 /// A container by name, and the driver of its account.
 pub(crate) struct ContainerHandle {
@@ -18,7 +18,7 @@ pub(crate) struct ContainerHandle {
     pub(crate) database: Arc<str>,
     pub(crate) id: Arc<str>,
     /// The group with a limit that its calls are in.
-    control: Option<Arc<dyn Control>>,
+    control: Option<Arc<dyn Admission>>,
 }
 
 impl ContainerHandle {
@@ -34,7 +34,7 @@ impl ContainerHandle {
     }
 
     /// The same container, whose calls are in a group.
-    pub(crate) fn controlled(&self, control: Arc<dyn Control>) -> Self {
+    pub(crate) fn controlled(&self, control: Arc<dyn Admission>) -> Self {
         Self {
             driver: self.driver.clone(),
             path: Arc::clone(&self.path),
@@ -69,20 +69,23 @@ impl ContainerHandle {
         operation: OperationType,
         options: &OperationOptions,
         is_patient: bool,
-    ) -> Result<Option<Turn>, Error> {
+    ) -> Result<Option<Admitted>, Error> {
         let Some(control) = &self.control else { return Ok(None) };
-        let call = Call { driver: &self.driver, container: &self.path, operation, options, is_patient };
-        control.turn(call).await.map(Some)
+        let applicant =
+            Applicant { driver: &self.driver, container: &self.path, operation, options, is_patient };
+        control.admit(applicant).await.map(Some)
     }
 
     /// Runs an operation whose turn it is.
     pub(crate) async fn run_in(
         &self,
-        turn: Option<Turn>,
+        admitted: Option<Admitted>,
         operation: &CosmosOperation,
         options: &OperationOptions,
     ) -> Result<CosmosResponse, Error> {
-        let Some(Turn { options, sent }) = turn else { return run(&self.driver, operation, options).await };
+        let Some(Admitted { options, sent }) = admitted else {
+            return run(&self.driver, operation, options).await;
+        };
         let result = run(&self.driver, operation, &options).await;
         let diagnostics = match &result {
             Ok(response) => Some(response.diagnostics()),

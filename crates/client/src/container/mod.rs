@@ -16,7 +16,7 @@ use crate::options::{
     DeleteContainerOptions, ReadContainerOptions, ReplaceContainerOptions, ThroughputOptions,
 };
 use crate::throughput::{Throughput, ThroughputPoller};
-use crate::throughput_control::Control;
+use crate::throughput_control::Admission;
 use crate::{Error, Request, Response, Result};
 
 pub(crate) use handle::{ContainerHandle, run};
@@ -64,7 +64,7 @@ impl ContainerClient {
     }
 
     /// The same container, whose calls are in a group with a limit.
-    pub(crate) fn controlled(&self, control: Arc<dyn Control>) -> Self {
+    pub(crate) fn controlled(&self, control: Arc<dyn Admission>) -> Self {
         let handle = self.handle.as_ref().map(|handle| Arc::new(handle.controlled(control)));
         Self { id: Arc::clone(&self.id), handle: handle.map_err(Error::clone) }
     }

@@ -12,10 +12,10 @@ use super::hold::Hold;
 use super::lease::{Lease, LeaseUpdate};
 use super::split_plan::range_of;
 use super::store::{LeaseStore, NotUpdated};
-use super::waiting::unless;
 use super::worker;
 use super::workers::Seat;
 use super::{bootstrap, names};
+use crate::waiting::unless;
 use crate::{Error, ErrorKind, Result};
 
 /// What the balancer's own seat is called; no lease is called so.

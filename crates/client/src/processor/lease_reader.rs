@@ -13,11 +13,11 @@ use super::engine::Engine;
 use super::hold::{Hold, HoldState};
 use super::identity::is_from_another;
 use super::store::NotUpdated;
-use super::waiting::unless;
 use crate::Error;
 use crate::change_feed::next_etag;
 use crate::feed_range::ResolvedScope;
 use crate::feeds::place::{has_moved, places};
+use crate::waiting::unless;
 
 /// Why reading has ended.
 pub(super) enum ReadEnd {

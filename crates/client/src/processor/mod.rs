@@ -28,7 +28,6 @@ mod settings;
 mod split_plan;
 mod store;
 mod timestamp;
-pub(crate) mod waiting;
 mod worker;
 mod workers;
 

@@ -22,12 +22,12 @@ pub(super) struct Budget {
     rate_since: Duration,
     balance: f64,
     at: Duration,
-    kinds: HashMap<OperationType, Kind>,
+    kinds: HashMap<OperationType, Usual>,
 }
 
 /// Calls of one kind.
 #[derive(Debug, Default)]
-struct Kind {
+struct Usual {
     /// What one costs, by the last ones.
     cost: Option<f64>,
     under_way: usize,

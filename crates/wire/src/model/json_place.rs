@@ -15,23 +15,23 @@ pub(super) fn way_to(text: &[u8], (line, column): (usize, usize)) -> String {
             .map_or(0, |(at, _)| at + 1),
     };
     let read = &text[..begin.saturating_add(column).min(text.len())];
-    let mut steps: Vec<Step<'_>> = Vec::new();
+    let mut nestings: Vec<Nesting<'_>> = Vec::new();
     let mut at = 0;
     while let Some(byte) = read.get(at) {
         let from = at;
         at += 1;
         match byte {
-            b'{' => steps.push(Step::Member { name: None, is_over: true }),
-            b'[' => steps.push(Step::Index(0)),
-            b'}' | b']' => drop(steps.pop()),
-            b',' => match steps.last_mut() {
-                Some(Step::Index(index)) => *index += 1,
-                Some(Step::Member { name, is_over }) => (*name, *is_over) = (None, true),
+            b'{' => nestings.push(Nesting::Member { name: None, is_over: true }),
+            b'[' => nestings.push(Nesting::Index(0)),
+            b'}' | b']' => drop(nestings.pop()),
+            b',' => match nestings.last_mut() {
+                Some(Nesting::Index(index)) => *index += 1,
+                Some(Nesting::Member { name, is_over }) => (*name, *is_over) = (None, true),
                 None => {}
             },
             b'"' => {
                 at = end_of_string(read, at);
-                if let Some(Step::Member { name, is_over }) = steps.last_mut()
+                if let Some(Nesting::Member { name, is_over }) = nestings.last_mut()
                     && *is_over
                 {
                     (*name, *is_over) = (Some(&read[from..at]), false);
@@ -41,23 +41,23 @@ pub(super) fn way_to(text: &[u8], (line, column): (usize, usize)) -> String {
         }
     }
     let mut way = String::new();
-    for step in &steps {
-        match step {
-            Step::Index(index) => way += &format!("[{index}]"),
-            Step::Member { name: Some(name), .. } => {
+    for nesting in &nestings {
+        match nesting {
+            Nesting::Index(index) => way += &format!("[{index}]"),
+            Nesting::Member { name: Some(name), .. } => {
                 if !way.is_empty() {
                     way.push('.');
                 }
                 way += &serde_json::from_slice::<String>(name).unwrap_or_else(|_| "?".to_owned());
             }
-            Step::Member { name: None, .. } => {}
+            Nesting::Member { name: None, .. } => {}
         }
     }
     if way.is_empty() { ".".to_owned() } else { way }
 }
 
 /// An object or an array that is being read.
-enum Step<'a> {
+enum Nesting<'a> {
     Member {
         /// The name as it is written, quotes included.
         name: Option<&'a [u8]>,

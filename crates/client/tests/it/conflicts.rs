@@ -2,29 +2,19 @@
 
 use cosmonaut::model::ConflictResolutionPolicy;
 use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, FeedOptions, HttpProtocol, RegionOptions};
-use cosmonaut::{
-    Conflict, ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime, Credential, ErrorKind,
-};
+use cosmonaut::{Conflict, ContainerClient, ContainerProperties, CosmosClient, ErrorKind};
 use cosmonaut_emulator::Emulator;
 use serde_json::{Value, json};
 
-use crate::harness::{PROTOCOLS, no_environment};
+use crate::harness::{PROTOCOLS, client_of};
 
 const REGIONS: [&str; 2] = ["East US", "West US"];
 
 fn client(emulator: &Emulator, region: &str, protocol: HttpProtocol) -> CosmosClient {
-    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
     let regions = RegionOptions { preferred_regions: Some(vec![region.into()]), ..Default::default() };
     let connection = ConnectionOptions { http_protocol: Some(protocol), ..Default::default() };
     let options = CosmosClientOptions { connection, regions, ..Default::default() };
-    let key = Credential::master_key(emulator.key()).unwrap();
-    CosmosClient::builder()
-        .runtime(&runtime)
-        .endpoint(emulator.url())
-        .credential(key)
-        .options(options)
-        .build()
-        .unwrap()
+    client_of(emulator, options)
 }
 
 #[tokio::test]

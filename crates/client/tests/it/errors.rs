@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::harness::{Bench, no_environment, on_every_wire};
+use crate::harness::{Bench, client_in, no_environment, on_every_wire};
 
 #[derive(Debug, Deserialize)]
 #[expect(dead_code, reason = "it is never read")]
@@ -132,14 +132,7 @@ async fn statuses_have_their_kinds() {
         ..Default::default()
     };
     let options = cosmonaut::options::CosmosClientOptions { retry, ..Default::default() };
-    let key = Credential::master_key(emulator.key()).unwrap();
-    let client = CosmosClient::builder()
-        .runtime(&runtime)
-        .endpoint(emulator.url())
-        .credential(key)
-        .options(options)
-        .build()
-        .unwrap();
+    let client = client_in(&runtime, &emulator, options);
     let bench = Bench { emulator, client };
     let container = bench.container().await;
     container.create_item("a", json!({"id": "1", "pk": "a"})).await.unwrap();

@@ -27,8 +27,17 @@ pub(crate) fn speaking(protocol: HttpProtocol) -> CosmosClientOptions {
 /// A client with a runtime of its own, so that it knows nothing yet.
 pub(crate) fn client_of(emulator: &Emulator, options: CosmosClientOptions) -> CosmosClient {
     let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+    client_in(&runtime, emulator, options)
+}
+
+/// A client of a runtime.
+pub(crate) fn client_in(
+    runtime: &CosmosDriverRuntime,
+    emulator: &Emulator,
+    options: CosmosClientOptions,
+) -> CosmosClient {
     let key = Credential::master_key(emulator.key()).unwrap();
-    let client = CosmosClient::builder().runtime(&runtime).endpoint(emulator.url()).credential(key);
+    let client = CosmosClient::builder().runtime(runtime).endpoint(emulator.url()).credential(key);
     client.options(options).build().unwrap()
 }
 
@@ -61,9 +70,7 @@ impl Bench {
 
 /// A client of its own, as another process would have.
 pub(crate) fn another_client(bench: &Bench) -> CosmosClient {
-    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
-    let key = Credential::master_key(bench.emulator.key()).unwrap();
-    CosmosClient::builder().runtime(&runtime).endpoint(bench.emulator.url()).credential(key).build().unwrap()
+    client_of(&bench.emulator, CosmosClientOptions::default())
 }
 
 /// The regions of an account that has several; writes go to the first.

@@ -15,7 +15,7 @@ use cosmonaut_emulator::Emulator;
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-use crate::harness::{Bench, no_environment};
+use crate::harness::{Bench, client_in, no_environment};
 
 #[tokio::test]
 async fn one_call_sets_what_the_client_and_the_application_left_open() {
@@ -38,14 +38,7 @@ async fn one_call_sets_what_the_client_and_the_application_left_open() {
     let emulator = Emulator::builder().start().await.unwrap();
     let runtime =
         CosmosDriverRuntime::builder().environment(&no_environment).options(runtime).build().unwrap();
-    let credential = Credential::master_key(emulator.key()).unwrap();
-    let client = CosmosClient::builder()
-        .runtime(&runtime)
-        .endpoint(emulator.url())
-        .credential(credential)
-        .options(client_options)
-        .build()
-        .unwrap();
+    let client = client_in(&runtime, &emulator, client_options);
     let bench = Bench { emulator, client };
     let container = bench.container().await;
 

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use cosmonaut::options::{DiagnosticsOptions, FeedOptions, ItemOptions};
 use cosmonaut::{
-    ContainerProperties, CosmosClient, CosmosDriverRuntime, Credential, DiagnosticsEvent, DiagnosticsHandler,
-    DiagnosticsReason,
+    ContainerProperties, CosmosDriverRuntime, DiagnosticsEvent, DiagnosticsHandler, DiagnosticsReason,
 };
 use cosmonaut_emulator::Emulator;
 use serde_json::{Value, json};
 
-use crate::harness::no_environment;
+use crate::harness::{client_in, no_environment};
 
 #[derive(Clone, Default)]
 struct Names(Arc<Mutex<Vec<&'static str>>>);
@@ -56,14 +55,7 @@ async fn calls_are_reported_by_the_names_of_the_convention() {
         },
         ..Default::default()
     };
-    let key = Credential::master_key(emulator.key()).unwrap();
-    let client = CosmosClient::builder()
-        .runtime(&runtime)
-        .endpoint(emulator.url())
-        .credential(key)
-        .options(options)
-        .build()
-        .unwrap();
+    let client = client_in(&runtime, &emulator, options);
     client.create_database("d").await.unwrap();
     let database = client.database("d");
     database.create_container(ContainerProperties::new("c", "/pk")).await.unwrap();

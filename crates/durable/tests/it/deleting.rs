@@ -42,6 +42,20 @@ async fn continue_as_new(provider: &dyn Provider, instance: &str, execution: u64
     }
 }
 
+/// What a process leaves that was about to delete `a`, and had not decided it.
+async fn leave_undecided(home: &Home) {
+    let documents = home.documents();
+    let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
+    let patch = cosmonaut::Patch::new().set("/lock", lock);
+    documents.patch_item("a", "instance", patch).await.unwrap();
+    let record = json!({
+        "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
+        "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
+        "committed": false, "visibleAt": 0,
+    });
+    documents.create_item("$cleanup", &record).await.unwrap();
+}
+
 #[tokio::test]
 async fn an_eternal_orchestration_is_running_and_no_bulk_deletion_takes_it() {
     let provider = Server::shared(Account::OneRegion).home().provider().await;
@@ -176,16 +190,7 @@ async fn an_instance_is_free_again_although_taking_a_deletion_back_fails_at_firs
     let home = server.home();
     let provider = home.provider().await;
     make(&provider, "a", Some("Completed")).await;
-    let documents = home.documents();
-    let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
-    let patch = cosmonaut::Patch::new().set("/lock", lock);
-    documents.patch_item("a", "instance", patch).await.unwrap();
-    let record = json!({
-        "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
-        "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
-        "committed": false, "visibleAt": 0,
-    });
-    documents.create_item("$cleanup", &record).await.unwrap();
+    leave_undecided(&home).await;
     drop(provider);
     // The first to unlock the instance is refused.
     let patches = FaultInjectionCondition {
@@ -211,16 +216,7 @@ async fn a_deletion_that_is_decided_while_another_process_takes_it_back_is_not_t
     for attempt in 0..20 {
         let (home, faults) = (server.home(), FaultInjector::new());
         make(&home.provider().await, "a", Some("Completed")).await;
-        let documents = home.documents();
-        let lock = json!({"token": "0abc", "until": 1_u64 << 52, "messages": []});
-        let patch = cosmonaut::Patch::new().set("/lock", lock);
-        documents.patch_item("a", "instance", patch).await.unwrap();
-        let record = json!({
-            "id": "d:0abc", "instanceId": "$cleanup", "type": "deletion", "v": 1,
-            "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a"], "token": "0abc",
-            "committed": false, "visibleAt": 0,
-        });
-        documents.create_item("$cleanup", &record).await.unwrap();
+        leave_undecided(&home).await;
         // The other process makes the record its own with one patch, and takes the deletion back with the next.
         let patches = FaultInjectionCondition {
             operation: Some(OperationType::Patch),
@@ -238,7 +234,7 @@ async fn a_deletion_that_is_decided_while_another_process_takes_it_back_is_not_t
             .set("/committed", true)
             .set("/visibleAt", 0)
             .condition("FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false");
-        if documents.patch_item("$cleanup", "d:0abc", decided).await.is_err() {
+        if home.documents().patch_item("$cleanup", "d:0abc", decided).await.is_err() {
             println!("attempt {attempt} was too late");
             continue;
         }

@@ -108,16 +108,19 @@ async fn a_start_asks_each_partition_once_however_much_was_sent() {
     assert!(asked < 15 * PARTITIONS as u64, "{asked} requests for {PARTITIONS} partitions");
 }
 
+/// An instance schedules an activity of another one.
+async fn give_work_to_another(provider: &CosmosProvider) {
+    send(provider, start("parent")).await;
+    let (_, token) = fetch(provider).await;
+    let turn = Turn { work: vec![activity("other", 7, "x")], ..Turn::first("parent") };
+    turn.ack(provider, &token).await.unwrap();
+}
+
 #[tokio::test]
 async fn work_for_another_instance_that_was_done_is_not_done_again() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
-    send(&provider, start("parent")).await;
-    let (_, token) = fetch(&provider).await;
-    Turn { work: vec![activity("other", 7, "x")], ..Turn::first("parent") }
-        .ack(&provider, &token)
-        .await
-        .unwrap();
+    give_work_to_another(&provider).await;
     let (item, token) = fetch_work(&provider).await;
     assert_eq!(item, activity("other", 7, "x"));
     provider.ack_work_item(&token, None).await.unwrap();
@@ -131,12 +134,7 @@ async fn work_for_another_instance_that_was_done_is_not_done_again() {
 async fn work_for_another_instance_that_was_got_rid_of_does_not_come_back() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
-    send(&provider, start("parent")).await;
-    let (_, token) = fetch(&provider).await;
-    Turn { work: vec![activity("other", 7, "x")], ..Turn::first("parent") }
-        .ack(&provider, &token)
-        .await
-        .unwrap();
+    give_work_to_another(&provider).await;
     let damage = cosmonaut::Patch::new().set("/attempts", "many");
     home.documents().patch_item("other", "w:1:7", damage).await.unwrap();
     assert_eq!(provider.terminate_dead("other").await.unwrap().len(), 1);

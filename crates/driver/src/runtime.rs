@@ -36,7 +36,7 @@ use crate::telemetry::{DiagnosticsHandler, DiagnosticsReporter};
 use crate::telemetry::{OpenTelemetry, OperationTelemetry};
 use crate::transport::{
     AdaptiveTransport, HttpClientConfig, HttpClientFactory, HyperClientFactory, InvalidProxyUser,
-    ProxyCredentials, ProxySources, ProxyVariables, Resolver, SystemResolver, Trust,
+    ProxyCredentials, ProxySources, ProxyVariables, Resolver, Sockets, SystemResolver, Trust,
 };
 
 /// How the driver names itself to the service.
@@ -70,6 +70,7 @@ struct Inner {
     proxies: ProxySources,
     factory: Option<Arc<dyn HttpClientFactory>>,
     resolver: Arc<dyn Resolver>,
+    sockets: Option<Arc<dyn Sockets>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
     reporter: Option<Arc<DiagnosticsReporter>>,
@@ -206,7 +207,7 @@ impl CosmosDriverRuntime {
         }
         let factory = match &self.0.factory {
             Some(factory) => Arc::clone(factory),
-            None => hyper_factory(&key.client, &self.0.platform, &self.0.resolver)?,
+            None => self.0.hyper_factory(&key.client)?,
         };
         #[cfg(feature = "fault_injection")]
         let factory = self.with_faults(factory);
@@ -245,19 +246,17 @@ impl fmt::Debug for CosmosDriverRuntime {
     }
 }
 
-fn hyper_factory(
-    config: &HttpClientConfig,
-    platform: &Arc<dyn Platform>,
-    resolver: &Arc<dyn Resolver>,
-) -> Result<Arc<dyn HttpClientFactory>, Error> {
-    let factory =
-        HyperClientFactory::with_resolver(config.clone(), Arc::clone(platform), Arc::clone(resolver));
-    Ok(Arc::new(factory.map_err(|error| {
-        Error::new(
-            ErrorKind::Configuration,
-            format!("a trusted root is no certificate (pass it as DER): {error}"),
-        )
-    })?))
+impl Inner {
+    fn hyper_factory(&self, config: &HttpClientConfig) -> Result<Arc<dyn HttpClientFactory>, Error> {
+        let (platform, resolver) = (Arc::clone(&self.platform), Arc::clone(&self.resolver));
+        let factory = HyperClientFactory::over(config.clone(), platform, resolver, self.sockets.clone());
+        Ok(Arc::new(factory.map_err(|error| {
+            Error::new(
+                ErrorKind::Configuration,
+                format!("a trusted root is no certificate (pass it as DER): {error}"),
+            )
+        })?))
+    }
 }
 
 /// A name for a driver, by chance.
@@ -286,6 +285,7 @@ pub struct CosmosDriverRuntimeBuilder {
     proxy_credentials: Option<Result<ProxyCredentials, InvalidProxyUser>>,
     factory: Option<Arc<dyn HttpClientFactory>>,
     resolver: Option<Arc<dyn Resolver>>,
+    sockets: Option<Arc<dyn Sockets>>,
     #[cfg(feature = "fault_injection")]
     faults: Option<FaultInjector>,
     handler: Option<Arc<dyn DiagnosticsHandler>>,
@@ -335,6 +335,13 @@ impl CosmosDriverRuntimeBuilder {
     /// made by hyper.
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
         self.resolver = Some(resolver);
+        self
+    }
+
+    /// What connections are made of, instead of the machine's sockets. Ignored by connections that are not made by
+    /// hyper.
+    pub fn sockets(mut self, sockets: Arc<dyn Sockets>) -> Self {
+        self.sockets = Some(sockets);
         self
     }
 
@@ -406,6 +413,7 @@ impl CosmosDriverRuntimeBuilder {
             proxies: ProxySources { credentials, variables },
             factory: self.factory,
             resolver: self.resolver.unwrap_or_else(|| Arc::new(SystemResolver)),
+            sockets: self.sockets,
             #[cfg(feature = "fault_injection")]
             faults: self.faults,
             reporter: self.handler.map(|handler| Arc::new(DiagnosticsReporter::new(handler))),

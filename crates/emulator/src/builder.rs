@@ -15,7 +15,7 @@ use crate::gateway::{Access, Addresses, Scheme, reachable};
 use crate::management::Management;
 use crate::pace::PAGE_TIME;
 use crate::request_log::{self, Answered};
-use crate::server::{BindError, Listener, Tls, Visitors, Workers, load_tls};
+use crate::server::{BindError, Listener, Sockets, Tls, Visitors, Workers, load_tls};
 use crate::start_error::StartError;
 use crate::storage::Journal;
 use crate::{SystemWorld, World};
@@ -44,6 +44,7 @@ pub struct EmulatorBuilder {
     global: bool,
     log: Option<request_log::Listener>,
     world: Option<Arc<dyn World>>,
+    sockets: Option<Arc<dyn Sockets>>,
 }
 
 impl Default for EmulatorBuilder {
@@ -68,6 +69,7 @@ impl Default for EmulatorBuilder {
             global: false,
             log: None,
             world: None,
+            sockets: None,
         }
     }
 }
@@ -226,13 +228,19 @@ impl EmulatorBuilder {
         self
     }
 
+    /// What its ports are made of, instead of the machine's sockets.
+    pub fn sockets(mut self, sockets: Arc<dyn Sockets>) -> Self {
+        self.sockets = Some(sockets);
+        self
+    }
+
     /// Starts it. When this returns, clients can connect.
     pub async fn start(self) -> Result<Emulator, StartError> {
         self.account.validate().map_err(|failure| StartError::Account(failure.message))?;
         let key = MasterKey::from_base64(&self.key)?;
         let world = self.world.clone().unwrap_or_else(|| Arc::new(SystemWorld::new()));
         let (tls, certificate) = load_tls(&self.tls, &self.certificate_directory(), world.now())?.unzip();
-        let global = if self.global { Some(Listener::bind(&self.host, self.port).await?) } else { None };
+        let global = if self.global { Some(self.bind(&self.host, self.port).await?) } else { None };
         let listeners = self.bind_regions().await?;
         let management = self.bind_management().await?;
         let journal = match &self.data {
@@ -254,6 +262,7 @@ impl EmulatorBuilder {
             workers: Arc::clone(&workers),
             visitors: Visitors::new(&self.host, &self.names, &self.pages),
             tls,
+            sockets: self.sockets,
             host: self.host,
             next_port: next_port(self.port, listeners.len() + usize::from(self.global)),
             lag: self.lag,
@@ -274,6 +283,10 @@ impl EmulatorBuilder {
         })
     }
 
+    async fn bind(&self, host: &str, port: u16) -> Result<Listener, BindError> {
+        Listener::bind(self.sockets.clone(), host, port).await
+    }
+
     /// A listener for each region, in order.
     async fn bind_regions(&self) -> Result<Vec<Listener>, StartError> {
         let mut listeners = Vec::with_capacity(self.account.regions.len());
@@ -286,7 +299,7 @@ impl EmulatorBuilder {
                     u16::MAX
                 )));
             }
-            listeners.push(Listener::bind(&self.host, port).await?);
+            listeners.push(self.bind(&self.host, port).await?);
         }
         Ok(listeners)
     }
@@ -295,9 +308,9 @@ impl EmulatorBuilder {
         let host = self.management_host.as_str();
         Ok(match self.management {
             ManagementPort::Off => None,
-            ManagementPort::Exactly(port) => Some(Listener::bind(host, port).await?),
-            ManagementPort::Preferably(port) => Some(match Listener::bind(host, port).await {
-                Err(error) if error.is_taken() => Listener::bind(host, 0).await?,
+            ManagementPort::Exactly(port) => Some(self.bind(host, port).await?),
+            ManagementPort::Preferably(port) => Some(match self.bind(host, port).await {
+                Err(error) if error.is_taken() => self.bind(host, 0).await?,
                 bound => bound?,
             }),
         })

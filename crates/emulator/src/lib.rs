@@ -39,6 +39,6 @@ pub use failure::Failure;
 pub use faults::{ActiveFault, Delay, Effect, Fault, FaultId, NotADelay, Operations, Outage};
 pub use pace::Pace;
 pub use request_log::Answered;
-pub use server::{BindError, Tls, TlsError};
+pub use server::{Accepted, BindError, Incoming, SocketStream, Sockets, Tls, TlsError};
 pub use start_error::StartError;
 pub use world::{SystemWorld, Timestamp, World};

@@ -4,4 +4,13 @@
 //! made of memory. [`history`] is what the callers in a world saw, [`checker`] decides whether they may have seen it.
 
 pub mod checker;
+mod faults;
 pub mod history;
+pub mod host;
+mod items;
+pub mod network;
+pub mod plan;
+mod process;
+pub mod random;
+mod recorder;
+pub mod world;

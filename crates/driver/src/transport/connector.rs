@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use super::dial::Dialer;
+use super::dial::{Dialer, SocketStream};
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::proxy::Tunnels;
@@ -43,6 +43,8 @@ pub(super) struct Connector {
 /// A connection, clear or encrypted. Through a proxy over TLS, one encrypted connection is inside another.
 pub(super) enum Stream {
     Clear(TcpStream),
+    /// One that is not the machine's.
+    Given(Box<dyn SocketStream>),
     Tls(Box<TlsStream<Stream>>),
 }
 
@@ -69,7 +71,7 @@ impl Connector {
         marks: &ConnectMarks,
     ) -> Result<(Stream, Option<HttpVersion>), TransportError> {
         let stream = match self.tunnels.proxy_to(to) {
-            None => Stream::Clear(self.dial(to, marks).await?),
+            None => self.dial(to, marks).await?,
             Some(proxy) => self.tunnels.open(self.dial(&proxy.server, marks).await?, proxy, to).await?,
         };
         if !to.is_tls() {
@@ -84,7 +86,7 @@ impl Connector {
         Ok((Stream::Tls(Box::new(stream)), Some(version)))
     }
 
-    async fn dial(&self, to: &Authority, marks: &ConnectMarks) -> Result<TcpStream, TransportError> {
+    async fn dial(&self, to: &Authority, marks: &ConnectMarks) -> Result<Stream, TransportError> {
         let addresses = self.lookups.addresses(to.host()).await;
         let addresses =
             addresses.map_err(|error| not_sent(TransportErrorKind::Unresolved, to).caused_by(error))?;
@@ -140,6 +142,7 @@ impl AsyncRead for Stream {
     ) -> Poll<std::io::Result<()>> {
         match self.get_mut() {
             Self::Clear(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Given(stream) => Pin::new(stream).poll_read(cx, buffer),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
@@ -149,6 +152,7 @@ impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<std::io::Result<usize>> {
         match self.get_mut() {
             Self::Clear(stream) => Pin::new(stream).poll_write(cx, data),
+            Self::Given(stream) => Pin::new(stream).poll_write(cx, data),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, data),
         }
     }
@@ -160,6 +164,7 @@ impl AsyncWrite for Stream {
     ) -> Poll<std::io::Result<usize>> {
         match self.get_mut() {
             Self::Clear(stream) => Pin::new(stream).poll_write_vectored(cx, data),
+            Self::Given(stream) => Pin::new(stream).poll_write_vectored(cx, data),
             Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, data),
         }
     }
@@ -167,6 +172,7 @@ impl AsyncWrite for Stream {
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Clear(stream) => stream.is_write_vectored(),
+            Self::Given(stream) => stream.is_write_vectored(),
             Self::Tls(stream) => stream.is_write_vectored(),
         }
     }
@@ -174,6 +180,7 @@ impl AsyncWrite for Stream {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         match self.get_mut() {
             Self::Clear(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Given(stream) => Pin::new(stream).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
@@ -181,6 +188,7 @@ impl AsyncWrite for Stream {
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
         match self.get_mut() {
             Self::Clear(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Given(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }

@@ -4,24 +4,59 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpSocket;
 
+use super::connector::Stream;
+use super::http_client::BoxFuture;
 use crate::platform::Platform;
 use crate::race::first_success;
 
 /// How long one address is tried alone before the next is tried beside it.
 const STAGGER: Duration = Duration::from_millis(250);
 
+/// What connections are made of, instead of the machine's sockets.
+///
+/// ```
+/// use std::net::SocketAddr;
+/// use std::sync::Arc;
+/// use cosmonaut_driver::CosmosDriverRuntime;
+/// use cosmonaut_driver::transport::{BoxFuture, SocketStream, Sockets};
+///
+/// /// A network on which nobody listens.
+/// struct Nowhere;
+///
+/// impl Sockets for Nowhere {
+///     fn connect(&self, _: SocketAddr) -> BoxFuture<'_, std::io::Result<Box<dyn SocketStream>>> {
+///         Box::pin(async { Err(std::io::ErrorKind::ConnectionRefused.into()) })
+///     }
+/// }
+///
+/// let runtime = CosmosDriverRuntime::builder().sockets(Arc::new(Nowhere)).build()?;
+/// # Ok::<(), cosmonaut_driver::Error>(())
+/// ```
+pub trait Sockets: Send + Sync + 'static {
+    /// Connects to an address.
+    fn connect(&self, to: SocketAddr) -> BoxFuture<'_, std::io::Result<Box<dyn SocketStream>>>;
+}
+
+/// A connection: bytes in both directions.
+pub trait SocketStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> SocketStream for S {}
+
 /// How sockets are made.
 pub(super) struct Dialer {
     pub(super) keepalive: Duration,
     pub(super) local_address: Option<IpAddr>,
     pub(super) platform: Arc<dyn Platform>,
+    /// None: those of the machine.
+    pub(super) sockets: Option<Arc<dyn Sockets>>,
 }
 
 impl Dialer {
     /// A connection to whichever address answers first. The other attempts are dropped.
-    pub(super) async fn dial(&self, addresses: &[IpAddr], port: u16) -> std::io::Result<TcpStream> {
+    pub(super) async fn dial(&self, addresses: &[IpAddr], port: u16) -> std::io::Result<Stream> {
         let attempts = interleaved(addresses).map(|address| self.connect(SocketAddr::new(address, port)));
         match first_success(attempts, || self.platform.sleep(STAGGER)).await {
             Ok(stream) => Ok(stream),
@@ -30,7 +65,10 @@ impl Dialer {
         }
     }
 
-    async fn connect(&self, address: SocketAddr) -> std::io::Result<TcpStream> {
+    async fn connect(&self, address: SocketAddr) -> std::io::Result<Stream> {
+        if let Some(sockets) = &self.sockets {
+            return sockets.connect(address).await.map(Stream::Given);
+        }
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         if let Some(local) = self.local_address {
             socket.bind(SocketAddr::new(local, 0))?;
@@ -39,7 +77,7 @@ impl Dialer {
         socket2::SockRef::from(&socket).set_tcp_keepalive(&keepalive)?;
         let stream = socket.connect(address).await?;
         stream.set_nodelay(true)?;
-        Ok(stream)
+        Ok(Stream::Clear(stream))
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use super::body::{Collecting, Incomplete, Pieces};
 use super::broken::cut_short;
 use super::connector::{Connector, HttpVersion};
-use super::dial::Dialer;
+use super::dial::{Dialer, Sockets};
 use super::endpoint::Authority;
 use super::error::{RequestSentStatus, TransportError, TransportErrorKind};
 use super::http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory, SendProgress};
@@ -74,17 +74,19 @@ impl HyperClientFactory {
     /// # Errors
     /// A further root that is no certificate.
     pub fn new(config: HttpClientConfig, platform: Arc<dyn Platform>) -> Result<Self, rustls::Error> {
-        Self::with_resolver(config, platform, Arc::new(SystemResolver))
+        Self::over(config, platform, Arc::new(SystemResolver), None)
     }
 
-    /// Makes clients that connect in this way, to the addresses that `resolver` finds.
+    /// Makes clients that connect in this way, to the addresses that `resolver` finds, by `sockets` instead of the
+    /// machine's.
     ///
     /// # Errors
     /// A further root that is no certificate.
-    pub fn with_resolver(
+    pub fn over(
         config: HttpClientConfig,
         platform: Arc<dyn Platform>,
         resolver: Arc<dyn Resolver>,
+        sockets: Option<Arc<dyn Sockets>>,
     ) -> Result<Self, rustls::Error> {
         let connector = Connector {
             timeout: config.connect_timeout,
@@ -100,6 +102,7 @@ impl HyperClientFactory {
                 keepalive: config.tcp_keepalive,
                 local_address: config.local_address,
                 platform: Arc::clone(&platform),
+                sockets,
             },
             platform: Arc::clone(&platform),
         };

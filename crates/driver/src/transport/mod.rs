@@ -29,6 +29,7 @@ mod tls;
 
 pub(crate) use adaptive::{AdaptiveTransport, Sent, SentOver, Try};
 pub use connector::HttpVersion;
+pub use dial::{SocketStream, Sockets};
 pub use endpoint::{Authority, InvalidEndpoint};
 pub use error::{RequestSentStatus, TransportError, TransportErrorKind};
 pub use http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory, SendProgress};

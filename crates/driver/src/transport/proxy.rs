@@ -10,7 +10,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use cosmonaut_policy::{ProxyExceptions, TunnelAnswer, read_tunnel_answer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use super::connector::{Stream, encrypt, not_sent};
 use super::endpoint::Authority;
@@ -132,11 +131,10 @@ impl Tunnels {
     /// Makes a connection to a proxy into one to a server.
     pub(super) async fn open(
         &self,
-        stream: TcpStream,
+        mut stream: Stream,
         proxy: &Proxy,
         to: &Authority,
     ) -> Result<Stream, TransportError> {
-        let mut stream = Stream::Clear(stream);
         if proxy.server.is_tls() {
             stream = Stream::Tls(Box::new(encrypt(&self.tls, Offer::Http1, stream, &proxy.server).await?));
         }

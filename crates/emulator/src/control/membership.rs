@@ -52,8 +52,9 @@ impl Control {
     /// The port next to the last region's where the account has a block of them; any other if that is taken.
     async fn bind_next(&self) -> Result<Listener, BindError> {
         let wanted = *locks::lock(&self.next_port);
-        let listener = match Listener::bind(&self.host, wanted).await {
-            Err(error) if error.is_taken() && wanted != 0 => Listener::bind(&self.host, 0).await?,
+        let bind = |port| Listener::bind(self.sockets.clone(), &self.host, port);
+        let listener = match bind(wanted).await {
+            Err(error) if error.is_taken() && wanted != 0 => bind(0).await?,
             bound => bound?,
         };
         if wanted != 0 {

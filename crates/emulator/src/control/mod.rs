@@ -27,7 +27,7 @@ use crate::engine::{Engine, Lag, RegionId, Topology, locks};
 use crate::faults::Faults;
 use crate::gateway::{Access, Addresses, Gateway, Global};
 use crate::request_log;
-use crate::server::{BindError, Listener, Port, Visitors, Workers};
+use crate::server::{BindError, Listener, Port, Sockets, Visitors, Workers};
 use crate::{Failure, World};
 use site::Site;
 
@@ -59,6 +59,7 @@ pub struct Control {
     workers: Arc<Workers>,
     visitors: Arc<Visitors>,
     tls: Option<TlsAcceptor>,
+    sockets: Option<Arc<dyn Sockets>>,
     host: String,
     /// The port that the next region would like to have; 0 if any will do.
     next_port: Mutex<u16>,
@@ -83,6 +84,7 @@ pub(crate) struct Setting {
     pub(crate) workers: Arc<Workers>,
     pub(crate) visitors: Visitors,
     pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) sockets: Option<Arc<dyn Sockets>>,
     pub(crate) host: String,
     pub(crate) next_port: u16,
     pub(crate) lag: Lag,
@@ -92,8 +94,8 @@ pub(crate) struct Setting {
 impl Control {
     /// Starts to answer for each region of the engine at the listener of the same place.
     pub(crate) fn start(setting: Setting, listeners: Vec<Listener>, global: Option<Listener>) -> Self {
-        let Setting { engine, world, access, addresses, workers, visitors, tls, host, next_port, lag, log } =
-            setting;
+        let Setting { engine, world, access, addresses, workers, visitors, .. } = setting;
+        let Setting { tls, sockets, host, next_port, lag, log, .. } = setting;
         let mut control = Self {
             faults: Arc::new(Faults::new(Arc::clone(&world))),
             engine,
@@ -103,6 +105,7 @@ impl Control {
             workers,
             visitors: Arc::new(visitors),
             tls,
+            sockets,
             host,
             next_port: Mutex::new(next_port),
             sites: Arc::default(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::world::timeout;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -15,6 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use super::activity::Activity;
 use super::connection::{self, Caller};
 use super::handler::Handler;
+use super::sockets::{Accepted, Incoming, SocketStream, Sockets};
 use super::tasks::Task;
 use crate::gateway::Scheme;
 
@@ -29,26 +30,48 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A port that clients can connect to already, though nobody answers yet.
 pub(crate) struct Listener {
-    socket: TcpListener,
+    socket: Socket,
     address: SocketAddr,
+    sockets: Option<Arc<dyn Sockets>>,
+}
+
+enum Socket {
+    Machine(TcpListener),
+    Given(Box<dyn Incoming>),
 }
 
 impl Listener {
-    /// Takes a port; 0 takes any free one.
-    pub(crate) async fn bind(host: &str, port: u16) -> Result<Self, BindError> {
+    /// Takes a port of the machine, or of what is given instead; 0 takes any free one.
+    pub(crate) async fn bind(
+        sockets: Option<Arc<dyn Sockets>>,
+        host: &str,
+        port: u16,
+    ) -> Result<Self, BindError> {
         let failed = |source| BindError { host: host.to_owned(), port, source };
-        Self::of(TcpListener::bind((host, port)).await.map_err(failed)?).map_err(failed)
+        match sockets {
+            None => Self::of(TcpListener::bind((host, port)).await.map_err(failed)?).map_err(failed),
+            Some(sockets) => {
+                let incoming = sockets.listen(host, port).map_err(failed)?;
+                let address = incoming.address();
+                Ok(Self { socket: Socket::Given(incoming), address, sockets: Some(sockets) })
+            }
+        }
     }
 
     /// Takes over a socket that listens.
     pub(super) fn of(socket: TcpListener) -> io::Result<Self> {
         let address = socket.local_addr()?;
-        Ok(Self { socket, address })
+        Ok(Self { socket: Socket::Machine(socket), address, sockets: None })
     }
 
     /// The address it was given.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What its port is made of, if it is not the machine's.
+    pub(super) fn sockets(&self) -> Option<Arc<dyn Sockets>> {
+        self.sockets.clone()
     }
 
     /// Starts to answer.
@@ -93,8 +116,23 @@ impl Server {
     }
 }
 
+impl Socket {
+    async fn accept(&mut self) -> Accepted {
+        match self {
+            Self::Machine(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                // Answers are small and awaited: delaying them to fill packets only adds latency. A socket that
+                // refuses the option still works.
+                let _ = stream.set_nodelay(true);
+                Ok((Box::new(stream), peer))
+            }
+            Self::Given(incoming) => incoming.accept().await,
+        }
+    }
+}
+
 async fn accept_until_stopped<H: Handler>(
-    socket: TcpListener,
+    mut socket: Socket,
     handler: Arc<H>,
     tls: Option<TlsAcceptor>,
     mut phase: watch::Receiver<Phase>,
@@ -140,15 +178,12 @@ async fn accept_until_stopped<H: Handler>(
 }
 
 async fn serve<H: Handler>(
-    stream: TcpStream,
+    stream: Box<dyn SocketStream>,
     handler: Arc<H>,
     tls: Option<TlsAcceptor>,
     (peer, activity): (SocketAddr, Arc<Activity>),
     mut phase: watch::Receiver<Phase>,
 ) {
-    // Answers are small and awaited: delaying them to fill packets only adds latency. A socket that refuses
-    // the option still works.
-    let _ = stream.set_nodelay(true);
     match tls {
         None => {
             let caller = Caller { scheme: Scheme::Http, peer, activity };

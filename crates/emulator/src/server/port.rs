@@ -11,6 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::handler::Handler;
 use super::listener::{BindError, Listener, Server};
+use super::sockets::Sockets;
 
 /// How many connections may wait to be accepted.
 const BACKLOG: u32 = 1024;
@@ -20,6 +21,7 @@ pub(crate) struct Port<H> {
     handler: Arc<H>,
     tls: Option<TlsAcceptor>,
     address: SocketAddr,
+    sockets: Option<Arc<dyn Sockets>>,
     door: Mutex<Door>,
 }
 
@@ -34,9 +36,9 @@ enum Door {
 impl<H: Handler> Port<H> {
     /// Starts to answer.
     pub(crate) fn open(listener: Listener, handler: Arc<H>, tls: Option<TlsAcceptor>) -> Self {
-        let address = listener.address();
+        let (address, sockets) = (listener.address(), listener.sockets());
         let server = listener.serve(Arc::clone(&handler), tls.clone());
-        Self { handler, tls, address, door: Mutex::new(Door::Open(server)) }
+        Self { handler, tls, address, sockets, door: Mutex::new(Door::Open(server)) }
     }
 
     /// Cuts every connection off and refuses new ones. Nothing changes if it is shut.
@@ -45,7 +47,9 @@ impl<H: Handler> Port<H> {
         if let Door::Open(server) = std::mem::replace(&mut *door, Door::Left) {
             server.cut().await;
             // If the port cannot be held it is left, and opening takes it again or says why not.
-            if let Ok(socket) = hold(self.address) {
+            if self.sockets.is_none()
+                && let Ok(socket) = hold(self.address)
+            {
                 *door = Door::Held(socket);
             }
         }
@@ -62,7 +66,10 @@ impl<H: Handler> Port<H> {
             Door::Held(socket) => socket.listen(BACKLOG).and_then(Listener::of).map_err(|source| {
                 BindError { host: self.address.ip().to_string(), port: self.address.port(), source }
             })?,
-            Door::Left => Listener::bind(&self.address.ip().to_string(), self.address.port()).await?,
+            Door::Left => {
+                let host = self.address.ip().to_string();
+                Listener::bind(self.sockets.clone(), &host, self.address.port()).await?
+            }
         };
         *door = Door::Open(listener.serve(Arc::clone(&self.handler), self.tls.clone()));
         Ok(())

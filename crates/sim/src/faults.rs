@@ -1,0 +1,156 @@
+//! Does to a world what its plan says.
+
+use std::time::Duration;
+
+use cosmonaut_emulator::{Delay, Effect, Failover, Failure, Fault, Operations, Outage};
+use cosmonaut_wire::CosmosStatus;
+
+use crate::history::Happening;
+use crate::plan::{FaultKind, FaultPlan};
+use crate::world::{CONTAINER, World};
+
+/// Waits for a fault's time, and lets it happen.
+pub(crate) async fn happen(world: &World, fault: &FaultPlan) {
+    world.sleep_until(fault.at).await;
+    let lasts = Duration::from_millis(fault.lasts);
+    match strike(world, &fault.what, lasts).await {
+        Ok(()) => world.covered(fault.what.name()),
+        // What cannot be done just now, such as a failover to where the writes are, is left out.
+        Err(failure) => world.note(&format!("{:?} was not done: {}", fault.what, failure.message)),
+    }
+}
+
+async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), Failure> {
+    let control = world.control();
+    match what {
+        FaultKind::Down(region) => {
+            control.take_down(region, Outage::Refuse).await?;
+            world.lasts(what, lasts).await;
+            control.bring_back(region).await
+        }
+        FaultKind::Hangs(region) => {
+            control.take_down(region, Outage::Hang).await?;
+            world.lasts(what, lasts).await;
+            control.bring_back(region).await
+        }
+        FaultKind::Slow(region, ms) => {
+            let delay = Delay::Fixed(Duration::from_millis(*ms));
+            for_a_time(world, what, Fault::new(Effect::Slow(delay)).in_region(region.as_str()), lasts).await
+        }
+        FaultKind::ForbidsWrites(region) => {
+            control.forbid_writes(region).await?;
+            world.lasts(what, lasts).await;
+            control.allow_writes(region).await
+        }
+        FaultKind::Status(region, code, share) => {
+            let effect = Effect::status(status(*code));
+            for_a_time(world, what, sometimes(effect, region, *share), lasts).await
+        }
+        FaultKind::LosesAnswers(region, share) => {
+            let fault = sometimes(Effect::DropResponse, region, *share).on(Operations::Write);
+            for_a_time(world, what, fault, lasts).await
+        }
+        FaultKind::Duplicates(region, share) => {
+            let fault = sometimes(Effect::Duplicate, region, *share).on(Operations::Read);
+            for_a_time(world, what, fault, lasts).await
+        }
+        FaultKind::Throttles(region, share) => {
+            let effect = Effect::Throttle { retry_after: Duration::from_millis(20) };
+            for_a_time(world, what, sometimes(effect, region, *share), lasts).await
+        }
+        FaultKind::PausesReplication(region) => {
+            control.pause(Some(region), None)?;
+            world.lasts(what, lasts).await;
+            control.resume(Some(region), None)
+        }
+        FaultKind::Graceful(to) => {
+            control.move_writes(to, Failover::Graceful)?;
+            world.happened(Happening::Graceful { to: to.clone() });
+            Ok(())
+        }
+        FaultKind::Forced(to, old_is_down) => {
+            let old = world.write_region();
+            if old == *to {
+                return Err(Failure::conflict("the writes are there already"));
+            }
+            if *old_is_down {
+                control.take_down(&old, Outage::Refuse).await?;
+            }
+            let at = world.now();
+            let moved = control.move_writes(to, Failover::Forced)?;
+            world.happened_at(at, Happening::Forced { to: to.clone() });
+            if moved.lost > 0 {
+                world.covered("writes lost");
+            }
+            if *old_is_down {
+                world.lasts(what, lasts).await;
+                control.bring_back(&old).await?;
+            }
+            Ok(())
+        }
+        FaultKind::PartitionForced(to) => {
+            let partition = world.some_partition()?;
+            control.move_partition(CONTAINER, &partition, to, Failover::Forced)?;
+            world.happened(Happening::PartitionForced { to: to.clone() });
+            Ok(())
+        }
+        FaultKind::Split => {
+            let partition = world.some_partition()?;
+            control.split(CONTAINER, &partition).await?;
+            world.happened(Happening::Split);
+            Ok(())
+        }
+        FaultKind::Cuts(client, rate) => {
+            let links = world.links_of(*client);
+            links.iter().for_each(|link| link.set_cuts(*rate));
+            world.lasts(what, lasts).await;
+            links.iter().for_each(|link| link.set_cuts(0));
+            Ok(())
+        }
+        FaultKind::Silence(client) => {
+            world.links_of(*client).iter().for_each(|link| link.silence_all());
+            world.happened(Happening::Fault(format!("{what:?}")));
+            Ok(())
+        }
+        FaultKind::Stalls(client) => {
+            let links = world.links_of(*client);
+            links.iter().for_each(|link| link.stall());
+            world.lasts(what, lasts).await;
+            links.iter().for_each(|link| link.resume());
+            Ok(())
+        }
+        FaultKind::Kills(client, with_machine) => {
+            world.kill(*client, *with_machine);
+            world.happened(Happening::Fault(format!("{what:?}")));
+            world.sleep(lasts).await;
+            world.start_again(*client);
+            Ok(())
+        }
+        FaultKind::AddsRegion(region) => {
+            control.add_region(region).await?;
+            world.happened(Happening::Fault(format!("{what:?}")));
+            Ok(())
+        }
+        FaultKind::RemovesRegion(region) => {
+            control.remove_region(region).await?;
+            world.happened(Happening::RegionLost(region.clone()));
+            Ok(())
+        }
+    }
+}
+
+fn sometimes(effect: Effect, region: &str, share: u64) -> Fault {
+    Fault::new(effect).in_region(region).with_probability(share as f64 / 100.0)
+}
+
+async fn for_a_time(world: &World, what: &FaultKind, fault: Fault, lasts: Duration) -> Result<(), Failure> {
+    let control = world.control();
+    let id = control.add_fault(fault).await?;
+    world.lasts(what, lasts).await;
+    control.remove_fault(id).await
+}
+
+fn status(code: u16) -> CosmosStatus {
+    let code = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::SERVICE_UNAVAILABLE);
+    CosmosStatus::new(code, 0)
+}

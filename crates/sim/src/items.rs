@@ -1,0 +1,306 @@
+//! A task that reads and writes items, and notes what it asked and what it was told.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cosmonaut::{ContainerClient, Error, ErrorKind, Etag, Items, Patch, RawItem};
+use serde::{Deserialize, Serialize};
+
+use crate::history::{CallId, Key, Operation, Outcome, Page, Refusal, Trail, Write, WriteKind};
+use crate::host;
+use crate::random::Random;
+use crate::recorder::Recorder;
+
+/// An item as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Item {
+    id: String,
+    pk: String,
+    place: u32,
+    trail: Trail,
+}
+
+/// A task of a client.
+pub(crate) struct ItemTask {
+    /// The container.
+    pub(crate) container: ContainerClient,
+    /// What it notes things in.
+    pub(crate) recorder: Recorder,
+    /// Its chance.
+    pub(crate) random: Random,
+    /// Whose session it belongs to.
+    pub(crate) session: u32,
+    /// Whether the session's token goes with its calls.
+    pub(crate) has_token: bool,
+    /// How many logical partitions there are.
+    pub(crate) partitions: u32,
+    /// How many items each has.
+    pub(crate) items: u32,
+    /// After how long a call is given up.
+    pub(crate) timeout: Duration,
+    /// The versions that it knows.
+    pub(crate) known: BTreeMap<Key, (CallId, Etag)>,
+}
+
+impl ItemTask {
+    /// Makes one call.
+    pub(crate) async fn step(&mut self) {
+        match self.random.below(100) {
+            0..30 => self.read().await,
+            30..75 => self.write().await,
+            75..85 => self.batch().await,
+            85..91 => self.read_many().await,
+            _ => self.query().await,
+        }
+    }
+
+    fn key(&self) -> Key {
+        let partition = self.random.below(u64::from(self.partitions)) as u32;
+        Key { partition, item: self.random.below(u64::from(self.items)) as u32 }
+    }
+
+    fn item(key: Key, id: CallId) -> Item {
+        Item { id: id_of(key), pk: partition_of(key), place: key.item, trail: vec![id] }
+    }
+
+    async fn read(&mut self) {
+        let key = self.key();
+        let call = self.recorder.begin(self.session, self.has_token, |_| Operation::Read(key));
+        let answer =
+            self.container.read_item::<Item>(partition_of(key), &id_of(key)).timeout(self.timeout).await;
+        match answer {
+            Ok(answer) => {
+                let region = answer.region().map(|region| region.as_str().to_owned());
+                if let (Some(etag), Some(version)) = (answer.etag(), answer.value().trail.last()) {
+                    self.known.insert(key, (*version, etag));
+                }
+                self.recorder.end(call, Outcome::Read(vec![(key, Some(answer.into_value().trail))]), region);
+            }
+            Err(error) if error.is_not_found() => {
+                self.known.remove(&key);
+                self.recorder.end(call, Outcome::Read(vec![(key, None)]), region_of(&error));
+            }
+            Err(error) => self.recorder.end(call, of_read(&error), region_of(&error)),
+        }
+    }
+
+    fn draw_write(&self, key: Key) -> Write {
+        let kind = *self.random.pick(&[
+            WriteKind::Create,
+            WriteKind::Create,
+            WriteKind::Upsert,
+            WriteKind::Upsert,
+            WriteKind::Replace,
+            WriteKind::Patch,
+            WriteKind::Patch,
+            WriteKind::Delete,
+        ]);
+        let known = self.known.get(&key).map(|(version, _)| *version);
+        let is_conditional = !matches!(kind, WriteKind::Create) && self.random.percent(40);
+        Write { key, kind, if_match: known.filter(|_| is_conditional) }
+    }
+
+    /// The version tag that belongs to a condition.
+    fn etag(&self, write: &Write) -> Option<Etag> {
+        write.if_match.and_then(|_| self.known.get(&write.key)).map(|(_, etag)| etag.clone())
+    }
+
+    async fn write(&mut self) {
+        let key = self.key();
+        let write = self.draw_write(key);
+        let etag = self.etag(&write);
+        let call = self.recorder.begin(self.session, self.has_token, |_| Operation::Write(write));
+        let (partition, id) = (partition_of(key), id_of(key));
+        let item = Self::item(key, call);
+        let (container, limit) = (&self.container, self.timeout);
+        let request = match write.kind {
+            WriteKind::Create => container.create_item(partition, &item),
+            WriteKind::Upsert => container.upsert_item(partition, &item),
+            WriteKind::Replace => container.replace_item(partition, &id, &item),
+            WriteKind::Patch => container.patch_item(partition, &id, appending(call)),
+            WriteKind::Delete => return self.delete(call, key, etag).await,
+        };
+        let request = request.timeout(limit);
+        let answer = match etag {
+            Some(etag) => request.if_match(etag).await,
+            None => request.await,
+        };
+        match answer {
+            Ok(answer) => {
+                if let Some(etag) = answer.etag() {
+                    self.known.insert(key, (call, etag));
+                }
+                let region = answer.region().map(|region| region.as_str().to_owned());
+                self.recorder.end(call, Outcome::Written, region);
+            }
+            Err(error) => self.recorder.end(call, of_write(&error), region_of(&error)),
+        }
+    }
+
+    async fn delete(&mut self, call: CallId, key: Key, etag: Option<Etag>) {
+        let request = self.container.delete_item(partition_of(key), &id_of(key)).timeout(self.timeout);
+        let answer = match etag {
+            Some(etag) => request.if_match(etag).await,
+            None => request.await,
+        };
+        match answer {
+            Ok(answer) => {
+                self.known.remove(&key);
+                let region = answer.region().map(|region| region.as_str().to_owned());
+                self.recorder.end(call, Outcome::Written, region);
+            }
+            Err(error) => self.recorder.end(call, of_write(&error), region_of(&error)),
+        }
+    }
+
+    async fn batch(&mut self) {
+        let partition = self.key().partition;
+        let mut writes: Vec<Write> = Vec::new();
+        for item in 0..self.items {
+            if self.random.percent(60) {
+                writes.push(self.draw_write(Key { partition, item }));
+            }
+        }
+        if writes.is_empty() {
+            return;
+        }
+        let etags: Vec<_> = writes.iter().map(|write| self.etag(write)).collect();
+        let call = self.recorder.begin(self.session, self.has_token, |_| Operation::Batch(writes.clone()));
+        let mut batch = self.container.batch(format!("p{partition}"));
+        for (write, etag) in writes.iter().zip(etags) {
+            let (id, item) = (id_of(write.key), Self::item(write.key, call));
+            batch = match (write.kind, etag) {
+                (WriteKind::Create, _) => batch.create(&item),
+                // A batch has no conditional upsert.
+                (WriteKind::Upsert, _) => batch.upsert(&item),
+                (WriteKind::Replace, None) => batch.replace(id, &item),
+                (WriteKind::Replace, Some(etag)) => batch.replace_if_match(id, &item, etag),
+                (WriteKind::Patch, None) => batch.patch(id, appending(call)),
+                (WriteKind::Patch, Some(etag)) => batch.patch_if_match(id, appending(call), etag),
+                (WriteKind::Delete, None) => batch.delete(id),
+                (WriteKind::Delete, Some(etag)) => batch.delete_if_match(id, etag),
+            };
+        }
+        match batch.execute().timeout(self.timeout).await {
+            Ok(answer) => {
+                for (write, result) in writes.iter().zip(answer.results()) {
+                    match result.etag().filter(|_| write.kind != WriteKind::Delete) {
+                        Some(etag) => self.known.insert(write.key, (call, etag.clone())),
+                        None => self.known.remove(&write.key),
+                    };
+                }
+                let region = answer.response().region().map(|region| region.as_str().to_owned());
+                self.recorder.end(call, Outcome::Written, region);
+            }
+            Err(error) => self.recorder.end(call, of_write(&error), region_of(&error)),
+        }
+    }
+
+    async fn read_many(&mut self) {
+        let mut keys: Vec<Key> = (0..self.random.between(1, 6)).map(|_| self.key()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let call = self.recorder.begin(self.session, self.has_token, |_| Operation::ReadMany(keys.clone()));
+        let pairs = keys.iter().map(|key| (partition_of(*key), id_of(*key)));
+        match self.container.read_many::<Item>(pairs).timeout(self.timeout).await {
+            Ok(answer) => {
+                let trails = answer.into_items().into_iter().map(|item| item.map(|item| item.trail));
+                self.recorder.end(call, Outcome::Read(keys.into_iter().zip(trails).collect()), None);
+            }
+            Err(error) => self.recorder.end(call, of_read(&error), region_of(&error)),
+        }
+    }
+
+    async fn query(&mut self) {
+        let partition = self.random.percent(60).then(|| self.key().partition);
+        let ordered = self.random.percent(50);
+        let operation = Operation::Query { partition, ordered };
+        let call = self.recorder.begin(self.session, self.has_token, |_| operation);
+        let text = if ordered { "SELECT * FROM c ORDER BY c.place" } else { "SELECT * FROM c" };
+        let size = self.random.between(1, 7) as u32;
+        let items: Items<RawItem> = match partition {
+            Some(partition) => {
+                self.container.query_items(text, cosmonaut::PartitionKey::from(format!("p{partition}")))
+            }
+            None => self.container.query_items(text, cosmonaut::FeedScope::Container),
+        };
+        let mut pages_of = items.max_item_count(size).timeout(self.timeout).into_pages();
+        let (mut pages, mut complete) = (Vec::new(), false);
+        loop {
+            let invoked = host::now();
+            match pages_of.next().await {
+                Some(Ok(page)) => {
+                    let rows = page.items.iter().map(row).collect();
+                    pages.push(Page { invoked, returned: host::now(), rows });
+                }
+                Some(Err(_)) => break,
+                None => {
+                    complete = true;
+                    break;
+                }
+            }
+        }
+        self.recorder.end(call, Outcome::Pages { pages, complete }, None);
+    }
+}
+
+fn row(item: &RawItem) -> (Key, Trail) {
+    let item: Item = serde_json::from_slice(item.as_bytes()).expect("items are what this program wrote");
+    (key_of(&item.pk, &item.id), item.trail)
+}
+
+fn appending(call: CallId) -> Patch {
+    Patch::new().add("/trail/-", call)
+}
+
+/// The partition key of an item.
+pub(crate) fn partition_of(key: Key) -> String {
+    format!("p{}", key.partition)
+}
+
+/// The id of an item.
+pub(crate) fn id_of(key: Key) -> String {
+    format!("i{}", key.item)
+}
+
+/// The item that a partition key and an id name.
+pub(crate) fn key_of(partition: &str, id: &str) -> Key {
+    let number = |text: &str| text.get(1..).and_then(|digits| digits.parse().ok()).unwrap_or(u32::MAX);
+    Key { partition: number(partition), item: number(id) }
+}
+
+fn region_of(error: &Error) -> Option<String> {
+    let attempt = error.diagnostics()?.attempts().last()?;
+    attempt.endpoint.region().map(|region| region.as_str().to_owned())
+}
+
+fn of_read(error: &Error) -> Outcome {
+    match error.kind() {
+        ErrorKind::SessionNotAvailable => Outcome::Refused(Refusal::Session),
+        ErrorKind::Throttled => Outcome::Refused(Refusal::Throttled),
+        _ => Outcome::Failed(said(error)),
+    }
+}
+
+fn of_write(error: &Error) -> Outcome {
+    match error.kind() {
+        ErrorKind::NotFound => Outcome::Refused(Refusal::NotFound),
+        ErrorKind::Conflict => Outcome::Refused(Refusal::Conflict),
+        ErrorKind::PreconditionFailed => Outcome::Refused(Refusal::Precondition),
+        ErrorKind::Throttled => Outcome::Refused(Refusal::Throttled),
+        ErrorKind::SessionNotAvailable => Outcome::Refused(Refusal::Session),
+        ErrorKind::BadRequest | ErrorKind::Forbidden | ErrorKind::Unauthorized | ErrorKind::TooLarge => {
+            Outcome::Refused(Refusal::Other(error.status().map_or(0, |status| status.code().as_u16())))
+        }
+        ErrorKind::Configuration | ErrorKind::Credential | ErrorKind::Serialization => {
+            Outcome::Failed(said(error))
+        }
+        _ => Outcome::Unknown(said(error)),
+    }
+}
+
+/// The first line of what an error says.
+fn said(error: &Error) -> String {
+    let text = error.to_string();
+    text.lines().next().unwrap_or_default().chars().take(160).collect()
+}

@@ -1,0 +1,119 @@
+//! The way between a process and a port: how long bytes take, and what becomes of them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::pipe::Wire;
+use crate::random::Random;
+
+/// The way between a process and a port.
+pub struct Link {
+    random: Random,
+    /// The least and the greatest delay, in milliseconds.
+    least: AtomicU64,
+    most: AtomicU64,
+    /// Whether bytes wait at the sender's side.
+    is_stalled: AtomicBool,
+    pub(super) resumed: Notify,
+    /// Of ten thousand pieces, how many are cut.
+    cuts: AtomicU64,
+    wires: Mutex<Vec<Weak<Wire>>>,
+    /// How many connections were cut, for coverage.
+    pub(super) cut_count: AtomicU64,
+}
+
+impl Link {
+    pub(super) fn new(random: Random) -> Self {
+        Self {
+            random,
+            least: AtomicU64::new(0),
+            most: AtomicU64::new(2),
+            is_stalled: AtomicBool::new(false),
+            resumed: Notify::new(),
+            cuts: AtomicU64::new(0),
+            wires: Mutex::default(),
+            cut_count: AtomicU64::new(0),
+        }
+    }
+
+    /// Bytes take so many milliseconds from now on.
+    pub fn set_delay(&self, least: u64, most: u64) {
+        self.least.store(least, Ordering::Relaxed);
+        self.most.store(most.max(least), Ordering::Relaxed);
+    }
+
+    /// So many of ten thousand pieces that are sent lose their end, and the connection with it.
+    pub fn set_cuts(&self, of_ten_thousand: u64) {
+        self.cuts.store(of_ten_thousand, Ordering::Relaxed);
+    }
+
+    /// Nothing comes through until [`Link::resume`]; then everything does.
+    pub fn stall(&self) {
+        self.is_stalled.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends [`Link::stall`].
+    pub fn resume(&self) {
+        self.is_stalled.store(false, Ordering::Relaxed);
+        self.resumed.notify_waiters();
+        self.each_wire(Wire::wake);
+    }
+
+    /// Resets all connections.
+    pub fn cut_all(&self) {
+        self.each_wire(Wire::cut);
+    }
+
+    /// Kills all connections without a word: what is sent on them from now on never comes, and nobody is told.
+    pub fn silence_all(&self) {
+        self.each_wire(Wire::silence);
+    }
+
+    /// How many connections were cut.
+    pub fn cuts(&self) -> u64 {
+        self.cut_count.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        self.is_stalled.load(Ordering::Relaxed)
+    }
+
+    /// How long the next piece takes.
+    pub(super) fn delay(&self) -> Duration {
+        let (least, most) = (self.least.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed));
+        Duration::from_millis(self.random.between(least, most.max(least)))
+    }
+
+    /// After how many bytes of a piece the connection breaks, if it does.
+    pub(super) fn breaks_at(&self, len: usize) -> Option<usize> {
+        let cuts = self.cuts.load(Ordering::Relaxed);
+        (cuts > 0 && self.random.below(10_000) < cuts).then(|| self.random.below(len as u64 + 1) as usize)
+    }
+
+    pub(super) fn add(&self, wire: Weak<Wire>) {
+        let mut wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
+        wires.retain(|wire| wire.strong_count() > 0);
+        wires.push(wire);
+    }
+
+    /// One way of something that is no connection yet.
+    #[expect(clippy::disallowed_methods, reason = "time is the world's")]
+    pub(super) async fn cross(&self) {
+        loop {
+            let resumed = self.resumed.notified();
+            if !self.is_stalled() {
+                break;
+            }
+            resumed.await;
+        }
+        tokio::time::sleep(self.delay()).await;
+    }
+
+    fn each_wire(&self, act: impl Fn(&Wire)) {
+        let wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        wires.iter().filter_map(Weak::upgrade).for_each(|wire| act(&wire));
+    }
+}

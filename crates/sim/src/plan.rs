@@ -1,0 +1,332 @@
+//! What a seed draws: an account, its clients, and what goes wrong.
+
+use std::fmt;
+
+use crate::history::Level;
+use crate::random::Random;
+
+/// The names of regions, in the order in which an account has them.
+const REGIONS: [&str; 5] = ["East US", "West US", "North Europe", "Japan East", "Brazil South"];
+
+/// What the processes of a world do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorldKind {
+    /// Items: read, written one by one and in batches, queried.
+    Items,
+}
+
+impl WorldKind {
+    /// All kinds.
+    pub const ALL: [Self; 1] = [Self::Items];
+
+    /// As the command line has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Items => "items",
+        }
+    }
+}
+
+/// All that is decided before a world begins.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The seed that it was drawn from.
+    pub seed: u64,
+    /// What its processes do.
+    pub kind: WorldKind,
+    /// The account's regions.
+    pub regions: Vec<String>,
+    /// The account's level.
+    pub level: Level,
+    /// Whether each region takes writes.
+    pub multi_write: bool,
+    /// Whether partitions may fail over on their own.
+    pub partition_failover: bool,
+    /// How late commits come to other regions, in milliseconds.
+    pub lag: (u64, u64),
+    /// The delay between clients and near regions, in milliseconds.
+    pub delay: (u64, u64),
+    /// How many logical partitions there are.
+    pub partitions: u32,
+    /// How many items each has.
+    pub items: u32,
+    /// The clients.
+    pub clients: Vec<ClientPlan>,
+    /// What goes wrong, in order.
+    pub faults: Vec<FaultPlan>,
+}
+
+/// One client process.
+#[derive(Clone, Debug)]
+pub struct ClientPlan {
+    /// Its number.
+    pub id: u32,
+    /// Where it reads, by preference.
+    pub preferred: Vec<String>,
+    /// By how much its clock is wrong, in milliseconds.
+    pub skew_ms: i64,
+    /// How many tasks it has.
+    pub tasks: u32,
+    /// How many calls each task makes.
+    pub calls: u32,
+    /// How long a task pauses between two calls at most, in milliseconds.
+    pub pause: u64,
+    /// Whether it speaks HTTP/1.1.
+    pub http1: bool,
+    /// After how long a call is given up, in milliseconds.
+    pub timeout: u64,
+}
+
+/// Something that goes wrong for a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FaultPlan {
+    /// When it begins, in milliseconds.
+    pub at: u64,
+    /// How long it lasts, in milliseconds.
+    pub lasts: u64,
+    /// What.
+    pub what: FaultKind,
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FaultKind {
+    /// A region refuses connections.
+    Down(String),
+    /// A region takes requests and does not answer.
+    Hangs(String),
+    /// A region answers late, by so many milliseconds.
+    Slow(String, u64),
+    /// A region that takes writes refuses them.
+    ForbidsWrites(String),
+    /// Of a hundred requests to a region so many are answered with this status.
+    Status(String, u16, u64),
+    /// Of a hundred writes to a region so many are carried out and not answered.
+    LosesAnswers(String, u64),
+    /// Of a hundred reads in a region so many are carried out twice.
+    Duplicates(String, u64),
+    /// Of a hundred requests to a region so many are throttled.
+    Throttles(String, u64),
+    /// Nothing is replicated from one region.
+    PausesReplication(String),
+    /// Writes move without loss.
+    Graceful(String),
+    /// Writes move at once; the old region is down meanwhile, if that is said.
+    Forced(String, bool),
+    /// The writes of one partition move.
+    PartitionForced(String),
+    /// A partition splits.
+    Split,
+    /// Connections of a client break: of ten thousand pieces so many.
+    Cuts(u32, u64),
+    /// All connections of a client die without a word.
+    Silence(u32),
+    /// Nothing comes through from a client to anybody.
+    Stalls(u32),
+    /// A client is killed, with its machine if that is said, and another takes its place.
+    Kills(u32, bool),
+    /// A region joins the account.
+    AddsRegion(String),
+    /// A region that takes no writes leaves the account.
+    RemovesRegion(String),
+}
+
+impl FaultKind {
+    /// What it is called in reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Down(_) => "region down",
+            Self::Hangs(_) => "region hangs",
+            Self::Slow(..) => "region slow",
+            Self::ForbidsWrites(_) => "writes forbidden",
+            Self::Status(..) => "error status",
+            Self::LosesAnswers(..) => "lost answers",
+            Self::Duplicates(..) => "duplicated reads",
+            Self::Throttles(..) => "throttling",
+            Self::PausesReplication(_) => "replication paused",
+            Self::Graceful(_) => "graceful failover",
+            Self::Forced(..) => "forced failover",
+            Self::PartitionForced(_) => "partition failover",
+            Self::Split => "split",
+            Self::Cuts(..) => "connections cut",
+            Self::Silence(_) => "connections silenced",
+            Self::Stalls(_) => "network stalled",
+            Self::Kills(..) => "client killed",
+            Self::AddsRegion(_) => "region added",
+            Self::RemovesRegion(_) => "region removed",
+        }
+    }
+}
+
+/// Parts of a plan that are left out, to see whether they matter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reduction {
+    /// The places of faults.
+    pub faults: Vec<usize>,
+    /// The numbers of clients.
+    pub clients: Vec<u32>,
+    /// How many calls each task makes at most.
+    pub calls: Option<u32>,
+}
+
+impl Plan {
+    /// The world of a seed.
+    pub fn draw(seed: u64, kind: Option<WorldKind>) -> Self {
+        let random = Random::new(seed).fork("plan");
+        let kind = kind.unwrap_or(*random.pick(&WorldKind::ALL));
+        let regions = *random.pick(&[1, 2, 2, 3, 3, 3, 4, 5]);
+        let regions: Vec<String> = REGIONS[..regions].iter().map(|name| (*name).to_owned()).collect();
+        let multi_write = regions.len() > 1 && random.percent(30);
+        let level = level(&random, multi_write, regions.len());
+        let lag = *random.pick(&[(0, 0), (1, 20), (10, 100), (50, 800), (500, 3000)]);
+        let partitions = random.between(1, 6) as u32;
+        let clients = (0..random.between(2, 4)).map(|id| client(&random, id as u32, &regions)).collect();
+        let mut plan = Self {
+            seed,
+            kind,
+            level,
+            multi_write,
+            partition_failover: regions.len() > 1 && !multi_write && random.percent(30),
+            lag,
+            delay: *random.pick(&[(0, 1), (0, 5), (1, 20)]),
+            partitions,
+            items: random.between(1, 5) as u32,
+            regions,
+            clients,
+            faults: Vec::new(),
+        };
+        plan.faults = plan.draw_faults(&random);
+        plan
+    }
+
+    /// The same world without some of its parts.
+    pub fn reduced(mut self, by: &Reduction) -> Self {
+        let faults = std::mem::take(&mut self.faults);
+        let is_kept = |(place, _): &(usize, FaultPlan)| !by.faults.contains(place);
+        self.faults = faults.into_iter().enumerate().filter(is_kept).map(|(_, fault)| fault).collect();
+        self.clients.retain(|client| !by.clients.contains(&client.id));
+        if let Some(calls) = by.calls {
+            self.clients.iter_mut().for_each(|client| client.calls = client.calls.min(calls));
+        }
+        self
+    }
+
+    /// For about how long its clients are busy, in milliseconds.
+    fn length(&self) -> u64 {
+        let of = |client: &ClientPlan| u64::from(client.calls) * (client.pause / 2 + 2 * self.delay.1 + 5);
+        self.clients.iter().map(of).max().unwrap_or(1000)
+    }
+
+    fn draw_faults(&self, random: &Random) -> Vec<FaultPlan> {
+        let length = self.length();
+        let count = random.between(1, 8);
+        let mut faults: Vec<_> = (0..count)
+            .map(|_| FaultPlan {
+                at: random.below(length),
+                lasts: random.between(10, length / 3 + 20),
+                what: self.draw_fault(random),
+            })
+            .collect();
+        faults.sort_by_key(|fault| fault.at);
+        faults
+    }
+
+    fn draw_fault(&self, random: &Random) -> FaultKind {
+        let region = random.pick(&self.regions).clone();
+        let client = random.pick(&self.clients).id;
+        let share = *random.pick(&[3, 10, 30, 80]);
+        loop {
+            let several = self.regions.len() > 1;
+            let single = several && !self.multi_write;
+            return match random.below(19) {
+                0 => FaultKind::Down(region),
+                1 => FaultKind::Hangs(region),
+                2 => FaultKind::Slow(region, random.between(20, 3000)),
+                3 if several => FaultKind::ForbidsWrites(region),
+                4 => FaultKind::Status(region, *random.pick(&[408, 410, 429, 449, 500, 503]), share),
+                5 => FaultKind::LosesAnswers(region, share),
+                6 => FaultKind::Duplicates(region, share),
+                7 => FaultKind::Throttles(region, share),
+                8 if several => FaultKind::PausesReplication(region),
+                9 if single => FaultKind::Graceful(region),
+                10 | 11 if single => FaultKind::Forced(region, random.percent(50)),
+                12 if single && self.partition_failover => FaultKind::PartitionForced(region),
+                13 => FaultKind::Split,
+                14 => FaultKind::Cuts(client, *random.pick(&[20, 200, 2000])),
+                15 => FaultKind::Silence(client),
+                16 => FaultKind::Stalls(client),
+                17 => FaultKind::Kills(client, random.percent(50)),
+                18 if self.regions.len() < REGIONS.len() && several => {
+                    FaultKind::AddsRegion(REGIONS[self.regions.len()].to_owned())
+                }
+                _ => continue,
+            };
+        }
+    }
+}
+
+fn level(random: &Random, multi_write: bool, regions: usize) -> Level {
+    let bounded = match regions {
+        1 => Level::Bounded { commits: 10, time: 5_000_000 },
+        _ => Level::Bounded { commits: 100_000, time: 300_000_000 },
+    };
+    match random.below(8) {
+        0 | 1 if !multi_write => Level::Strong,
+        2 => bounded,
+        3 => Level::Prefix,
+        4 => Level::Eventual,
+        _ => Level::Session,
+    }
+}
+
+fn client(random: &Random, id: u32, regions: &[String]) -> ClientPlan {
+    let mut preferred = regions.to_vec();
+    preferred.rotate_left(random.below(regions.len() as u64) as usize);
+    ClientPlan {
+        id,
+        preferred,
+        skew_ms: *random.pick(&[0, 0, 0, -200, 900, -60_000, 120_000]),
+        tasks: random.between(1, 3) as u32,
+        calls: random.between(40, 120) as u32,
+        pause: *random.pick(&[0, 10, 100, 300]),
+        http1: random.percent(25),
+        timeout: *random.pick(&[500, 3_000, 10_000, 30_000]),
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let writes = if self.multi_write { "every region writes" } else { "one region writes" };
+        writeln!(
+            f,
+            "seed {} ({}): {:?}, {writes}, {:?}",
+            self.seed,
+            self.kind.name(),
+            self.level,
+            self.regions
+        )?;
+        writeln!(
+            f,
+            "  lag {:?} ms, delay {:?} ms, {} partitions of {} items",
+            self.lag, self.delay, self.partitions, self.items
+        )?;
+        for client in &self.clients {
+            writeln!(
+                f,
+                "  client {}: {} tasks of {} calls, pause {} ms, timeout {} ms, clock {:+} ms, {}, {:?}",
+                client.id,
+                client.tasks,
+                client.calls,
+                client.pause,
+                client.timeout,
+                client.skew_ms,
+                if client.http1 { "HTTP/1.1" } else { "HTTP/2" },
+                client.preferred,
+            )?;
+        }
+        for (place, fault) in self.faults.iter().enumerate() {
+            writeln!(f, "  fault {place} at {} ms for {} ms: {:?}", fault.at, fault.lasts, fault.what)?;
+        }
+        Ok(())
+    }
+}

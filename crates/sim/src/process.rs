@@ -1,0 +1,148 @@
+//! A process of a world: a client with its own clock, chance, connections and tasks, which can be killed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cosmonaut::options::CosmosClientOptions;
+use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential};
+use cosmonaut_driver::Moment;
+use cosmonaut_driver::platform::{Platform, Task};
+use cosmonaut_driver::transport::BoxFuture;
+use tokio::task::AbortHandle;
+
+use crate::host;
+use crate::network::{Network, ProcessId};
+use crate::random::Random;
+
+/// A process. Dropping it does not kill it.
+pub(crate) struct Process {
+    /// Its number.
+    pub(crate) id: ProcessId,
+    network: Network,
+    tasks: Arc<Tasks>,
+    platform: Arc<Door>,
+}
+
+/// Everything that runs in a process.
+#[derive(Default)]
+struct Tasks {
+    handles: Mutex<Vec<AbortHandle>>,
+    is_dead: AtomicBool,
+}
+
+/// Time, chance and tasks of one process.
+struct Door {
+    random: Random,
+    /// By how much the process's clock is wrong, in milliseconds.
+    skew_ms: i64,
+    tasks: Arc<Tasks>,
+}
+
+impl Process {
+    /// A process whose clock is wrong by so many milliseconds.
+    pub(crate) fn new(id: ProcessId, network: &Network, random: &Random, skew_ms: i64) -> Self {
+        let tasks = Arc::<Tasks>::default();
+        let random = random.fork(&format!("process {id}"));
+        let platform = Arc::new(Door { random, skew_ms, tasks: Arc::clone(&tasks) });
+        Self { id, network: network.clone(), tasks, platform }
+    }
+
+    /// A client in this process.
+    ///
+    /// # Errors
+    /// Options that cannot be used.
+    pub(crate) fn client(
+        &self,
+        endpoint: &str,
+        key: &str,
+        options: CosmosClientOptions,
+    ) -> cosmonaut::Result<CosmosClient> {
+        let platform: Arc<dyn Platform> = self.platform.clone();
+        let runtime = CosmosDriverRuntime::builder()
+            .environment(&|_: &str| None::<std::ffi::OsString>)
+            .platform(platform)
+            .sockets(self.network.sockets_of(self.id))
+            .build()?;
+        let credential = Credential::master_key(key)?;
+        CosmosClient::builder()
+            .runtime(&runtime)
+            .endpoint(endpoint)
+            .credential(credential)
+            .options(options)
+            .build()
+    }
+
+    /// Runs something in this process, until it is killed.
+    pub(crate) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
+    /// Whether it was killed.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.tasks.is_dead.load(Ordering::Relaxed)
+    }
+
+    /// Ends the process at this instant. Its connections are reset, or forgotten if its machine is gone with it.
+    pub(crate) fn kill(&self, with_machine: bool) {
+        self.tasks.is_dead.store(true, Ordering::Relaxed);
+        for link in self.network.links_of(self.id) {
+            if with_machine {
+                link.silence_all();
+                link.stall();
+            } else {
+                link.cut_all();
+            }
+        }
+        let handles = std::mem::take(&mut *self.tasks.lock());
+        handles.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Tasks {
+    #[expect(clippy::disallowed_methods, reason = "this is the door: what it starts ends with the process")]
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Option<AbortHandle> {
+        if self.is_dead.load(Ordering::Relaxed) {
+            return None;
+        }
+        let handle = tokio::spawn(task).abort_handle();
+        let mut handles = self.lock();
+        if handles.len() % 256 == 255 {
+            handles.retain(|handle| !handle.is_finished());
+        }
+        handles.push(handle.clone());
+        Some(handle)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<AbortHandle>> {
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Platform for Door {
+    fn now(&self) -> Moment {
+        Moment::after_start(Duration::from_micros(host::now()))
+    }
+
+    fn time_of_day(&self) -> Duration {
+        Duration::from_micros(host::time_of_day().saturating_add_signed(self.skew_ms * 1000))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "time is the world's")]
+    fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(time))
+    }
+
+    fn spawn(&self, task: BoxFuture<'static, ()>) -> Task {
+        let handle = self.tasks.spawn(task);
+        Task::new(move || {
+            if let Some(handle) = handle {
+                handle.abort();
+            }
+        })
+    }
+
+    fn random(&self) -> u64 {
+        self.random.next()
+    }
+}

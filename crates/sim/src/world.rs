@@ -1,0 +1,405 @@
+//! A world while it runs: an account, the processes that use it, and what is done to them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
+use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient};
+use cosmonaut_emulator::{Consistency, Control, Emulator, Failure, Lag, Timestamp};
+
+use crate::faults;
+use crate::history::{Account, Event, Happening, Key, Level, Micros, Operation, RegionEnd};
+use crate::host;
+use crate::items::{ItemTask, id_of, partition_of};
+use crate::network::{Link, Network};
+use crate::plan::{ClientPlan, FaultKind, Plan};
+use crate::process::Process;
+use crate::random::Random;
+use crate::recorder::Recorder;
+
+/// The container, as the emulator names it.
+pub const CONTAINER: &str = "d/c";
+
+/// How long a call may take after the last fault.
+const BOUND: Duration = Duration::from_secs(90);
+
+/// A running world. Clones are one world.
+#[derive(Clone)]
+pub struct World(Arc<Inner>);
+
+struct Inner {
+    plan: Plan,
+    random: Random,
+    network: Network,
+    emulator: Emulator,
+    recorder: Recorder,
+    clients: Mutex<BTreeMap<u32, Running>>,
+    sessions: AtomicU64,
+    coverage: Mutex<BTreeMap<String, u64>>,
+    trace: Mutex<Vec<String>>,
+}
+
+/// A client process that runs, and how many calls its tasks have left.
+struct Running {
+    process: Arc<Process>,
+    left: Arc<AtomicU64>,
+}
+
+/// What came of a world.
+pub struct Ended {
+    /// What its callers saw.
+    pub history: crate::history::History,
+    /// What happened in it how often.
+    pub coverage: BTreeMap<String, u64>,
+    /// All that happened, line by line: the same for the same seed.
+    pub trace: Vec<String>,
+}
+
+/// The time and chance of the emulator.
+struct ServerWorld(Random);
+
+impl cosmonaut_emulator::World for ServerWorld {
+    fn now(&self) -> Timestamp {
+        Timestamp(host::time_of_day())
+    }
+
+    fn random(&self) -> u64 {
+        self.0.next()
+    }
+}
+
+/// Runs a world to its end, in a runtime whose clock stands still.
+pub async fn run(plan: Plan) -> Ended {
+    let world = World::start(plan).await;
+    world.make_container().await;
+    for client in world.0.plan.clients.clone() {
+        world.start_client(&client, client.calls);
+    }
+    world.let_faults_happen().await;
+    world.wait_for_clients().await;
+    world.heal().await;
+    world.try_everybody().await;
+    world.settle().await;
+    world.read_all().await;
+    world.end()
+}
+
+impl World {
+    async fn start(plan: Plan) -> Self {
+        let random = Random::new(plan.seed);
+        let network = Network::new(&random);
+        let consistency = match plan.level {
+            Level::Strong => Consistency::Strong,
+            Level::Bounded { commits, time } => Consistency::BoundedStaleness {
+                max_prefix: commits,
+                max_interval: Duration::from_micros(time),
+            },
+            Level::Session => Consistency::Session,
+            Level::Prefix => Consistency::ConsistentPrefix,
+            Level::Eventual => Consistency::Eventual,
+        };
+        let ms = Duration::from_millis;
+        let lag = match plan.lag {
+            (_, 0) => Lag::None,
+            (least, most) => Lag::Between(ms(least), ms(most)),
+        };
+        let emulator = Emulator::builder()
+            .regions(plan.regions.iter().map(String::as_str))
+            .multi_write(plan.multi_write)
+            .consistency(consistency)
+            .partition_failover(plan.partition_failover)
+            .lag(lag)
+            .host("10.0.0.1")
+            .global_endpoint(true)
+            .threads(false)
+            .sockets(Arc::new(network.clone()))
+            .world(Arc::new(ServerWorld(random.fork("server"))))
+            .start()
+            .await
+            .expect("a drawn account can be");
+        let account =
+            Account { level: plan.level, multi_write: plan.multi_write, regions: plan.regions.clone() };
+        Self(Arc::new(Inner {
+            plan,
+            random,
+            network,
+            emulator,
+            recorder: Recorder::new(account),
+            clients: Mutex::default(),
+            sessions: AtomicU64::new(0),
+            coverage: Mutex::default(),
+            trace: Mutex::default(),
+        }))
+    }
+
+    async fn make_container(&self) {
+        let process = self.process(200, 0);
+        let client = self.client(&process, CosmosClientOptions::default());
+        client.create_database("d").await.expect("nothing is wrong yet");
+        let properties = ContainerProperties::new("c", "/pk");
+        client.database("d").create_container(properties).await.expect("nothing is wrong yet");
+        self.settle().await;
+    }
+
+    fn process(&self, id: u32, skew_ms: i64) -> Process {
+        let Inner { network, random, plan, .. } = &*self.0;
+        let process = Process::new(id, network, random, skew_ms);
+        for port in 8081..=8086 {
+            network.link(id, port).set_delay(plan.delay.0, plan.delay.1);
+        }
+        process
+    }
+
+    fn client(&self, process: &Process, options: CosmosClientOptions) -> CosmosClient {
+        let emulator = &self.0.emulator;
+        process.client(emulator.url(), emulator.key(), options).expect("the options are right")
+    }
+
+    fn container_of(&self, process: &Process, plan: &ClientPlan) -> ContainerClient {
+        let protocol = if plan.http1 { HttpProtocol::Http1 } else { HttpProtocol::Negotiated };
+        let connection = ConnectionOptions { http_protocol: Some(protocol), ..Default::default() };
+        let mut options = CosmosClientOptions { connection, ..Default::default() };
+        options.regions.preferred_regions =
+            Some(plan.preferred.iter().map(|name| name.as_str().into()).collect());
+        self.client(process, options).database("d").container("c")
+    }
+
+    /// Starts a client whose tasks make so many calls.
+    fn start_client(&self, plan: &ClientPlan, calls: u32) {
+        let session = self.0.sessions.fetch_add(1, Ordering::Relaxed) as u32;
+        // A process that is started again is another one.
+        let process = Arc::new(self.process(plan.id + 10 * session, plan.skew_ms));
+        let container = self.container_of(&process, plan);
+        let left = Arc::new(AtomicU64::new(u64::from(calls * plan.tasks)));
+        for task in 0..plan.tasks {
+            let mut task = ItemTask {
+                container: container.clone(),
+                recorder: self.0.recorder.clone(),
+                random: self.0.random.fork(&format!("task {task} of session {session}")),
+                session,
+                has_token: self.0.plan.level == Level::Session,
+                partitions: self.0.plan.partitions,
+                items: self.0.plan.items,
+                timeout: Duration::from_millis(plan.timeout),
+                known: BTreeMap::new(),
+            };
+            let (world, left, pause) = (self.clone(), Arc::clone(&left), plan.pause);
+            process.run(async move {
+                for _ in 0..calls {
+                    task.step().await;
+                    left.fetch_sub(1, Ordering::Relaxed);
+                    world.sleep(Duration::from_millis(task.random.between(0, pause))).await;
+                }
+            });
+        }
+        self.lock_clients().insert(plan.id, Running { process, left });
+    }
+
+    async fn let_faults_happen(&self) {
+        let mut tasks = tokio::task::JoinSet::new();
+        for fault in self.0.plan.faults.clone() {
+            let world = self.clone();
+            tasks.spawn(async move { faults::happen(&world, &fault).await });
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    async fn wait_for_clients(&self) {
+        loop {
+            let is_busy =
+                |running: &Running| !running.process.is_dead() && running.left.load(Ordering::Relaxed) > 0;
+            if !self.lock_clients().values().any(is_busy) {
+                return;
+            }
+            self.sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Ends every fault.
+    async fn heal(&self) {
+        let control = self.control();
+        control.clear().await.expect("faults can be lifted");
+        control.resume(None, None).expect("links can be opened");
+        let regions: Vec<_> = control.regions().into_iter().map(|region| region.name).collect();
+        for region in regions {
+            let _ = control.bring_back(region.as_str()).await;
+        }
+        self.happened(Happening::Healed { bound: BOUND.as_micros() as u64 });
+    }
+
+    /// After the last fault every client can do everything again.
+    async fn try_everybody(&self) {
+        for client in self.0.plan.clients.clone() {
+            let running = self.lock_clients().remove(&client.id);
+            let is_dead = running.is_none_or(|running| running.process.is_dead());
+            if is_dead {
+                self.note(&format!("client {} was dead", client.id));
+            }
+            let client = ClientPlan { timeout: BOUND.as_millis() as u64, ..client };
+            self.start_client(&client, 5);
+        }
+        self.wait_for_clients().await;
+    }
+
+    /// Waits until nothing is under way between regions.
+    async fn settle(&self) {
+        while self.control().regions().iter().any(|region| region.behind > 0) {
+            self.sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Reads every item in every region.
+    async fn read_all(&self) {
+        let mut keys: Vec<Key> = Vec::new();
+        for partition in 0..self.0.plan.partitions {
+            keys.extend((0..self.0.plan.items).map(|item| Key { partition, item }));
+        }
+        let regions: Vec<_> = self.control().regions().into_iter().map(|region| region.name).collect();
+        for (nth, region) in regions.iter().enumerate() {
+            let process = self.process(220 + nth as u32, 0);
+            let mut options = CosmosClientOptions::default();
+            options.regions.preferred_regions = Some(vec![region.clone()]);
+            let container = self.client(&process, options).database("d").container("c");
+            let mut items = Vec::new();
+            for key in &keys {
+                let read = container.read_item::<Stored>(partition_of(*key), &id_of(*key)).await;
+                match read {
+                    Ok(read) => items.push((*key, Some(read.into_value().trail))),
+                    Err(error) if error.is_not_found() => items.push((*key, None)),
+                    Err(error) => panic!("{key} cannot be read in {} at the end: {error}", region.as_str()),
+                }
+            }
+            self.0.recorder.lock().ends.push(RegionEnd { region: region.as_str().to_owned(), items });
+        }
+    }
+
+    fn end(self) -> Ended {
+        let history = self.0.recorder.lock().clone();
+        let mut coverage = std::mem::take(&mut *self.lock_coverage());
+        for call in &history.calls {
+            *coverage.entry(name_of(&call.operation).to_owned()).or_default() += 1;
+        }
+        let trace = std::mem::take(&mut *self.0.trace.lock().unwrap_or_else(PoisonError::into_inner));
+        Ended { history, coverage, trace }
+    }
+
+    /// The account's control.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::clone(self.0.emulator.control())
+    }
+
+    /// Where the account's writes are.
+    pub fn write_region(&self) -> String {
+        let regions = self.control().regions();
+        let writer = regions.iter().find(|region| region.takes_writes);
+        writer.map(|region| region.name.as_str().to_owned()).unwrap_or_default()
+    }
+
+    /// A partition, by chance.
+    ///
+    /// # Errors
+    /// The container is not there.
+    pub fn some_partition(&self) -> Result<String, Failure> {
+        let partitions = self.control().partitions(CONTAINER)?;
+        Ok(self.0.random.fork(&format!("partition at {}", host::now())).pick(&partitions).id.to_string())
+    }
+
+    /// The ways of a client.
+    pub fn links_of(&self, client: u32) -> Vec<Arc<Link>> {
+        let id = self.lock_clients().get(&client).map(|running| running.process.id);
+        id.map(|id| self.0.network.links_of(id)).unwrap_or_default()
+    }
+
+    /// Kills a client.
+    pub fn kill(&self, client: u32, with_machine: bool) {
+        if let Some(running) = self.lock_clients().get(&client) {
+            running.process.kill(with_machine);
+        }
+    }
+
+    /// Starts a client again that was killed.
+    pub fn start_again(&self, client: u32) {
+        let left = {
+            let clients = self.lock_clients();
+            let Some(running) = clients.get(&client).filter(|running| running.process.is_dead()) else {
+                return;
+            };
+            running.left.load(Ordering::Relaxed)
+        };
+        let plan = self.0.plan.clients.iter().find(|plan| plan.id == client).cloned();
+        if let Some(plan) = plan {
+            self.start_client(&plan, (left / u64::from(plan.tasks)) as u32);
+        }
+    }
+
+    /// A fault that lasts.
+    pub async fn lasts(&self, what: &FaultKind, time: Duration) {
+        self.happened(Happening::Fault(format!("{what:?} begins")));
+        self.sleep(time).await;
+        self.happened(Happening::Fault(format!("{what:?} ends")));
+    }
+
+    /// Something happened just now.
+    pub fn happened(&self, what: Happening) {
+        self.note(&format!("{what:?}"));
+        self.0.recorder.event(what);
+    }
+
+    /// Something that began a moment ago.
+    pub fn happened_at(&self, at: Micros, what: Happening) {
+        self.note(&format!("{what:?}"));
+        self.0.recorder.lock().events.push(Event { at, what });
+    }
+
+    /// Something was met.
+    pub fn covered(&self, what: &str) {
+        *self.lock_coverage().entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// A line of the trace.
+    pub fn note(&self, line: &str) {
+        let line = format!("{:>10} {line}", host::now());
+        self.0.trace.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    /// Microseconds since the world began.
+    pub fn now(&self) -> Micros {
+        host::now()
+    }
+
+    /// Waits.
+    #[expect(clippy::disallowed_methods, reason = "time is the world's")]
+    pub async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Waits until so many milliseconds after the beginning.
+    pub async fn sleep_until(&self, ms: u64) {
+        self.sleep(Duration::from_micros((ms * 1000).saturating_sub(host::now()))).await;
+    }
+
+    fn lock_clients(&self) -> MutexGuard<'_, BTreeMap<u32, Running>> {
+        self.0.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_coverage(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.0.coverage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Stored {
+    trail: Vec<u64>,
+}
+
+fn name_of(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Read(_) => "read",
+        Operation::ReadMany(_) => "read_many",
+        Operation::Write(_) => "write",
+        Operation::Batch(_) => "batch",
+        Operation::Query { .. } => "query",
+    }
+}

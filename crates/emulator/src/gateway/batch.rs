@@ -1,7 +1,7 @@
 //! Transactional batches and bulk requests: several operations in one request.
 
-use cosmonaut_wire::headers;
 use cosmonaut_wire::model::{BatchOperation, BatchOperationType, BatchResult, MAX_BATCH_BYTES};
+use cosmonaut_wire::{CosmosStatus, headers};
 
 use super::Gateway;
 use super::call::Call;
@@ -45,6 +45,9 @@ impl Gateway {
                 )));
             }
         };
+        if done.status == CosmosStatus::MULTI_STATUS {
+            done.hold.extend(self.writing().hold(&container, &done.session()));
+        }
         leave_out_what_was_written(&operations, &mut done.results, call.is_minimal());
         Ok(batch_reply(&container, done))
     }

@@ -7,6 +7,7 @@ use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy, SessionToken, he
 use super::Gateway;
 use super::action::Action;
 use super::call::Call;
+use super::reply::Reply;
 use crate::Failure;
 use crate::engine::{Consistency, Container, Hold};
 
@@ -23,6 +24,14 @@ impl Reading {
     /// What the answer to a read waits for that has seen this much.
     pub(super) fn hold(&self, container: &Container, seen: &SessionToken) -> Hold {
         if self.is_strong { container.settled(seen) } else { Hold::none() }
+    }
+
+    /// The answer to a request that was refused because of what it saw: that something is there, or is not.
+    pub(super) fn refusal(&self, container: &Container, failure: Failure) -> Result<Reply, Failure> {
+        match failure.session() {
+            Some(seen) if self.is_strong => Ok(Reply::failure(&failure).held(container.settled(&seen))),
+            _ => Err(failure),
+        }
     }
 }
 
@@ -65,6 +74,16 @@ impl Gateway {
     pub(super) fn reading(&self, call: &Call<'_>, container: &Container) -> Result<Reading, Failure> {
         let reading = call.reading(&self.engine.topology().consistency)?;
         Ok(Reading { session: reading.session.map(|seen| container.own_part(seen)), ..reading })
+    }
+
+    /// What a write sees of its item: on a Strong account nothing that may still be lost.
+    pub(super) fn writing(&self) -> Reading {
+        Reading { session: None, is_strong: self.engine.topology().consistency == Consistency::Strong }
+    }
+
+    /// The answer to a write that was refused.
+    pub(super) fn refused_write(&self, container: &Container, failure: Failure) -> Result<Reply, Failure> {
+        self.writing().refusal(container, failure)
     }
 
     /// Waits until a request may begin: a strong read, until its region has all that was acknowledged when it came.

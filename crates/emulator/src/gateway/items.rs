@@ -38,9 +38,13 @@ impl Gateway {
         let container = self.container(call)?;
         let reading = self.reading(call, &container)?;
         let request = ItemRequest { session: reading.session.as_ref(), ..request(call)? };
-        let mut reply = container.read_item(self.region, request)?;
-        reply.hold = reading.hold(&container, &reply.session());
-        Ok(item_reply(&container, reply))
+        match container.read_item(self.region, request) {
+            Ok(mut reply) => {
+                reply.hold = reading.hold(&container, &reply.session());
+                Ok(item_reply(&container, reply))
+            }
+            Err(failure) => reading.refusal(&container, failure),
+        }
     }
 
     fn write_item(&self, call: &Call<'_>, operation: Operation) -> Result<Reply, Failure> {
@@ -48,7 +52,10 @@ impl Gateway {
         let container = self.container(call)?;
         let indexing = call.parsed(&headers::INDEXING_DIRECTIVE)?.unwrap_or(IndexingDirective::Default);
         let request = ItemRequest { body: call.body.clone(), indexing, ..request(call)? };
-        let reply = item_reply(&container, operation(&container, self.region, request)?);
+        let reply = match operation(&container, self.region, request) {
+            Ok(reply) => item_reply(&container, reply),
+            Err(failure) => return self.refused_write(&container, failure),
+        };
         Ok(if call.is_minimal() { reply.without_body() } else { reply })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! How a commit is applied is the container's and the replica's.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
@@ -20,6 +21,8 @@ pub(crate) struct Group {
     turn: Mutex<Settled>,
     queues: Mutex<Queues>,
     agreement: Mutex<Agreement>,
+    /// The latest commit that most regions were seen to have. It does not go back when regions are cut off.
+    committed: AtomicI64,
     /// What the partition was split into.
     children: OnceLock<[Arc<PartitionRange>; 2]>,
 }
@@ -63,7 +66,9 @@ impl Group {
         let lineage = Lineage::clone(&self.lineage());
         // Items of the other child are soon forgotten.
         let agreement = locks::lock(&self.agreement).clone();
-        Arc::new(Self::with(Arc::clone(&self.account), lineage, queues, agreement))
+        let child = Self::with(Arc::clone(&self.account), lineage, queues, agreement);
+        child.note_committed(self.committed.load(Ordering::Acquire));
+        Arc::new(child)
     }
 
     fn with(account: Arc<Account>, lineage: Lineage, queues: Queues, agreement: Agreement) -> Self {
@@ -73,6 +78,7 @@ impl Group {
             turn: Mutex::default(),
             queues: Mutex::new(queues),
             agreement: Mutex::new(agreement),
+            committed: AtomicI64::new(0),
             children: OnceLock::new(),
         }
     }
@@ -83,6 +89,11 @@ impl Group {
         let region = RegionId::default();
         let lineage = Lineage::new(Some(region), vec![region]);
         Self::new(Account::new(&Default::default(), world), lineage)
+    }
+
+    /// Most regions have this commit. Says which is the latest that most have had.
+    pub(crate) fn note_committed(&self, lsn: i64) -> i64 {
+        self.committed.fetch_max(lsn, Ordering::AcqRel).max(lsn)
     }
 
     /// Does not change while any of the replicas is locked.

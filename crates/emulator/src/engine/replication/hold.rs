@@ -27,7 +27,7 @@ struct Wait {
 
 #[derive(Clone, Copy, Debug)]
 enum Until {
-    /// Most regions have the commit.
+    /// Most regions have the commit, so that no failover loses it.
     Committed(i64),
     /// The region has the commit.
     Applied(RegionId, i64),
@@ -120,14 +120,15 @@ impl Container {
 }
 
 impl PartitionRange {
-    /// The latest commit that most of the regions have which are not cut off.
-    fn committed_by_most(&self) -> i64 {
+    /// The latest commit that most regions have, or have had. A region that is cut off is one of those that count, until
+    /// the writes were moved without waiting for it.
+    pub(crate) fn committed_by_most(&self) -> i64 {
         let links = self.group().account.network.links();
-        let counted = self.replicas().iter().filter(|replica| !links.is_isolated(replica.region));
+        let counted = self.replicas().iter().filter(|replica| !links.is_given_up(replica.region));
         let mut applied: Vec<i64> = counted.map(|replica| replica.applied()).collect();
         applied.sort_unstable_by(|a, b| b.cmp(a));
-        // With every region cut off there is nobody to wait for.
-        applied.get(applied.len() / 2).copied().unwrap_or(i64::MAX)
+        let now = applied.get(applied.len() / 2).copied().unwrap_or(0);
+        self.group().note_committed(now)
     }
 
     fn has_reached(&self, until: Until) -> Result<bool, Failure> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cosmonaut_wire::PartitionKeyRangeId;
 
 use crate::Failure;
+use crate::engine::topology::Consistency;
 use crate::engine::{Container, Engine, PartitionRange, RegionId, locks};
 
 /// What is done about commits that the new write region does not have.
@@ -45,6 +46,9 @@ impl Engine {
                 self.check_move(range, to, how)?;
             }
         }
+        if how == Failover::Forced {
+            self.account.network.give_up_isolated();
+        }
         // Told first: whoever is refused at the old region finds the new one when it asks.
         self.account.set_topology(topology.led_by(to));
         let mut moved = Moved::default();
@@ -79,6 +83,9 @@ impl Engine {
             )));
         }
         self.check_move(container.layout().range(range)?, to, how)?;
+        if how == Failover::Forced {
+            self.account.network.give_up_isolated();
+        }
         let lost = container.move_one(range, to, how)?;
         self.account.network.wake();
         Ok(Moved { lost })
@@ -95,6 +102,14 @@ impl Engine {
             return refuse(format!("writes cannot move to {new}, which is cut off (bring it back first)"));
         }
         if how == Failover::Forced {
+            let lacks = range.committed_by_most() - range.replica(to).applied();
+            if topology.consistency == Consistency::Strong && lacks > 0 {
+                return refuse(format!(
+                    "writes cannot move to {new}, which lacks {lacks} acknowledged commits of partition {}: a Strong \
+                     account loses none (choose a region that has them, or bring one back)",
+                    range.id
+                ));
+            }
             return Ok(());
         }
         let missing = range.group().queues().len_between(from, to);

@@ -55,6 +55,8 @@ impl Lag {
 pub(crate) struct Links {
     links: BTreeMap<(RegionId, RegionId), Link>,
     isolated: BTreeSet<RegionId>,
+    /// Those of them that the writes were moved without.
+    given_up: BTreeSet<RegionId>,
 }
 
 impl Links {
@@ -64,6 +66,11 @@ impl Links {
 
     pub(crate) fn is_isolated(&self, region: RegionId) -> bool {
         self.isolated.contains(&region)
+    }
+
+    /// Whether a region is cut off, and writes were moved without waiting for it.
+    pub(crate) fn is_given_up(&self, region: RegionId) -> bool {
+        self.given_up.contains(&region)
     }
 
     /// Whether anything is delivered from one region to the other.
@@ -110,6 +117,7 @@ impl Network {
         self.change(|links| {
             links.isolated.retain(|other| *other != region);
             links.isolated.extend(isolated.then_some(region));
+            links.given_up.remove(&region);
         });
     }
 
@@ -118,7 +126,13 @@ impl Network {
         self.change(|links| {
             links.links.retain(|(from, to), _| *from != region && *to != region);
             links.isolated.remove(&region);
+            links.given_up.remove(&region);
         });
+    }
+
+    /// Goes on without the regions that are cut off, until each is back.
+    pub(super) fn give_up_isolated(&self) {
+        self.change(|links| links.given_up.clone_from(&links.isolated));
     }
 
     /// Lets everybody look again.

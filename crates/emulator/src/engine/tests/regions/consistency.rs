@@ -23,12 +23,51 @@ fn a_strong_write_is_held_until_most_regions_have_it() {
     engine.set_link(A, B, OPEN);
     assert!(is_done(&held));
 
-    // Of two regions most is both, and of one it is that one.
-    engine.set_link(A, B, PAUSED);
+    // A region that is cut off is one of the three all the same.
+    engine.set_link(A, C, OPEN);
     engine.isolate(C, true);
-    let held = account.put(A, "1", 3).unwrap().hold;
-    assert!(!is_done(&held));
     engine.isolate(B, true);
+    let held = account.put(A, "1", 3).unwrap().hold;
+    assert!(!is_done(&held), "nobody else has it");
+    engine.isolate(C, false);
+    assert!(is_done(&held));
+}
+
+#[test]
+fn what_most_regions_have_had_is_shown_by_every_region_whoever_is_cut_off_since() {
+    let account = promising(Consistency::Strong);
+    let engine = &account.engine;
+    engine.set_link(A, C, PAUSED);
+    assert!(is_done(&account.put(A, "1", 1).unwrap().hold), "A and B have it");
+    engine.isolate(A, true);
+    let barrier = |region| account.container.barrier(region, &FeedScope::Container).unwrap();
+    assert!(is_done(&barrier(B)));
+    assert!(!is_done(&barrier(C)), "C has it not");
+
+    // Nor does C take the writes, until it has what was acknowledged.
+    let refused = engine.move_writes(C, Failover::Forced).unwrap_err();
+    assert_eq!(refused.status, CosmosStatus::BAD_REQUEST);
+    assert!(refused.message.contains("lacks 1 acknowledged commit"), "{refused}");
+    assert_eq!(engine.move_writes(B, Failover::Forced).unwrap().lost, 0);
+    engine.pump();
+    assert!(is_done(&barrier(C)), "B has told it");
+    assert!(is_done(&account.put(B, "1", 2).unwrap().hold), "B and C are most without A");
+    engine.isolate(A, false);
+    assert!(is_done(&barrier(A)));
+}
+
+#[test]
+fn a_refused_write_is_held_like_a_read_of_what_it_saw() {
+    let account = promising(Consistency::Strong);
+    account.pause();
+    account.put(A, "1", 1).unwrap();
+    let mut again = at("k", "1");
+    again.body = r#"{"id":"1","pk":"k"}"#.into();
+    let refused = account.container.create_item(A, again).unwrap_err();
+    assert_eq!(refused.status, CosmosStatus::CONFLICT);
+    let held = account.container.settled(&refused.session().expect("it has looked"));
+    assert!(!is_done(&held));
+    account.open();
     assert!(is_done(&held));
 }
 

@@ -7,7 +7,6 @@ use cosmonaut::{ContainerClient, Error, ErrorKind, Etag, Items, Patch, RawItem};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{CallId, Key, Operation, Outcome, Page, Refusal, Trail, Write, WriteKind};
-use crate::host;
 use crate::random::Random;
 use crate::recorder::Recorder;
 
@@ -60,7 +59,12 @@ impl ItemTask {
     }
 
     fn item(key: Key, id: CallId) -> Item {
-        Item { id: id_of(key), pk: partition_of(key), place: key.item, trail: vec![id] }
+        Item {
+            id: id_of(key),
+            pk: partition_of(key),
+            place: key.item * 1000 + key.partition,
+            trail: vec![id],
+        }
     }
 
     async fn read(&mut self) {
@@ -96,7 +100,9 @@ impl ItemTask {
             WriteKind::Delete,
         ]);
         let known = self.known.get(&key).map(|(version, _)| *version);
-        let is_conditional = !matches!(kind, WriteKind::Create) && self.random.percent(40);
+        // An upsert has no condition in a batch.
+        let is_conditional =
+            !matches!(kind, WriteKind::Create | WriteKind::Upsert) && self.random.percent(40);
         Write { key, kind, if_match: known.filter(|_| is_conditional) }
     }
 
@@ -226,12 +232,14 @@ impl ItemTask {
         };
         let mut pages_of = items.max_item_count(size).timeout(self.timeout).into_pages();
         let (mut pages, mut complete) = (Vec::new(), false);
+        let began = self.recorder.tick();
         loop {
-            let invoked = host::now();
+            // Over several partitions, rows of a page may have been fetched for an earlier one.
+            let invoked = if partition.is_some() { self.recorder.tick() } else { began };
             match pages_of.next().await {
                 Some(Ok(page)) => {
                     let rows = page.items.iter().map(row).collect();
-                    pages.push(Page { invoked, returned: host::now(), rows });
+                    pages.push(Page { invoked, returned: self.recorder.tick(), rows });
                 }
                 Some(Err(_)) => break,
                 None => {

@@ -9,6 +9,7 @@ pub mod history;
 pub mod host;
 mod items;
 pub mod network;
+mod orchestrations;
 pub mod plan;
 mod process;
 pub mod random;

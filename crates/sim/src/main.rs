@@ -1,27 +1,18 @@
-//! Runs worlds by their seeds.
+//! `cosmonaut-sim`: runs worlds by their seeds, replays one, and shows that seeded bugs are caught.
 
-use cosmonaut_sim::plan::Plan;
-use cosmonaut_sim::{host, world};
+mod child;
+mod commands;
+mod report;
+mod shrink;
 
-fn main() {
-    let seed = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1);
-    host::begin(seed);
-    let plan = Plan::draw(seed, None);
-    print!("{plan}");
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .expect("a runtime can be made");
-    let ended = runtime.block_on(async {
-        host::begin_time();
-        world::run(plan).await
-    });
-    for line in &ended.trace {
-        println!("{line}");
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    match commands::Arguments::parse().command {
+        commands::Command::Run(run) => report::run(&run),
+        commands::Command::Replay(replay) => report::replay(&replay),
+        commands::Command::World(world) => child::live(&world),
     }
-    for call in &ended.history.calls {
-        println!("{call:?}");
-    }
-    println!("{:?}", ended.coverage);
 }

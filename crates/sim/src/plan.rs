@@ -13,16 +13,19 @@ const REGIONS: [&str; 5] = ["East US", "West US", "North Europe", "Japan East", 
 pub enum WorldKind {
     /// Items: read, written one by one and in batches, queried.
     Items,
+    /// Orchestrations on several processes.
+    Orchestrations,
 }
 
 impl WorldKind {
     /// All kinds.
-    pub const ALL: [Self; 1] = [Self::Items];
+    pub const ALL: [Self; 2] = [Self::Items, Self::Orchestrations];
 
     /// As the command line has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Items => "items",
+            Self::Orchestrations => "orchestrations",
         }
     }
 }
@@ -52,6 +55,8 @@ pub struct Plan {
     pub items: u32,
     /// The clients.
     pub clients: Vec<ClientPlan>,
+    /// How many orchestrations are started, where there are any.
+    pub orchestrations: u32,
     /// What goes wrong, in order.
     pub faults: Vec<FaultPlan>,
 }
@@ -176,8 +181,13 @@ impl Plan {
         let kind = kind.unwrap_or(*random.pick(&WorldKind::ALL));
         let regions = *random.pick(&[1, 2, 2, 3, 3, 3, 4, 5]);
         let regions: Vec<String> = REGIONS[..regions].iter().map(|name| (*name).to_owned()).collect();
-        let multi_write = regions.len() > 1 && random.percent(30);
-        let level = level(&random, multi_write, regions.len());
+        // Orchestrations run where one region writes.
+        let multi_write = kind != WorldKind::Orchestrations && regions.len() > 1 && random.percent(30);
+        let level = match level(&random, multi_write, regions.len()) {
+            // Their provider needs to see what it has written.
+            Level::Prefix | Level::Eventual if kind == WorldKind::Orchestrations => Level::Session,
+            level => level,
+        };
         let lag = *random.pick(&[(0, 0), (1, 20), (10, 100), (50, 800), (500, 3000)]);
         let partitions = random.between(1, 6) as u32;
         let clients = (0..random.between(2, 4)).map(|id| client(&random, id as u32, &regions)).collect();
@@ -193,6 +203,7 @@ impl Plan {
             items: random.between(1, 5) as u32,
             regions,
             clients,
+            orchestrations: random.between(3, 12) as u32,
             faults: Vec::new(),
         };
         plan.faults = plan.draw_faults(&random);
@@ -213,6 +224,9 @@ impl Plan {
 
     /// For about how long its clients are busy, in milliseconds.
     fn length(&self) -> u64 {
+        if self.kind == WorldKind::Orchestrations {
+            return 15_000;
+        }
         let of = |client: &ClientPlan| u64::from(client.calls) * (client.pause / 2 + 2 * self.delay.1 + 5);
         self.clients.iter().map(of).max().unwrap_or(1000)
     }

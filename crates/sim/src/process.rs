@@ -89,10 +89,11 @@ impl Process {
         for link in self.network.links_of(self.id) {
             if with_machine {
                 link.silence_all();
-                link.stall();
             } else {
                 link.cut_all();
             }
+            // What is still there of it reaches nobody.
+            link.stall();
         }
         let handles = std::mem::take(&mut *self.tasks.lock());
         handles.iter().for_each(AbortHandle::abort);

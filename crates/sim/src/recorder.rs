@@ -1,18 +1,19 @@
 //! Writes the history of a world while it happens.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::history::{Account, Call, CallId, Event, Happening, History, Operation, Outcome};
+use crate::history::{Account, Call, CallId, Entry, Event, Happening, History, Micros, Operation, Outcome};
 use crate::host;
 
 /// The history of a world. Clones write to the same one.
 #[derive(Clone)]
-pub(crate) struct Recorder(Arc<Mutex<History>>);
+pub(crate) struct Recorder(Arc<Mutex<History>>, Arc<AtomicU64>);
 
 impl Recorder {
     /// An empty history.
     pub(crate) fn new(account: Account) -> Self {
-        Self(Arc::new(Mutex::new(History {
+        let history = History {
             account,
             calls: Vec::new(),
             events: Vec::new(),
@@ -20,7 +21,15 @@ impl Recorder {
             orchestrations: Vec::new(),
             ledger: Vec::new(),
             ends: Vec::new(),
-        })))
+        };
+        Self(Arc::new(Mutex::new(history)), Arc::default())
+    }
+
+    /// The time, later than all that were noted before: what happens at one instant has an order too.
+    pub(crate) fn tick(&self) -> Micros {
+        let time = host::now().max(self.1.load(Ordering::Relaxed) + 1);
+        self.1.store(time, Ordering::Relaxed);
+        time
     }
 
     /// A call begins; its number.
@@ -36,7 +45,7 @@ impl Recorder {
         history.calls.push(Call {
             id,
             session,
-            invoked: host::now(),
+            invoked: self.tick(),
             returned: None,
             operation: operation(id),
             outcome: Outcome::Crashed,
@@ -50,14 +59,22 @@ impl Recorder {
     pub(crate) fn end(&self, id: CallId, outcome: Outcome, region: Option<String>) {
         let mut history = self.lock();
         let call = &mut history.calls[id as usize - 1];
-        call.returned = Some(host::now());
+        call.returned = Some(self.tick());
         call.outcome = outcome;
         call.region = region;
     }
 
+    /// An activity runs; its place in the ledger.
+    pub(crate) fn enter(&self, entry: Entry) -> usize {
+        let mut history = self.lock();
+        history.ledger.push(entry);
+        history.ledger.len() - 1
+    }
+
     /// Something is done to the world.
     pub(crate) fn event(&self, what: Happening) {
-        self.lock().events.push(Event { at: host::now(), what });
+        let now = self.tick();
+        self.lock().events.push(Event { at: now, until: now, what });
     }
 
     /// Changes the history.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
@@ -14,7 +14,8 @@ use crate::history::{Account, Event, Happening, Key, Level, Micros, Operation, R
 use crate::host;
 use crate::items::{ItemTask, id_of, partition_of};
 use crate::network::{Link, Network};
-use crate::plan::{ClientPlan, FaultKind, Plan};
+use crate::orchestrations::{Starter, Worker, WorkerPlan};
+use crate::plan::{ClientPlan, FaultKind, Plan, WorldKind};
 use crate::process::Process;
 use crate::random::Random;
 use crate::recorder::Recorder;
@@ -45,6 +46,8 @@ struct Inner {
 struct Running {
     process: Arc<Process>,
     left: Arc<AtomicU64>,
+    /// What runs orchestrations there, once it is connected.
+    worker: Arc<OnceLock<Worker>>,
 }
 
 /// What came of a world.
@@ -73,16 +76,10 @@ impl cosmonaut_emulator::World for ServerWorld {
 /// Runs a world to its end, in a runtime whose clock stands still.
 pub async fn run(plan: Plan) -> Ended {
     let world = World::start(plan).await;
-    world.make_container().await;
-    for client in world.0.plan.clients.clone() {
-        world.start_client(&client, client.calls);
+    match world.0.plan.kind {
+        WorldKind::Items => world.live_with_items().await,
+        WorldKind::Orchestrations => world.live_with_orchestrations().await,
     }
-    world.let_faults_happen().await;
-    world.wait_for_clients().await;
-    world.heal().await;
-    world.try_everybody().await;
-    world.settle().await;
-    world.read_all().await;
     world.end()
 }
 
@@ -119,8 +116,13 @@ impl World {
             .start()
             .await
             .expect("a drawn account can be");
-        let account =
-            Account { level: plan.level, multi_write: plan.multi_write, regions: plan.regions.clone() };
+        let account = Account {
+            level: plan.level,
+            multi_write: plan.multi_write,
+            regions: plan.regions.clone(),
+            // The number at the conflict path is in seconds.
+            conflict_margin: plan.multi_write.then_some(1_100_000),
+        };
         Self(Arc::new(Inner {
             plan,
             random,
@@ -132,6 +134,49 @@ impl World {
             coverage: Mutex::default(),
             trace: Mutex::default(),
         }))
+    }
+
+    async fn live_with_items(&self) {
+        self.make_container().await;
+        for client in self.0.plan.clients.clone() {
+            self.start_client(&client, client.calls);
+        }
+        self.let_faults_happen().await;
+        self.wait_for_clients().await;
+        self.heal().await;
+        self.try_everybody().await;
+        self.settle().await;
+        self.read_all().await;
+    }
+
+    async fn live_with_orchestrations(&self) {
+        let process = self.process(200, 0);
+        let client = self.client(&process, CosmosClientOptions::default());
+        let (recorder, random) = (&self.0.recorder, self.0.random.fork("starter"));
+        let starter = Starter::connect(&client, recorder, &random).await;
+        self.settle().await;
+        for client in self.0.plan.clients.clone() {
+            self.start_client(&client, 0);
+        }
+        let starting = async {
+            for nth in 0..self.0.plan.orchestrations {
+                starter.start(nth).await;
+                self.sleep(Duration::from_millis(random.between(0, 2000))).await;
+            }
+        };
+        tokio::join!(starting, self.let_faults_happen());
+        self.heal().await;
+        for client in &self.0.plan.clients {
+            self.start_again(client.id);
+        }
+        let end = host::now() + BOUND.as_micros() as u64;
+        while !starter.look().await && host::now() < end {
+            self.sleep(Duration::from_millis(500)).await;
+        }
+        for entry in &mut recorder.lock().ledger {
+            // Nobody here knows who lost a lock; where anything goes wrong, some may have.
+            entry.disturbed = !self.0.plan.faults.is_empty();
+        }
     }
 
     async fn make_container(&self) {
@@ -157,13 +202,17 @@ impl World {
         process.client(emulator.url(), emulator.key(), options).expect("the options are right")
     }
 
-    fn container_of(&self, process: &Process, plan: &ClientPlan) -> ContainerClient {
+    fn options_of(&self, plan: &ClientPlan) -> CosmosClientOptions {
         let protocol = if plan.http1 { HttpProtocol::Http1 } else { HttpProtocol::Negotiated };
         let connection = ConnectionOptions { http_protocol: Some(protocol), ..Default::default() };
         let mut options = CosmosClientOptions { connection, ..Default::default() };
         options.regions.preferred_regions =
             Some(plan.preferred.iter().map(|name| name.as_str().into()).collect());
-        self.client(process, options).database("d").container("c")
+        options
+    }
+
+    fn container_of(&self, process: &Process, plan: &ClientPlan) -> ContainerClient {
+        self.client(process, self.options_of(plan)).database("d").container("c")
     }
 
     /// Starts a client whose tasks make so many calls.
@@ -171,6 +220,9 @@ impl World {
         let session = self.0.sessions.fetch_add(1, Ordering::Relaxed) as u32;
         // A process that is started again is another one.
         let process = Arc::new(self.process(plan.id + 10 * session, plan.skew_ms));
+        if self.0.plan.kind == WorldKind::Orchestrations {
+            return self.start_worker(plan, process);
+        }
         let container = self.container_of(&process, plan);
         let left = Arc::new(AtomicU64::new(u64::from(calls * plan.tasks)));
         for task in 0..plan.tasks {
@@ -194,7 +246,23 @@ impl World {
                 }
             });
         }
-        self.lock_clients().insert(plan.id, Running { process, left });
+        self.lock_clients().insert(plan.id, Running { process, left, worker: Arc::default() });
+    }
+
+    /// Starts a process that runs orchestrations.
+    fn start_worker(&self, plan: &ClientPlan, process: Arc<Process>) {
+        let client = self.client(&process, self.options_of(plan));
+        let name = format!("process {}", process.id);
+        let plan_of_worker = WorkerPlan { client, skew_ms: plan.skew_ms, name };
+        let random = self.0.random.fork(&format!("worker {}", process.id));
+        let (recorder, worker) = (self.0.recorder.clone(), Arc::<OnceLock<Worker>>::default());
+        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: worker.clone() };
+        self.lock_clients().insert(plan.id, running);
+        let inside = Arc::clone(&process);
+        process.run(async move {
+            let started = Worker::start(plan_of_worker, &inside, &recorder, &random).await;
+            let _ = worker.set(started);
+        });
     }
 
     async fn let_faults_happen(&self) {
@@ -245,6 +313,8 @@ impl World {
 
     /// Waits until nothing is under way between regions.
     async fn settle(&self) {
+        // What several regions write is not counted by how far they are behind.
+        self.sleep(Duration::from_millis(3 * self.0.plan.lag.1 + 1000)).await;
         while self.control().regions().iter().any(|region| region.behind > 0) {
             self.sleep(Duration::from_millis(100)).await;
         }
@@ -316,6 +386,9 @@ impl World {
     pub fn kill(&self, client: u32, with_machine: bool) {
         if let Some(running) = self.lock_clients().get(&client) {
             running.process.kill(with_machine);
+            if let Some(worker) = running.worker.get() {
+                worker.kill();
+            }
         }
     }
 
@@ -350,7 +423,8 @@ impl World {
     /// Something that began a moment ago.
     pub fn happened_at(&self, at: Micros, what: Happening) {
         self.note(&format!("{what:?}"));
-        self.0.recorder.lock().events.push(Event { at, what });
+        let until = self.0.recorder.tick();
+        self.0.recorder.lock().events.push(Event { at, until, what });
     }
 
     /// Something was met.
@@ -366,7 +440,7 @@ impl World {
 
     /// Microseconds since the world began.
     pub fn now(&self) -> Micros {
-        host::now()
+        self.0.recorder.tick()
     }
 
     /// Waits.

@@ -1,0 +1,177 @@
+//! One world in a process of its own, so that nothing that another world leaves behind can matter.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use cosmonaut_sim::checker::check;
+use cosmonaut_sim::history::Outcome;
+use cosmonaut_sim::plan::Plan;
+use cosmonaut_sim::{host, world};
+use serde::{Deserialize, Serialize};
+
+use crate::commands::World;
+
+/// How long a world may take by the machine's clock. Most take less than a second.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a process says of its world.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Verdict {
+    pub(crate) seed: u64,
+    pub(crate) world: String,
+    pub(crate) operations: u64,
+    pub(crate) simulated_seconds: f64,
+    pub(crate) coverage: BTreeMap<String, u64>,
+    pub(crate) violations: Vec<Violated>,
+    /// Sums up everything that happened: the same for the same world.
+    pub(crate) digest: String,
+    /// How many clients and faults it had.
+    pub(crate) clients: Vec<u32>,
+    pub(crate) faults: usize,
+    pub(crate) calls: u32,
+}
+
+/// A rule that was broken.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Violated {
+    pub(crate) rule: String,
+    pub(crate) message: String,
+}
+
+/// What came of a world, with all that is known of it.
+pub(crate) struct Lived {
+    pub(crate) plan: Plan,
+    pub(crate) ended: world::Ended,
+}
+
+/// Lives a world in this process, which must have lived none before.
+pub(crate) fn lived(arguments: &World) -> Lived {
+    host::begin(arguments.seed);
+    let kind = arguments.world.map(crate::commands::Kind::world);
+    let plan = Plan::draw(arguments.seed, kind).reduced(&arguments.reduction());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime can be made");
+    let ended = runtime.block_on(async {
+        host::begin_time();
+        world::run(plan.clone()).await
+    });
+    // What is left of the world is not taken apart: the process ends.
+    std::mem::forget(runtime);
+    Lived { plan, ended }
+}
+
+/// Lives a world, and prints the verdict.
+pub(crate) fn live(arguments: &World) -> ExitCode {
+    let lived = lived(arguments);
+    let verdict = lived.verdict();
+    let line = serde_json::to_string(&verdict).expect("a verdict is JSON");
+    println!("{line}");
+    // Threads and tasks of the world end here.
+    let _ = std::io::stdout().flush();
+    std::process::exit(0)
+}
+
+impl Lived {
+    pub(crate) fn verdict(&self) -> Verdict {
+        let history = &self.ended.history;
+        let mut violations: Vec<Violated> = check(history)
+            .into_iter()
+            .map(|found| Violated { rule: found.rule.to_owned(), message: found.message })
+            .collect();
+        violations.extend(self.too_little());
+        let last = history.calls.iter().filter_map(|call| call.returned).max().unwrap_or(0);
+        Verdict {
+            seed: self.plan.seed,
+            world: self.plan.kind.name().to_owned(),
+            operations: history.calls.len() as u64,
+            simulated_seconds: last as f64 / 1e6,
+            coverage: self.ended.coverage.clone(),
+            violations,
+            digest: format!("{:016x}", self.digest()),
+            clients: self.plan.clients.iter().map(|client| client.id).collect(),
+            faults: self.plan.faults.len(),
+            calls: self.plan.clients.iter().map(|client| client.calls).max().unwrap_or(0),
+        }
+    }
+
+    /// A world in which little succeeded shows nothing.
+    fn too_little(&self) -> Option<Violated> {
+        let calls = &self.ended.history.calls;
+        let is_good = |outcome: &Outcome| {
+            matches!(outcome, Outcome::Written | Outcome::Read(_) | Outcome::Pages { complete: true, .. })
+        };
+        let good = calls.iter().filter(|call| is_good(&call.outcome)).count();
+        (good * 10 < calls.len()).then(|| Violated {
+            rule: "covered-too-little".to_owned(),
+            message: format!("only {good} of {} calls succeeded", calls.len()),
+        })
+    }
+
+    /// FNV-1a over everything that happened.
+    fn digest(&self) -> u64 {
+        let mut sum = 0xcbf2_9ce4_8422_2325_u64;
+        let mut add = |text: &str| {
+            for byte in text.bytes() {
+                sum = (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        };
+        self.ended.trace.iter().for_each(|line| add(line));
+        add(&format!("{:?}", self.ended.history));
+        sum
+    }
+}
+
+/// Has a process of its own live a world.
+#[expect(clippy::disallowed_methods, reason = "a world that does not end is seen by the machine's clock")]
+pub(crate) fn judged(world: &World) -> Verdict {
+    let failed = |rule: &str, message: String| Verdict {
+        seed: world.seed,
+        violations: vec![Violated { rule: rule.to_owned(), message }],
+        ..Verdict::default()
+    };
+    let program = std::env::current_exe().expect("this program has a name");
+    let mut child = Command::new(program)
+        .arg("world")
+        .args(world.arguments())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("this program can be started");
+    let (mut out, mut err) =
+        (child.stdout.take().expect("it is piped"), child.stderr.take().expect("it is piped"));
+    let said = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = std::io::Read::read_to_string(&mut err, &mut text);
+        text
+    });
+    let told = std::thread::spawn(move || {
+        let mut text = String::new();
+        let _ = std::io::Read::read_to_string(&mut out, &mut text);
+        text
+    });
+    let began = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if began.elapsed() > PATIENCE => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return failed("stuck", format!("the world did not end in {} s", PATIENCE.as_secs()));
+            }
+            _ => std::thread::sleep(Duration::from_millis(2)),
+        }
+    };
+    let (told, said) = (told.join().unwrap_or_default(), said.join().unwrap_or_default());
+    // duroxide's runtime may have written lines before.
+    match serde_json::from_str(told.lines().last().unwrap_or_default()) {
+        Ok(verdict) if status.success() => verdict,
+        _ => failed("panic", format!("the world ended with {status}: {}", said.trim())),
+    }
+}

@@ -1,0 +1,136 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use cosmonaut_sim::plan::{Reduction, WorldKind};
+
+/// Client, driver, emulator and durable provider in one thread, under virtual time, from one seed.
+#[derive(Parser)]
+#[command(name = "cosmonaut-sim")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Run worlds and check what their callers saw
+    Run(Run),
+    /// Run one world and show what happened
+    Replay(Replay),
+    /// Live one world, in this process
+    #[command(hide = true)]
+    World(World),
+}
+
+/// What `run` takes.
+#[derive(Args)]
+pub(crate) struct Run {
+    /// How many seeds
+    #[arg(long, default_value_t = 100)]
+    pub(crate) seeds: u64,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub(crate) from: u64,
+    /// Only this seed
+    #[arg(long, conflicts_with_all = ["seeds", "from"])]
+    pub(crate) seed: Option<u64>,
+    /// Only worlds of this kind
+    #[arg(long, value_enum)]
+    pub(crate) world: Option<Kind>,
+    /// Begin no world after so many minutes
+    #[arg(long)]
+    pub(crate) minutes: Option<f64>,
+    /// How many worlds at once; as many as there are processors unless this is given
+    #[arg(long)]
+    pub(crate) jobs: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `replay` takes.
+#[derive(Args)]
+pub(crate) struct Replay {
+    #[command(flatten)]
+    pub(crate) world: World,
+    /// Write the timeline as a page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print every line of the trace
+    #[arg(long)]
+    pub(crate) trace: bool,
+}
+
+/// One world.
+#[derive(Args, Clone)]
+pub(crate) struct World {
+    /// Its seed
+    pub(crate) seed: u64,
+    /// Its kind; the seed decides unless this is given
+    #[arg(long, value_enum)]
+    pub(crate) world: Option<Kind>,
+    /// Faults that are left out, by their places
+    #[arg(long, value_delimiter = ',', value_name = "PLACES")]
+    pub(crate) without_faults: Vec<usize>,
+    /// Clients that are left out, by their numbers
+    #[arg(long, value_delimiter = ',', value_name = "NUMBERS")]
+    pub(crate) without_clients: Vec<u32>,
+    /// How many calls a task makes at most
+    #[arg(long)]
+    pub(crate) calls: Option<u32>,
+}
+
+/// A kind of world, as the command line has it.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Kind {
+    /// Items: read, written, queried
+    Items,
+    /// Orchestrations on several processes
+    Orchestrations,
+}
+
+impl Kind {
+    pub(crate) fn world(self) -> WorldKind {
+        match self {
+            Self::Items => WorldKind::Items,
+            Self::Orchestrations => WorldKind::Orchestrations,
+        }
+    }
+}
+
+impl World {
+    /// A whole world.
+    pub(crate) fn whole(seed: u64, world: Option<Kind>) -> Self {
+        Self { seed, world, without_faults: Vec::new(), without_clients: Vec::new(), calls: None }
+    }
+
+    pub(crate) fn reduction(&self) -> Reduction {
+        Reduction {
+            faults: self.without_faults.clone(),
+            clients: self.without_clients.clone(),
+            calls: self.calls,
+        }
+    }
+
+    /// The arguments that give this world.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![self.seed.to_string()];
+        let mut add = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+        if let Some(world) = self.world {
+            add("--world", world.world().name().to_owned());
+        }
+        let list = |numbers: Vec<String>| numbers.join(",");
+        if !self.without_faults.is_empty() {
+            add("--without-faults", list(self.without_faults.iter().map(ToString::to_string).collect()));
+        }
+        if !self.without_clients.is_empty() {
+            add("--without-clients", list(self.without_clients.iter().map(ToString::to_string).collect()));
+        }
+        if let Some(calls) = self.calls {
+            add("--calls", calls.to_string());
+        }
+        arguments
+    }
+}

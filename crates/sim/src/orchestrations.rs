@@ -1,0 +1,304 @@
+//! Orchestrations, the processes that run them, and who starts them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cosmonaut::CosmosClient;
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::runtime::{Runtime, RuntimeOptions};
+use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry, OrchestrationStatus};
+use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Leases};
+use serde::{Deserialize, Serialize};
+
+use crate::history::{Ending, Entry, Orchestration};
+use crate::process::Process;
+use crate::random::Random;
+use crate::recorder::Recorder;
+
+/// How long what a process has is its own.
+const LOCK: Duration = Duration::from_secs(5);
+
+/// What an orchestration does.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+enum Shape {
+    /// One activity after the other.
+    Chain,
+    /// All activities at once.
+    Fan,
+    /// A pause between activities.
+    Timer,
+    /// An activity, an event from outside, another activity.
+    Event,
+    /// Children, at once.
+    Parent,
+    /// One activity in each of its executions.
+    Eternal,
+}
+
+const SHAPES: [Shape; 6] =
+    [Shape::Chain, Shape::Fan, Shape::Timer, Shape::Event, Shape::Parent, Shape::Eternal];
+
+/// The input of an orchestration.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Task {
+    shape: Shape,
+    /// The instance that the ledger knows.
+    root: String,
+    /// In front of the names of its steps.
+    prefix: String,
+    steps: u32,
+    /// What earlier executions gave.
+    done: Vec<String>,
+}
+
+impl Task {
+    fn step(&self, nth: usize) -> String {
+        format!("{}{nth}", self.prefix)
+    }
+
+    fn child(&self, nth: u32) -> Task {
+        let prefix = format!("{}c{nth}.", self.prefix);
+        Task { shape: Shape::Chain, root: self.root.clone(), prefix, steps: 2, done: Vec::new() }
+    }
+
+    /// The steps that it takes, in the order of its output.
+    fn all_steps(&self) -> Vec<String> {
+        match self.shape {
+            Shape::Parent => (0..self.steps).flat_map(|nth| self.child(nth).all_steps()).collect(),
+            _ => (0..self.steps as usize).map(|nth| self.step(nth)).collect(),
+        }
+    }
+}
+
+/// The name that orchestrations are registered under.
+const NAME: &str = "Shape";
+const STEP: &str = "Step";
+const EVENT: &str = "go";
+
+async fn orchestration(context: OrchestrationContext, input: String) -> Result<String, String> {
+    let task: Task = serde_json::from_str(&input).map_err(|error| error.to_string())?;
+    let activity = |nth: usize| {
+        context.schedule_activity(STEP, format!("{}|{}", task.root, task.step(nth)))
+    };
+    let mut given = task.done.clone();
+    match task.shape {
+        Shape::Chain | Shape::Timer | Shape::Event => {
+            for nth in 0..task.steps as usize {
+                match task.shape {
+                    Shape::Timer if nth > 0 => context.schedule_timer(Duration::from_millis(700)).await,
+                    Shape::Event if nth == 1 => drop(context.schedule_wait_persistent(EVENT).await),
+                    _ => {}
+                }
+                given.push(activity(nth).await?);
+            }
+        }
+        Shape::Fan => {
+            let all = (0..task.steps as usize).map(activity).collect();
+            for result in context.join(all).await {
+                given.push(result?);
+            }
+        }
+        Shape::Parent => {
+            let child = |nth: u32| {
+                let input = serde_json::to_string(&task.child(nth)).unwrap_or_default();
+                context.schedule_sub_orchestration(NAME, input)
+            };
+            for result in context.join((0..task.steps).map(child).collect()).await {
+                given.push(result?);
+            }
+        }
+        Shape::Eternal => {
+            given.push(activity(given.len()).await?);
+            if given.len() < task.steps as usize {
+                let next = Task { done: given, ..task };
+                let input = serde_json::to_string(&next).map_err(|error| error.to_string())?;
+                return context.continue_as_new(input).await;
+            }
+        }
+    }
+    Ok(given.join(","))
+}
+
+/// Runs orchestrations in a process, until it is killed.
+pub(crate) struct Worker {
+    runtime: Arc<Runtime>,
+}
+
+/// What a worker is started with.
+pub(crate) struct WorkerPlan {
+    /// Its client.
+    pub(crate) client: CosmosClient,
+    /// By how much its clock is wrong, in milliseconds.
+    pub(crate) skew_ms: i64,
+    /// A name that no other process has.
+    pub(crate) name: String,
+}
+
+impl Worker {
+    /// Starts once it can connect.
+    pub(crate) async fn start(
+        plan: WorkerPlan,
+        process: &Arc<Process>,
+        recorder: &Recorder,
+        random: &Random,
+    ) -> Self {
+        let leases = Leases::Container { name: plan.name.clone(), lease: Duration::from_secs(10) };
+        let provider = connected(&plan.client, leases).await;
+        provider.skew_clock(plan.skew_ms);
+        let (recorder, random, process) = (recorder.clone(), random.clone(), Arc::clone(process));
+        let activities = ActivityRegistry::builder()
+            .register(STEP, move |_: ActivityContext, input: String| {
+                run(process.clone(), recorder.clone(), random.clone(), input)
+            })
+            .build();
+        let orchestrations = OrchestrationRegistry::builder().register(NAME, orchestration).build();
+        let options = RuntimeOptions {
+            orchestrator_lock_timeout: LOCK,
+            orchestrator_lock_renewal_buffer: LOCK / 2,
+            worker_lock_timeout: LOCK,
+            worker_lock_renewal_buffer: LOCK / 2,
+            max_attempts: 1000,
+            ..RuntimeOptions::default()
+        };
+        let runtime =
+            Runtime::start_with_options(Arc::new(provider), activities, orchestrations, options).await;
+        Self { runtime }
+    }
+
+    /// Ends at once: what its process did is over, and nothing that it does from now on reaches anybody.
+    pub(crate) fn kill(&self) {
+        let runtime = Arc::clone(&self.runtime);
+        // Its tasks end whoever waits for that.
+        #[expect(clippy::disallowed_methods, reason = "it ends by itself")]
+        tokio::spawn(async move { runtime.shutdown(Some(0)).await });
+    }
+}
+
+/// A provider, as soon as the account lets one connect.
+async fn connected(client: &CosmosClient, leases: Leases) -> CosmosProvider {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let config = CosmosProviderConfig {
+            database: "d".into(),
+            container: "c".into(),
+            leases: leases.clone(),
+            ..CosmosProviderConfig::with_client(client.clone())
+        };
+        match CosmosProvider::connect(config).await {
+            Ok(provider) => return provider,
+            Err(error) if tries > 1000 => panic!("nobody can connect: {error}"),
+            Err(_) => pause(Duration::from_millis(500)).await,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "time is the world's")]
+async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// The activity: it takes some time, and is written down.
+async fn run(
+    process: Arc<Process>,
+    recorder: Recorder,
+    random: Random,
+    input: String,
+) -> Result<String, String> {
+    let (instance, step) = input.split_once('|').ok_or("no step")?;
+    if process.is_dead() {
+        return std::future::pending().await;
+    }
+    let place = recorder.enter(Entry {
+        at: recorder.tick(),
+        process: process.id,
+        instance: instance.to_owned(),
+        step: step.to_owned(),
+        finished: false,
+        disturbed: false,
+    });
+    pause(Duration::from_millis(*random.pick(&[0, 0, 5, 50, 400]))).await;
+    if process.is_dead() {
+        return std::future::pending().await;
+    }
+    recorder.lock().ledger[place].finished = true;
+    Ok(step.to_owned())
+}
+
+/// Who starts orchestrations, and waits for them.
+pub(crate) struct Starter {
+    client: Client,
+    recorder: Recorder,
+    random: Random,
+}
+
+impl Starter {
+    /// Connects, which makes the container.
+    pub(crate) async fn connect(client: &CosmosClient, recorder: &Recorder, random: &Random) -> Self {
+        let provider = connected(client, Leases::InMemory).await;
+        Self { client: Client::new(Arc::new(provider)), recorder: recorder.clone(), random: random.clone() }
+    }
+
+    /// Starts an orchestration.
+    pub(crate) async fn start(&self, nth: u32) {
+        let shape = *self.random.pick(&SHAPES);
+        let root = format!("{shape:?}-{nth}").to_lowercase();
+        let steps = self.random.between(2, 5) as u32;
+        let task = Task { shape, root: root.clone(), prefix: "s".into(), steps, done: Vec::new() };
+        let place = {
+            let invoked = self.recorder.tick();
+            let mut history = self.recorder.lock();
+            history.orchestrations.push(Orchestration {
+                instance: root.clone(),
+                invoked,
+                started: None,
+                ended: None,
+                steps: task.all_steps(),
+                expected: task.all_steps().join(","),
+            });
+            history.orchestrations.len() - 1
+        };
+        let input = serde_json::to_string(&task).expect("a task is JSON");
+        let started = self.client.start_orchestration(&root, NAME, input).await.is_ok();
+        if started {
+            self.recorder.lock().orchestrations[place].started = Some(true);
+        }
+        if matches!(shape, Shape::Event) {
+            // An event that is not acknowledged may have come: it is sent until it is.
+            while self.client.enqueue_event(&root, EVENT, "now").await.is_err() {
+                pause(Duration::from_millis(500)).await;
+            }
+        }
+    }
+
+    /// Notes which orchestrations have ended. Says whether all that were started have.
+    pub(crate) async fn look(&self) -> bool {
+        let open: Vec<(usize, String)> = {
+            let history = self.recorder.lock();
+            let open = history.orchestrations.iter().enumerate().filter(|(_, one)| one.ended.is_none());
+            open.map(|(place, one)| (place, one.instance.clone())).collect()
+        };
+        let mut all = true;
+        for (place, instance) in open {
+            let ending = match self.client.get_orchestration_status(&instance).await {
+                Ok(OrchestrationStatus::Completed { output, .. }) => Some(Ending::Completed(output)),
+                Ok(OrchestrationStatus::Failed { details, .. }) => {
+                    Some(Ending::Failed(details.display_message()))
+                }
+                Ok(OrchestrationStatus::NotFound) => {
+                    all &= self.recorder.lock().orchestrations[place].started != Some(true);
+                    None
+                }
+                Ok(OrchestrationStatus::Running { .. }) | Err(_) => {
+                    all = false;
+                    None
+                }
+            };
+            if let Some(ending) = ending {
+                let now = self.recorder.tick();
+                self.recorder.lock().orchestrations[place].ended = Some((now, ending));
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,158 @@
+//! Runs many worlds, and says what came of them.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cosmonaut_sim::checker::check;
+use serde::Serialize;
+
+use crate::child::{Verdict, judged, lived};
+use crate::commands::{Replay, Run, World};
+use crate::shrink::shrunk;
+
+/// How many violations are shown in full. The others are counted.
+const SHOWN: usize = 5;
+
+/// What many worlds came to.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    seeds: u64,
+    violations: Vec<Found>,
+    operations: u64,
+    simulated_seconds: f64,
+    elapsed_seconds: f64,
+    coverage: BTreeMap<String, u64>,
+    worlds: BTreeMap<String, u64>,
+}
+
+/// A rule that was broken in a world.
+#[derive(Serialize)]
+struct Found {
+    seed: u64,
+    world: String,
+    rule: String,
+    message: String,
+    replay: String,
+}
+
+/// `run`.
+#[expect(clippy::disallowed_methods, reason = "the command's own time is the machine's")]
+pub(crate) fn run(arguments: &Run) -> ExitCode {
+    let began = Instant::now();
+    let (from, count) = match arguments.seed {
+        Some(seed) => (seed, 1),
+        None => (arguments.from, arguments.seeds),
+    };
+    let limit = arguments.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
+    let jobs = arguments.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let next = AtomicU64::new(from);
+    let (verdicts, bad) = (Mutex::new(Summary::default()), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= from + count || limit.is_some_and(|limit| began.elapsed() > limit) {
+                        return;
+                    }
+                    let world = World::whole(seed, arguments.world);
+                    let verdict = judged(&world);
+                    if let Ok(mut summary) = verdicts.lock() {
+                        summary.add(&verdict);
+                    }
+                    if !verdict.violations.is_empty() {
+                        if !arguments.json {
+                            eprintln!("seed {seed}: {}", verdict.violations[0].rule);
+                        }
+                        if let Ok(mut bad) = bad.lock() {
+                            bad.push((world, verdict));
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let mut summary = verdicts.into_inner().unwrap_or_default();
+    let mut bad = bad.into_inner().unwrap_or_default();
+    bad.sort_by_key(|(world, _)| world.seed);
+    for (nth, (world, verdict)) in bad.into_iter().enumerate() {
+        let (world, verdict) = if nth < SHOWN { shrunk(&world, verdict) } else { (world, verdict) };
+        for violated in &verdict.violations {
+            summary.violations.push(Found {
+                seed: world.seed,
+                world: verdict.world.clone(),
+                rule: violated.rule.clone(),
+                message: violated.message.clone(),
+                replay: replay_command(&world),
+            });
+        }
+    }
+    summary.elapsed_seconds = began.elapsed().as_secs_f64();
+    summary.show(arguments.json);
+    if summary.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn replay_command(world: &World) -> String {
+    format!("cargo run --release -p cosmonaut-sim -- replay {}", world.arguments().join(" "))
+}
+
+impl Summary {
+    fn add(&mut self, verdict: &Verdict) {
+        self.seeds += 1;
+        self.operations += verdict.operations;
+        self.simulated_seconds += verdict.simulated_seconds;
+        *self.worlds.entry(verdict.world.clone()).or_default() += 1;
+        for (what, times) in &verdict.coverage {
+            *self.coverage.entry(what.clone()).or_default() += times;
+        }
+    }
+
+    fn show(&self, json: bool) {
+        if json {
+            println!("{}", serde_json::to_string(self).expect("a summary is JSON"));
+            return;
+        }
+        println!(
+            "{} worlds, {} operations, {:.0} simulated seconds in {:.1} s: {} violations",
+            self.seeds,
+            self.operations,
+            self.simulated_seconds,
+            self.elapsed_seconds,
+            self.violations.len()
+        );
+        for (what, times) in &self.coverage {
+            println!("  {times:>8}  {what}");
+        }
+        for found in self.violations.iter().take(20) {
+            println!("\n{} in seed {} ({}): {}", found.rule, found.seed, found.world, found.message);
+            println!("  {}", found.replay);
+        }
+    }
+}
+
+/// `replay`.
+pub(crate) fn replay(arguments: &Replay) -> ExitCode {
+    let lived = lived(&arguments.world);
+    print!("{}", lived.plan);
+    if arguments.trace {
+        lived.ended.trace.iter().for_each(|line| println!("{line}"));
+        lived.ended.history.calls.iter().for_each(|call| println!("{call:?}"));
+    }
+    let violations = check(&lived.ended.history);
+    for violation in &violations {
+        println!("\n{}: {}", violation.rule, violation.message);
+        for call in lived.ended.history.calls.iter().filter(|call| violation.calls.contains(&call.id)) {
+            println!("  {call:?}");
+        }
+    }
+    if violations.is_empty() {
+        println!("no rule is broken");
+        return ExitCode::SUCCESS;
+    }
+    ExitCode::FAILURE
+}

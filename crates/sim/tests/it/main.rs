@@ -8,5 +8,7 @@ mod ends;
 mod items;
 mod views;
 
+mod timelines;
+
 mod faults;
 mod legal;

@@ -97,6 +97,9 @@ pub struct Call {
     /// Whether the call had the session's token with it: at the level Session, and if the caller did not ask for less. The
     /// first call of a session has a token in this sense too, only with nothing in it.
     pub has_token: bool,
+    /// Whether one request at most left for it that a server can have applied: it was neither repeated nor hedged. False if
+    /// that is not known.
+    pub sent_once: bool,
 }
 
 /// What was asked.

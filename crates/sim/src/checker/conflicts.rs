@@ -58,6 +58,10 @@ fn wrong_winner(facts: &Facts<'_>, key: Key, trail: Option<&[CallId]>) -> Option
         let why = "was acknowledged, and nothing after it or beside it explains that it is gone";
         return complain("causally-later-write-lost", write, why);
     }
+    // A deletion wins over what had not seen it, and what is made after a deletion over what was there before it.
+    if facts.effects(key).iter().any(Effect::deletes) {
+        return None;
+    }
     let (margin, winner) = (facts.history.account.conflict_margin?, facts.maker(key, trail?)?);
     let later = |write: &&Effect<'_>| {
         write.id() != winner.id()

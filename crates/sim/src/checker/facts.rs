@@ -2,8 +2,8 @@
 //! be lost.
 //!
 //! "Before" is only said where it is certain. A write whose outcome is unknown may be applied at any time after it began, and
-//! more than once; an acknowledged one within its call, but there perhaps more than once, unless it has a condition or is
-//! a patch.
+//! more than once; an acknowledged one within its call, but there perhaps more than once, unless it was sent once, has a
+//! condition, or is a patch.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -44,7 +44,7 @@ impl Effect<'_> {
 
     /// Whether it can be applied once only: what has a condition is its own obstacle, and patches are marked.
     pub(super) fn once(&self) -> bool {
-        self.write.if_match.is_some() || self.write.kind == WriteKind::Patch
+        self.call.sent_once || self.write.if_match.is_some() || self.write.kind == WriteKind::Patch
     }
 }
 
@@ -88,8 +88,6 @@ pub(super) struct Facts<'h> {
     /// Several write regions: what each write had before it, and when each session first saw a write.
     floors: HashMap<CallId, Floor>,
     seen: HashMap<(u32, CallId), Micros>,
-    /// Before the first event, and after the last fault.
-    quiet: (Micros, Micros),
 }
 
 impl<'h> Facts<'h> {
@@ -106,7 +104,6 @@ impl<'h> Facts<'h> {
             trails: HashMap::new(),
             floors: HashMap::new(),
             seen: HashMap::new(),
-            quiet: quiet(history),
         };
         facts.gather_effects();
         facts.gather_sightings();
@@ -182,25 +179,13 @@ impl<'h> Facts<'h> {
         }
         let seen = self.seen.get(&(second.call.session, first.id()));
         let seen = second.call.has_token && seen.is_some_and(|seen| *seen < second.earliest());
-        (seen || self.covers(&self.floor_of(second), first)) && self.settled(first, second)
-    }
-
-    /// With several write regions an attempt of a call may have been applied where its answer did not come from: the write
-    /// is behind for sure only if there was no such attempt, or if it would lose the conflict.
-    fn settled(&self, first: &Effect<'_>, second: &Effect<'_>) -> bool {
-        let margin = self.history.account.conflict_margin;
-        let later = |margin| first.latest().saturating_add(margin) < second.earliest();
-        first.once() || second.deletes() || (!first.deletes() && margin.is_some_and(later))
-    }
-
-    /// Whether nothing had gone wrong yet, or nothing goes wrong any more, so that nothing was sent twice.
-    pub(super) fn is_quiet(&self, call: &Call) -> bool {
-        call.returned.is_some_and(|returned| returned < self.quiet.0) || call.invoked > self.quiet.1
+        // Another attempt may have been applied in a region that had not seen the second write.
+        first.once() && (seen || self.covers(&self.floor_of(second), first))
     }
 
     /// Whether nothing ever went wrong.
     pub(super) fn is_all_quiet(&self) -> bool {
-        self.quiet.0 == Micros::MAX
+        self.history.events.is_empty()
     }
 
     /// What was there for sure wherever the write is.
@@ -470,10 +455,4 @@ pub(super) fn writes_of(call: &Call) -> &[Write] {
         Operation::Batch(writes) => writes,
         Operation::Read(_) | Operation::ReadMany(_) | Operation::Query { .. } => &[],
     }
-}
-
-fn quiet(history: &History) -> (Micros, Micros) {
-    let first = history.events.iter().map(|event| event.at).min().unwrap_or(Micros::MAX);
-    let healed = history.events.last().filter(|event| matches!(event.what, Happening::Healed { .. }));
-    (first, healed.map_or(Micros::MAX, |event| event.until))
 }

@@ -74,7 +74,7 @@ fn twice(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
             continue;
         };
         // A write that is sent again may be applied again, which is another change.
-        let one = maker.certain && (maker.once() || facts.is_quiet(maker.call));
+        let one = maker.once();
         if !given.insert((change.key, maker.id())) && one && !facts.multi_write() {
             let what = format!("gave {} twice as {} made it", change.key, call_and_time(maker.call));
             return Some(complain("change-twice", feed, change.at, &what, &[maker.id()]));

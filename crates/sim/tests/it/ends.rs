@@ -84,12 +84,17 @@ fn who_wins_a_conflict() {
     both(Some(15)).end(&[(A, Some(&[1]))]).holds();
     both(None).end(&[(A, Some(&[1]))]).holds();
     both(None).end(&[(A, None)]).breaks(&["causally-later-write-lost"]);
+    // What is made after a deletion wins over a later version of what was deleted.
+    both(Some(0)).write(3, 2, 1..2, delete(A)).end(&[(A, Some(&[1]))]).holds();
     // A deletion wins over whoever has not seen it.
     both(Some(0)).write(3, 2, 5..8, delete(A)).in_region(EAST).end(&[(A, None)]).holds();
     // In one region the later write has seen the earlier one.
     let mut same = both(Some(0)).end(&[(A, Some(&[1]))]);
     same.0.calls[1].region = Some(EAST.to_owned());
-    same.breaks(&["causally-later-write-lost"]);
+    same.clone().breaks(&["earlier-write-won"]);
+    same.0.account.conflict_margin = None;
+    same.clone().holds();
+    same.sent_once().breaks(&["causally-later-write-lost"]);
 }
 
 #[test]

@@ -90,6 +90,7 @@ impl Script {
             outcome,
             region,
             has_token,
+            sent_once: false,
         });
         self
     }
@@ -151,6 +152,12 @@ impl Script {
     /// The last call was answered there.
     pub(crate) fn in_region(mut self, region: &str) -> Self {
         self.0.calls.last_mut().unwrap().region = Some(region.to_owned());
+        self
+    }
+
+    /// The calls so far were sent once.
+    pub(crate) fn sent_once(mut self) -> Self {
+        self.0.calls.iter_mut().for_each(|call| call.sent_once = true);
         self
     }
 

@@ -147,7 +147,7 @@ impl Search<'_, '_> {
         let slot = self.slots.iter().position(|slot| *slot == Some(place)).unwrap_or(0);
         let bit = 1_u64 << slot;
         // A write can be applied again until it ends: all that it can still lead to counts. Others can wait for their own end.
-        let again = matches!(self.ops[place].turn, Turn::Apply(write, _) if repeats(write));
+        let again = repeats(&self.ops[place]);
         let mut reached = states.clone();
         let mut waiting: Vec<State> = reached.iter().copied().collect();
         let mut done = HashSet::new();
@@ -161,11 +161,10 @@ impl Search<'_, '_> {
             for (slot, open) in self.slots.iter().enumerate() {
                 let Some(open) = *open else { continue };
                 let own = 1_u64 << slot;
-                let turn = self.ops[open].turn;
-                if had & own != 0 && !matches!(turn, Turn::Apply(write, _) if repeats(write)) {
+                if had & own != 0 && !repeats(&self.ops[open]) {
                     continue;
                 }
-                let Some(value) = self.versions.after(value, turn) else { continue };
+                let Some(value) = self.versions.after(value, self.ops[open].turn) else { continue };
                 if reached.insert((had | own, value)) {
                     waiting.push((had | own, value));
                 }
@@ -186,9 +185,14 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether a retry of it can be applied after it was applied.
-fn repeats(write: Write) -> bool {
-    write.if_match.is_none() && write.kind != WriteKind::Patch
+/// Whether it is a write that can be applied again after it was applied.
+fn repeats(op: &Op<'_>) -> bool {
+    match op.turn {
+        Turn::Apply(write, _) => {
+            !op.call.sent_once && write.if_match.is_none() && write.kind != WriteKind::Patch
+        }
+        Turn::See(_) | Turn::Present | Turn::Absent | Turn::Not(_) => false,
+    }
 }
 
 /// The versions that somebody saw, as a tree of their trails.

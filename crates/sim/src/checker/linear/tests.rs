@@ -39,7 +39,8 @@ fn register(seed: u64, stale: u64, unknown: bool) -> History {
             (Operation::Read(KEY), Outcome::Read(vec![(KEY, seen)]), returned)
         };
         let (session, region, has_token, returned) = (0, None, false, Some(returned));
-        calls.push(Call { id, session, invoked, returned, operation, outcome, region, has_token });
+        let sent_once = false;
+        calls.push(Call { id, session, invoked, returned, operation, outcome, region, has_token, sent_once });
     }
     let account = Account {
         level: Level::Strong,

@@ -224,6 +224,7 @@ impl Callers {
             outcome: Outcome::Failed("not sent".to_owned()),
             region: None,
             has_token,
+            sent_once: true,
         };
         let (out, pages, items) = (Vec::new(), Vec::new(), Vec::new());
         self.flights.push(Flight { call, token, out, uncertain: false, pages, items, asked: now });
@@ -299,6 +300,7 @@ impl Callers {
                     self.plan_step(arrives + late, Step::Attempt { call, region, last: false });
                 }
                 if self.random.percent(20) && repeats {
+                    self.flights[call].call.sent_once = false;
                     let again = arrives + late + self.random.between(1, 300);
                     self.plan_step(again, Step::Attempt { call, region: other, last: false });
                 }
@@ -312,6 +314,7 @@ impl Callers {
             }
             14..26 if repeats => {
                 // The first answer is lost, the second one arrives.
+                self.flights[call].call.sent_once = false;
                 self.plan_step(arrives, Step::Attempt { call, region, last: false });
                 let again = answered + self.random.between(1, 60);
                 self.plan_step(again, Step::Attempt { call, region: other, last: true });

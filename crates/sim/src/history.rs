@@ -45,13 +45,16 @@ pub enum Level {
 /// What the account promised.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// Its level.
+    /// Its level. All reads are at this level, but for those that go without the token of their session.
     pub level: Level,
     /// Whether each region takes writes. The later of two numbers at the conflict path wins there; it is the server's
     /// time of the write.
     pub multi_write: bool,
     /// Its regions, in the order of failover priority at the beginning.
     pub regions: Vec<String>,
+    /// With several write regions: a write that began so long after another one had ended has the later number at the
+    /// conflict path, whatever the clocks of their regions and the grain of the number. `None` if that is not known.
+    pub conflict_margin: Option<Micros>,
 }
 
 /// All that was seen.
@@ -91,8 +94,12 @@ pub struct Call {
     pub outcome: Outcome,
     /// The region that answered, if one did.
     pub region: Option<String>,
-    /// Whether the call had the session's token with it: at the level Session, and if the caller did not ask for less.
+    /// Whether the call had the session's token with it: at the level Session, and if the caller did not ask for less. The
+    /// first call of a session has a token in this sense too, only with nothing in it.
     pub has_token: bool,
+    /// Whether one request at most left for it that a server can have applied: it was neither repeated nor hedged. False if
+    /// that is not known.
+    pub sent_once: bool,
 }
 
 /// What was asked.
@@ -104,7 +111,7 @@ pub enum Operation {
     ReadMany(Vec<Key>),
     /// One item is written.
     Write(Write),
-    /// Several items of one partition are written together. No key occurs twice.
+    /// Several items of one logical partition are written together. No key occurs twice.
     Batch(Vec<Write>),
     /// All items of one partition or, without one, of the container, page by page, to the end.
     Query {
@@ -155,7 +162,8 @@ pub enum Outcome {
         /// Whether it came to its end.
         complete: bool,
     },
-    /// The service refused: a write was not applied.
+    /// The service refused: a write was not applied. A refusal after an attempt that may have been applied is
+    /// [`Outcome::Unknown`].
     Refused(Refusal),
     /// Nothing came of a read, and a write was not applied for sure.
     Failed(String),
@@ -201,6 +209,8 @@ pub enum Refusal {
 pub struct Event {
     /// When it began.
     pub at: Micros,
+    /// When it was done: the moment at which it took effect lies between the two.
+    pub until: Micros,
     /// What.
     pub what: Happening,
 }
@@ -246,6 +256,8 @@ pub struct Feed {
     pub name: String,
     /// What it promises.
     pub kind: FeedKind,
+    /// From when on it was read: it owes nothing that was written by calls that began before. 0: from the beginning.
+    pub since: Micros,
     /// What it was given, in the order of time.
     pub changes: Vec<Change>,
     /// Whether it was read until nothing more came, after everything had come to rest.

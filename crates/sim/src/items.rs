@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cosmonaut::{ContainerClient, Error, ErrorKind, Etag, Items, Patch, RawItem};
+use cosmonaut::{
+    ContainerClient, DiagnosticsContext, Error, ErrorKind, Etag, Items, Patch, RawItem, RegionName,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::history::{CallId, Key, Operation, Outcome, Page, Refusal, Trail, Write, WriteKind};
 use crate::random::Random;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Way};
 
 /// An item as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
@@ -74,17 +76,17 @@ impl ItemTask {
             self.container.read_item::<Item>(partition_of(key), &id_of(key)).timeout(self.timeout).await;
         match answer {
             Ok(answer) => {
-                let region = answer.region().map(|region| region.as_str().to_owned());
+                let way = way_of(answer.region(), answer.diagnostics());
                 if let (Some(etag), Some(version)) = (answer.etag(), answer.value().trail.last()) {
                     self.known.insert(key, (*version, etag));
                 }
-                self.recorder.end(call, Outcome::Read(vec![(key, Some(answer.into_value().trail))]), region);
+                self.recorder.end(call, Outcome::Read(vec![(key, Some(answer.into_value().trail))]), way);
             }
             Err(error) if error.is_not_found() => {
                 self.known.remove(&key);
-                self.recorder.end(call, Outcome::Read(vec![(key, None)]), region_of(&error));
+                self.recorder.end(call, Outcome::Read(vec![(key, None)]), way_of_error(&error));
             }
-            Err(error) => self.recorder.end(call, of_read(&error), region_of(&error)),
+            Err(error) => self.recorder.end(call, of_read(&error), way_of_error(&error)),
         }
     }
 
@@ -136,10 +138,10 @@ impl ItemTask {
                 if let Some(etag) = answer.etag() {
                     self.known.insert(key, (call, etag));
                 }
-                let region = answer.region().map(|region| region.as_str().to_owned());
-                self.recorder.end(call, Outcome::Written, region);
+                let way = way_of(answer.region(), answer.diagnostics());
+                self.recorder.end(call, Outcome::Written, way);
             }
-            Err(error) => self.recorder.end(call, of_write(&error), region_of(&error)),
+            Err(error) => self.recorder.end(call, of_write(&error), way_of_error(&error)),
         }
     }
 
@@ -152,10 +154,10 @@ impl ItemTask {
         match answer {
             Ok(answer) => {
                 self.known.remove(&key);
-                let region = answer.region().map(|region| region.as_str().to_owned());
-                self.recorder.end(call, Outcome::Written, region);
+                let way = way_of(answer.region(), answer.diagnostics());
+                self.recorder.end(call, Outcome::Written, way);
             }
-            Err(error) => self.recorder.end(call, of_write(&error), region_of(&error)),
+            Err(error) => self.recorder.end(call, of_write(&error), way_of_error(&error)),
         }
     }
 
@@ -195,10 +197,10 @@ impl ItemTask {
                         None => self.known.remove(&write.key),
                     };
                 }
-                let region = answer.response().region().map(|region| region.as_str().to_owned());
-                self.recorder.end(call, Outcome::Written, region);
+                let way = way_of(answer.response().region(), answer.response().diagnostics());
+                self.recorder.end(call, Outcome::Written, way);
             }
-            Err(error) => self.recorder.end(call, of_write(&error), region_of(&error)),
+            Err(error) => self.recorder.end(call, of_write(&error), way_of_error(&error)),
         }
     }
 
@@ -211,9 +213,13 @@ impl ItemTask {
         match self.container.read_many::<Item>(pairs).timeout(self.timeout).await {
             Ok(answer) => {
                 let trails = answer.into_items().into_iter().map(|item| item.map(|item| item.trail));
-                self.recorder.end(call, Outcome::Read(keys.into_iter().zip(trails).collect()), None);
+                self.recorder.end(
+                    call,
+                    Outcome::Read(keys.into_iter().zip(trails).collect()),
+                    Way::default(),
+                );
             }
-            Err(error) => self.recorder.end(call, of_read(&error), region_of(&error)),
+            Err(error) => self.recorder.end(call, of_read(&error), way_of_error(&error)),
         }
     }
 
@@ -248,7 +254,7 @@ impl ItemTask {
                 }
             }
         }
-        self.recorder.end(call, Outcome::Pages { pages, complete }, None);
+        self.recorder.end(call, Outcome::Pages { pages, complete }, Way::default());
     }
 }
 
@@ -277,9 +283,17 @@ pub(crate) fn key_of(partition: &str, id: &str) -> Key {
     Key { partition: number(partition), item: number(id) }
 }
 
-fn region_of(error: &Error) -> Option<String> {
-    let attempt = error.diagnostics()?.attempts().last()?;
-    attempt.endpoint.region().map(|region| region.as_str().to_owned())
+fn way_of_error(error: &Error) -> Way {
+    let Some(diagnostics) = error.diagnostics() else { return Way::default() };
+    let region = diagnostics.attempts().last().and_then(|attempt| attempt.endpoint.region());
+    way_of(region, diagnostics)
+}
+
+fn way_of(region: Option<&RegionName>, diagnostics: &DiagnosticsContext) -> Way {
+    Way {
+        region: region.map(|region| region.as_str().to_owned()),
+        sent_once: diagnostics.attempts().len() == 1,
+    }
 }
 
 fn of_read(error: &Error) -> Outcome {

@@ -1,7 +1,8 @@
 //! One seed replays the world.
 //!
 //! Client, driver, emulator and durable provider run in one thread under virtual time, on a network and a disk that are
-//! made of memory. [`history`] is what the callers in a world saw, [`checker`] decides whether they may have seen it.
+//! made of memory. [`history`] is what the callers in a world saw, [`checker`] decides whether they may have seen it,
+//! and [`timeline`] shows where they may not.
 
 pub mod checker;
 mod faults;
@@ -14,4 +15,5 @@ pub mod plan;
 mod process;
 pub mod random;
 mod recorder;
+pub mod timeline;
 pub mod world;

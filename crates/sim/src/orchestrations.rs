@@ -77,16 +77,14 @@ const EVENT: &str = "go";
 
 async fn orchestration(context: OrchestrationContext, input: String) -> Result<String, String> {
     let task: Task = serde_json::from_str(&input).map_err(|error| error.to_string())?;
-    let activity = |nth: usize| {
-        context.schedule_activity(STEP, format!("{}|{}", task.root, task.step(nth)))
-    };
+    let activity = |nth: usize| context.schedule_activity(STEP, format!("{}|{}", task.root, task.step(nth)));
     let mut given = task.done.clone();
     match task.shape {
         Shape::Chain | Shape::Timer | Shape::Event => {
             for nth in 0..task.steps as usize {
                 match task.shape {
                     Shape::Timer if nth > 0 => context.schedule_timer(Duration::from_millis(700)).await,
-                    Shape::Event if nth == 1 => drop(context.schedule_wait_persistent(EVENT).await),
+                    Shape::Event if nth == 1 => drop(context.dequeue_event(EVENT).await),
                     _ => {}
                 }
                 given.push(activity(nth).await?);

@@ -188,7 +188,9 @@ impl Plan {
             Level::Prefix | Level::Eventual if kind == WorldKind::Orchestrations => Level::Session,
             level => level,
         };
-        let lag = *random.pick(&[(0, 0), (1, 20), (10, 100), (50, 800), (500, 3000)]);
+        let lags = [(0, 0), (1, 20), (10, 100), (50, 800), (500, 3000)];
+        // Strong waits for other regions with each write.
+        let lag = *random.pick(if level == Level::Strong { &lags[..3] } else { &lags[..] });
         let partitions = random.between(1, 6) as u32;
         let clients = (0..random.between(2, 4)).map(|id| client(&random, id as u32, &regions)).collect();
         let mut plan = Self {

@@ -10,6 +10,15 @@ use crate::host;
 #[derive(Clone)]
 pub(crate) struct Recorder(Arc<Mutex<History>>, Arc<AtomicU64>);
 
+/// The way that a call took.
+#[derive(Default)]
+pub(crate) struct Way {
+    /// The region that answered, if one did.
+    pub(crate) region: Option<String>,
+    /// Whether one request at most left for it.
+    pub(crate) sent_once: bool,
+}
+
 impl Recorder {
     /// An empty history.
     pub(crate) fn new(account: Account) -> Self {
@@ -51,17 +60,19 @@ impl Recorder {
             outcome: Outcome::Crashed,
             region: None,
             has_token,
+            sent_once: false,
         });
         id
     }
 
     /// A call has ended.
-    pub(crate) fn end(&self, id: CallId, outcome: Outcome, region: Option<String>) {
+    pub(crate) fn end(&self, id: CallId, outcome: Outcome, way: Way) {
         let mut history = self.lock();
         let call = &mut history.calls[id as usize - 1];
         call.returned = Some(self.tick());
         call.outcome = outcome;
-        call.region = region;
+        call.region = way.region;
+        call.sent_once = way.sent_once;
     }
 
     /// An activity runs; its place in the ledger.

@@ -1,0 +1,102 @@
+//! Linearisability by pairs of calls.
+//!
+//! Versions name their writes. From the end of an acknowledged write until the beginning of the last read that saw its
+//! version, the item had that version: this is its zone. No other version may be seen within a zone, nor after its
+//! beginning if the other version was not written after its end. What is known to have been written is never followed
+//! by a read of something older.
+
+use crate::checker::Violation;
+use crate::checker::facts::{Effect, Facts, Sighting};
+use crate::checker::words::{call_and_time, version};
+use crate::history::{CallId, Key, Micros};
+
+struct Zone<'f> {
+    write: &'f Effect<'f>,
+    last: &'f Sighting<'f>,
+}
+
+impl Zone<'_> {
+    fn from(&self) -> Micros {
+        self.write.latest()
+    }
+
+    fn to(&self) -> Micros {
+        self.last.invoked
+    }
+}
+
+/// The first contradiction: those that follow from it say no more.
+pub(super) fn check(facts: &Facts<'_>, key: Key) -> Option<Violation> {
+    let zones = zones(facts, key);
+    facts
+        .sightings_of(key)
+        .find_map(|sighting| stale(facts, sighting))
+        .or_else(|| facts.sightings_of(key).find_map(|sighting| within(facts, sighting, &zones)))
+}
+
+/// Something older than what was known when the read began.
+fn stale(facts: &Facts<'_>, sighting: &Sighting<'_>) -> Option<Violation> {
+    let key = sighting.key;
+    facts.effects(key).iter().find_map(|write| {
+        if !facts.behind(key, sighting.trail, write, sighting.returned) {
+            return None;
+        }
+        if write.certain && write.latest() < sighting.invoked {
+            let why = format!("{} was acknowledged before it began", call_and_time(write.call));
+            return Some(complain("stale-read", sighting, &why, &[write.id()]));
+        }
+        let shows = |other: &&Sighting<'_>| {
+            other.returned < sighting.invoked && other.trail.is_some_and(|trail| trail.contains(&write.id()))
+        };
+        let shown = facts.sightings_of(key).find(shows)?;
+        let why = format!("{} had seen {} before", call_and_time(shown.call), version(shown.trail));
+        Some(complain("new-then-old", sighting, &why, &[shown.call.id, write.id()]))
+    })
+}
+
+fn zones<'f>(facts: &'f Facts<'f>, key: Key) -> Vec<Zone<'f>> {
+    facts
+        .effects(key)
+        .iter()
+        .filter(|write| write.certain)
+        .filter_map(|write| {
+            let made = |sighting: &&Sighting<'_>| {
+                sighting.trail.is_some_and(|trail| trail.last() == Some(&write.id()))
+            };
+            let last = facts.sightings_of(key).filter(made).max_by_key(|sighting| sighting.invoked)?;
+            (write.latest() < last.invoked).then_some(Zone { write, last })
+        })
+        .collect()
+}
+
+/// Another version is seen within a zone, or after the beginning of one that its write cannot have outlasted.
+fn within(facts: &Facts<'_>, sighting: &Sighting<'_>, zones: &[Zone<'_>]) -> Option<Violation> {
+    let maker = sighting.trail.and_then(|trail| facts.maker(sighting.key, trail));
+    let over = |zone: &Zone<'_>| maker.is_some_and(|maker| maker.latest() < zone.to());
+    let other = |zone: &&Zone<'_>| {
+        sighting.invoked > zone.from()
+            && (sighting.returned < zone.to() || over(zone))
+            && sighting.trail.is_none_or(|trail| trail.last() != Some(&zone.write.id()))
+    };
+    let zone = zones.iter().find(other)?;
+    let why = format!(
+        "from before it began the version of {} was there until {} saw it",
+        call_and_time(zone.write.call),
+        call_and_time(zone.last.call)
+    );
+    Some(complain("new-then-old", sighting, &why, &[zone.write.id(), zone.last.call.id]))
+}
+
+fn complain(rule: &'static str, sighting: &Sighting<'_>, why: &str, calls: &[CallId]) -> Violation {
+    Violation {
+        rule,
+        message: format!(
+            "{} saw {} as {}, but {why}",
+            call_and_time(sighting.call),
+            sighting.key,
+            version(sighting.trail)
+        ),
+        calls: [sighting.call.id].into_iter().chain(calls.iter().copied()).collect(),
+        at: sighting.returned,
+    }
+}

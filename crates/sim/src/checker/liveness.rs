@@ -1,0 +1,57 @@
+//! Does everything succeed within the bound after the last fault?
+
+use super::Violation;
+use super::facts::Facts;
+use super::words::{call_and_time, moment, name_of_outcome};
+use crate::history::{Call, Happening, Micros, Outcome, Refusal};
+
+pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
+    let Some(event) = facts.history.events.last() else { return };
+    let Happening::Healed { bound } = event.what else { return };
+    for call in &facts.history.calls {
+        let Some(returned) = call.returned else { continue };
+        let due = call.invoked.max(event.until).saturating_add(bound);
+        let failed = call.invoked > event.until && !succeeded(facts, call);
+        if !failed && returned <= due {
+            continue;
+        }
+        let (rule, what) = if failed {
+            ("failure-after-the-last-fault", name_of_outcome(&call.outcome))
+        } else {
+            ("too-late-after-the-last-fault", format!("ended {} µs late", returned - due))
+        };
+        found.push(Violation {
+            rule,
+            message: format!(
+                "{}: {what}; the last fault was over at {}",
+                call_and_time(call),
+                moment(event.until)
+            ),
+            calls: vec![call.id],
+            at: returned,
+        });
+    }
+}
+
+fn succeeded(facts: &Facts<'_>, call: &Call) -> bool {
+    match &call.outcome {
+        Outcome::Written | Outcome::Read(_) | Outcome::Crashed => true,
+        Outcome::Pages { complete, .. } => *complete,
+        Outcome::Refused(refusal) => match refusal {
+            Refusal::NotFound | Refusal::Conflict | Refusal::Precondition => true,
+            Refusal::Session => saw_what_is_lost(facts, call),
+            Refusal::Throttled | Refusal::Other(_) => false,
+        },
+        Outcome::Failed(_) | Outcome::Unknown(_) => false,
+    }
+}
+
+/// A session that may have seen what a failover lost may be refused for ever.
+fn saw_what_is_lost(facts: &Facts<'_>, call: &Call) -> bool {
+    let began = |until: Micros| {
+        facts.history.calls.iter().any(|other| {
+            other.session == call.session && other.has_token && other.invoked <= until && other.id != call.id
+        })
+    };
+    facts.losses.iter().any(|loss| began(loss.until))
+}

@@ -1,0 +1,115 @@
+//! Did every orchestration do each of its steps exactly once, and come to its end?
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::Violation;
+use super::facts::Facts;
+use super::words::moment;
+use crate::history::{Ending, Entry, Happening, Micros, Orchestration};
+
+/// What ran, by instance and step.
+type Steps<'h> = BTreeMap<(&'h str, &'h str), Vec<&'h Entry>>;
+
+pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
+    let history = facts.history;
+    let mut steps: Steps<'_> = BTreeMap::new();
+    for entry in &history.ledger {
+        steps.entry((&entry.instance, &entry.step)).or_default().push(entry);
+    }
+    for ((instance, step), entries) in &mut steps {
+        entries.sort_by_key(|entry| entry.at);
+        found.extend(ran_twice(facts, instance, step, entries));
+    }
+    let known: HashMap<&str, &Orchestration> =
+        history.orchestrations.iter().map(|one| (one.instance.as_str(), one)).collect();
+    let mut told = HashSet::new();
+    for ((instance, step), entries) in &steps {
+        let at = entries.first().map_or(0, |entry| entry.at);
+        let what = match known.get(instance) {
+            None => format!("{instance} ran {step}, and nobody started it"),
+            Some(one) if one.started == Some(false) => {
+                format!("{instance} ran {step}, although its start was refused")
+            }
+            Some(one) if at < one.invoked => format!("{instance} ran {step} before it was started"),
+            Some(one) if !one.steps.iter().any(|known| known == step) => {
+                format!("{instance} ran {step}, which is none of its steps")
+            }
+            Some(_) => continue,
+        };
+        if told.insert(*instance) {
+            found.push(complain("step-out-of-nowhere", what, at));
+        }
+    }
+    for one in &history.orchestrations {
+        found.extend(ending(facts, one, &steps));
+    }
+}
+
+/// A step that ran again although nothing had happened to whoever ran it first.
+fn ran_twice(facts: &Facts<'_>, instance: &str, step: &str, entries: &[&Entry]) -> Option<Violation> {
+    entries.windows(2).find_map(|pair| {
+        let [first, second] = pair else { return None };
+        let forgotten = facts.losses.iter().any(|loss| loss.until >= first.at && loss.from <= second.at);
+        (!first.disturbed && !forgotten).then(|| {
+            let what = format!(
+                "{instance} ran {step} in process {} at {} and again in process {} at {}, and nothing had happened to the first",
+                first.process,
+                moment(first.at),
+                second.process,
+                moment(second.at)
+            );
+            complain("step-ran-twice", what, second.at)
+        })
+    })
+}
+
+fn ending<'h>(facts: &Facts<'_>, one: &'h Orchestration, steps: &Steps<'h>) -> Option<Violation> {
+    let instance = &one.instance;
+    let entries =
+        |step: &'h String| steps.get(&(instance.as_str(), step.as_str())).map_or(&[][..], Vec::as_slice);
+    let healed = facts.history.events.iter().rev().find_map(|event| match event.what {
+        Happening::Healed { bound } => Some((event.until, bound)),
+        _ => None,
+    });
+    let ran = one.steps.iter().any(|step| !entries(step).is_empty());
+    let Some((at, ending)) = &one.ended else {
+        // What was acknowledged may be forgotten only in an event that may lose it.
+        let forgotten = facts.losses.iter().any(|loss| loss.until >= one.invoked);
+        let owed = one.started == Some(true) || (one.started.is_none() && ran);
+        return (healed.is_some() && owed && !forgotten).then(|| {
+            let what = format!("{instance}, started at {}, has not ended", moment(one.invoked));
+            complain("orchestration-stuck", what, one.invoked)
+        });
+    };
+    if let Some((healed, bound)) = healed
+        && *at > one.invoked.max(healed).saturating_add(bound)
+    {
+        let what = format!(
+            "{instance}, started at {}, ended at {} only, and the last fault was over at {}",
+            moment(one.invoked),
+            moment(*at),
+            moment(healed)
+        );
+        return Some(complain("orchestration-late", what, *at));
+    }
+    match ending {
+        Ending::Failed(error) => {
+            Some(complain("orchestration-failed", format!("{instance} failed: {error}"), *at))
+        }
+        Ending::Completed(output) if *output != one.expected => {
+            let what = format!("{instance} gave {output:?} instead of {:?}", one.expected);
+            Some(complain("orchestration-wrong", what, *at))
+        }
+        Ending::Completed(_) => {
+            let done =
+                |step: &&'h String| entries(step).iter().any(|entry| entry.finished && entry.at <= *at);
+            let missing = one.steps.iter().find(|step| !done(step))?;
+            let what = format!("{instance} completed at {}, but {missing} had not been done", moment(*at));
+            Some(complain("step-skipped", what, *at))
+        }
+    }
+}
+
+fn complain(rule: &'static str, message: String, at: Micros) -> Violation {
+    Violation { rule, message, calls: Vec::new(), at }
+}

@@ -1,0 +1,118 @@
+//! Is a read at the level Bounded no further behind than it may be?
+//!
+//! Asked of accounts with one write region only: with several, the bound is not kept for writes elsewhere.
+
+use super::Violation;
+use super::facts::{Effect, Facts, Sighting};
+use super::words::{call_and_time, version};
+use crate::history::{Call, CallId, Level, Micros, Operation};
+
+pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
+    let Level::Bounded { commits, time } = facts.history.account.level else { return };
+    if facts.multi_write() {
+        return;
+    }
+    for sighting in &facts.sightings {
+        let missing = |write: &&Effect<'_>| {
+            write.certain
+                && write.latest() < sighting.invoked
+                && facts.behind(sighting.key, sighting.trail, write, sighting.returned)
+                && !facts.may_be_lost(write, sighting.returned)
+        };
+        let violation = facts
+            .effects(sighting.key)
+            .iter()
+            .filter(missing)
+            .find_map(|write| too_old(facts, sighting, write, commits, time))
+            .or_else(|| region_goes_back(facts, sighting));
+        found.extend(violation);
+    }
+}
+
+fn too_old(
+    facts: &Facts<'_>,
+    sighting: &Sighting<'_>,
+    write: &Effect<'_>,
+    commits: u64,
+    time: Micros,
+) -> Option<Violation> {
+    if write.latest().saturating_add(time) < sighting.invoked {
+        let why =
+            format!("{} was acknowledged more than {time} µs before it began", call_and_time(write.call));
+        return Some(complain("staleness-by-time", sighting, &why, &[write.id()]));
+    }
+    let partition = sighting.key.partition;
+    let later: Vec<CallId> = facts
+        .history
+        .calls
+        .iter()
+        .filter(|call| call.invoked > write.latest() && call.returned.is_some_and(|at| at < sighting.invoked))
+        .filter(|call| {
+            facts.effects_of(call).next().is_some_and(|effect| {
+                effect.certain
+                    && effect.write.key.partition == partition
+                    && !facts.may_be_lost(effect, sighting.returned)
+            })
+        })
+        .map(|call| call.id)
+        .collect();
+    let missing = later.len() as u64 + 1;
+    (missing > commits).then(|| {
+        let why = format!(
+            "{} and {} acknowledged commits of the partition after it are missing, and at most {commits} may be",
+            call_and_time(write.call),
+            later.len()
+        );
+        complain("staleness-by-commits", sighting, &why, &[write.id()])
+    })
+}
+
+/// A region that showed or took a version does not show an older one.
+fn region_goes_back(facts: &Facts<'_>, sighting: &Sighting<'_>) -> Option<Violation> {
+    let region = region_of(sighting.call)?;
+    let here = |call: &Call| region_of(call) == Some(region);
+    let broken = |write: &Effect<'_>| {
+        facts.behind(sighting.key, sighting.trail, write, sighting.returned)
+            && !facts.may_be_lost(write, sighting.returned)
+    };
+    let taken = facts.effects(sighting.key).iter().find(|write| {
+        write.certain && here(write.call) && write.latest() < sighting.invoked && broken(write)
+    });
+    if let Some(write) = taken {
+        let why = format!("{region} had taken {}", call_and_time(write.call));
+        return Some(complain("region-forgets", sighting, &why, &[write.id()]));
+    }
+    let shown = facts
+        .sightings_of(sighting.key)
+        .filter(|other| other.returned < sighting.invoked && here(other.call));
+    for other in shown {
+        let Some(maker) = other.trail.and_then(|trail| facts.maker(sighting.key, trail)) else { continue };
+        if broken(maker) {
+            let why = format!("{region} had shown {} to {}", version(other.trail), call_and_time(other.call));
+            return Some(complain("region-goes-back", sighting, &why, &[other.call.id, maker.id()]));
+        }
+    }
+    None
+}
+
+/// The one region that a call had to do with. Pages and items of one call may come from several.
+fn region_of(call: &Call) -> Option<&str> {
+    match call.operation {
+        Operation::Read(_) | Operation::Write(_) | Operation::Batch(_) => call.region.as_deref(),
+        Operation::ReadMany(_) | Operation::Query { .. } => None,
+    }
+}
+
+fn complain(rule: &'static str, sighting: &Sighting<'_>, why: &str, calls: &[CallId]) -> Violation {
+    Violation {
+        rule,
+        message: format!(
+            "{} saw {} as {}, but {why}",
+            call_and_time(sighting.call),
+            sighting.key,
+            version(sighting.trail)
+        ),
+        calls: [sighting.call.id].into_iter().chain(calls.iter().copied()).collect(),
+        at: sighting.returned,
+    }
+}

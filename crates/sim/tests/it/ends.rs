@@ -1,0 +1,214 @@
+//! What must be left at the end: writes, winners, orchestrations, and success after the last fault.
+
+use cosmonaut_sim::history::{Ending, Entry, Happening, Level, Micros, Orchestration, Outcome, Refusal};
+
+use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
+
+#[test]
+fn an_acknowledged_write_is_there_or_superseded() {
+    let written = script(Level::Eventual).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A));
+    written.clone().end(&[(A, Some(&[2]))]).holds();
+    written.clone().end(&[(A, Some(&[1]))]).breaks(&["acknowledged-write-lost"]);
+    written.clone().end(&[(A, None)]).breaks(&["acknowledged-write-lost"]);
+    written.clone().unknown(3, 1, 5..8, delete(A)).end(&[(A, None)]).holds();
+    written.clone().unknown(3, 1, 5..8, upsert(A)).end(&[(A, Some(&[3]))]).holds();
+    written
+        .clone()
+        .event(40, Happening::ServerCrashed)
+        .end(&[(A, Some(&[1]))])
+        .breaks(&["acknowledged-write-lost"]);
+    written
+        .clone()
+        .event(40, Happening::Graceful { to: WEST.to_owned() })
+        .end(&[(A, Some(&[1]))])
+        .breaks(&["acknowledged-write-lost"]);
+    written.clone().forced(40).end(&[(A, Some(&[1]))]).holds();
+    written.clone().forced(15).end(&[(A, Some(&[1]))]).breaks(&["hole-in-what-was-lost"]);
+    written.clone().event(40, Happening::RegionLost(EAST.to_owned())).end(&[(A, Some(&[1]))]).holds();
+    written
+        .clone()
+        .event(40, Happening::RegionLost(WEST.to_owned()))
+        .end(&[(A, Some(&[1]))])
+        .breaks(&["acknowledged-write-lost"]);
+    let mut strong = written.forced(40).end(&[(A, Some(&[1]))]);
+    strong.0.account.level = Level::Strong;
+    strong.breaks(&["acknowledged-write-lost"]);
+}
+
+#[test]
+fn a_deleted_item_does_not_come_back() {
+    let deleted = script(Level::Eventual).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, delete(A));
+    deleted.clone().end(&[(A, None)]).holds();
+    deleted.clone().end(&[(A, Some(&[1]))]).breaks(&["deleted-item-back"]);
+    deleted.forced(25).end(&[(A, Some(&[1]))]).holds();
+}
+
+#[test]
+fn only_a_suffix_is_lost() {
+    let written = script(Level::Eventual)
+        .write(1, 0, 0..10, create(A))
+        .write(2, 0, 20..30, patch(A))
+        .write(3, 1, 40..50, create(B))
+        .forced(60);
+    written.clone().end(&[(A, Some(&[1, 2])), (B, None)]).holds();
+    written.clone().end(&[(A, Some(&[1])), (B, None)]).holds();
+    written.clone().end(&[(A, None), (B, None)]).holds();
+    written.clone().end(&[(A, Some(&[1])), (B, Some(&[3]))]).breaks(&["hole-in-what-was-lost"]);
+    // It was built upon after the failover.
+    written
+        .write(4, 2, 70..80, patch(B))
+        .write(5, 2, 90..95, delete(B))
+        .read(6, 2, 81..85, B, &[3, 4])
+        .end(&[(A, Some(&[1])), (B, None)])
+        .breaks(&["hole-in-what-was-lost"]);
+}
+
+#[test]
+fn regions_hold_the_same() {
+    let written = script(Level::Eventual).write(1, 0, 0..10, upsert(A)).write(2, 1, 0..10, upsert(A));
+    written.clone().end_of(EAST, &[(A, Some(&[1]))]).end_of(WEST, &[(A, Some(&[1]))]).holds();
+    written.end_of(EAST, &[(A, Some(&[1]))]).end_of(WEST, &[(A, Some(&[2]))]).breaks(&["regions-differ"]);
+}
+
+#[test]
+fn who_wins_a_conflict() {
+    let both = |margin| {
+        script(Level::Eventual)
+            .several_write_regions(margin)
+            .write(1, 0, 0..10, upsert(A))
+            .write(2, 1, 20..30, upsert(A))
+            .in_region(WEST)
+    };
+    both(Some(0)).end(&[(A, Some(&[2]))]).holds();
+    both(Some(0)).end(&[(A, Some(&[1]))]).breaks(&["earlier-write-won"]);
+    both(Some(15)).end(&[(A, Some(&[1]))]).holds();
+    both(None).end(&[(A, Some(&[1]))]).holds();
+    both(None).end(&[(A, None)]).breaks(&["causally-later-write-lost"]);
+    // What is made after a deletion wins over a later version of what was deleted.
+    both(Some(0)).write(3, 2, 1..2, delete(A)).end(&[(A, Some(&[1]))]).holds();
+    // A deletion wins over whoever has not seen it.
+    both(Some(0)).write(3, 2, 5..8, delete(A)).in_region(EAST).end(&[(A, None)]).holds();
+    // In one region the later write has seen the earlier one.
+    let mut same = both(Some(0)).end(&[(A, Some(&[1]))]);
+    same.0.calls[1].region = Some(EAST.to_owned());
+    same.clone().breaks(&["earlier-write-won"]);
+    same.0.account.conflict_margin = None;
+    same.clone().holds();
+    same.sent_once().breaks(&["causally-later-write-lost"]);
+}
+
+#[test]
+fn everything_succeeds_after_the_last_fault() {
+    let healed = |outcome: Outcome| {
+        script(Level::Session)
+            .write(1, 0, 0..10, create(A))
+            .event(50, Happening::Fault("a link is cut".to_owned()))
+            .event(100, Happening::Healed { bound: 1_000 })
+            .call(2, 0, 200..300, cosmonaut_sim::history::Operation::Write(upsert(A)), outcome)
+    };
+    let failed = &["failure-after-the-last-fault"];
+    healed(Outcome::Written).holds();
+    healed(Outcome::Refused(Refusal::Throttled)).breaks(failed);
+    healed(Outcome::Unknown("timeout".to_owned())).breaks(failed);
+    healed(Outcome::Failed("no region".to_owned())).breaks(failed);
+    healed(Outcome::Refused(Refusal::Session)).breaks(failed);
+    // The session may have seen what the failover lost.
+    let mut forced = healed(Outcome::Refused(Refusal::Session)).0;
+    forced.events[0].what = Happening::Forced { to: WEST.to_owned() };
+    Script(forced).holds();
+    let mut before = healed(Outcome::Unknown("timeout".to_owned())).0;
+    before.calls[1].invoked = 90;
+    Script(before.clone()).holds();
+    before.calls[1].returned = Some(1_200);
+    Script(before).breaks(&["too-late-after-the-last-fault"]);
+}
+
+fn orchestration(change: impl FnOnce(&mut Script)) -> Script {
+    let mut script = script(Level::Session).event(1_000, Happening::Healed { bound: 1_000 });
+    script.0.orchestrations.push(Orchestration {
+        instance: "order-1".to_owned(),
+        invoked: 10,
+        started: Some(true),
+        ended: Some((500, Ending::Completed("paid".to_owned()))),
+        steps: vec!["charge".to_owned(), "ship".to_owned()],
+        expected: "paid".to_owned(),
+    });
+    script.0.ledger = vec![entry(100, "charge"), entry(200, "ship")];
+    change(&mut script);
+    script
+}
+
+fn entry(at: Micros, step: &str) -> Entry {
+    Entry {
+        at,
+        process: 0,
+        instance: "order-1".to_owned(),
+        step: step.to_owned(),
+        finished: true,
+        disturbed: false,
+    }
+}
+
+#[test]
+fn an_orchestration_does_each_step_once() {
+    orchestration(|_| {}).holds();
+    orchestration(|script| script.0.ledger.push(entry(300, "charge"))).breaks(&["step-ran-twice"]);
+    orchestration(|script| {
+        script.0.ledger.push(entry(300, "charge"));
+        script.0.ledger[0].disturbed = true;
+    })
+    .holds();
+    orchestration(|script| {
+        script.0.ledger.push(entry(300, "charge"));
+        script.0.ledger[2].disturbed = true;
+    })
+    .breaks(&["step-ran-twice"]);
+    orchestration(|script| {
+        script.0.ledger.push(entry(300, "charge"));
+        let forced = Happening::Forced { to: WEST.to_owned() };
+        script.0.events.insert(0, cosmonaut_sim::history::Event { at: 250, until: 260, what: forced });
+    })
+    .holds();
+    orchestration(|script| script.0.ledger[1].finished = false).breaks(&["step-skipped"]);
+    orchestration(|script| script.0.ledger[1].at = 600).breaks(&["step-skipped"]);
+    orchestration(|script| script.0.ledger[1].step = "refund".to_owned())
+        .breaks(&["step-out-of-nowhere", "step-skipped"]);
+    orchestration(|script| script.0.ledger[1].instance = "order-2".to_owned())
+        .breaks(&["step-out-of-nowhere", "step-skipped"]);
+}
+
+#[test]
+fn an_orchestration_comes_to_its_end() {
+    orchestration(|script| script.0.orchestrations[0].ended = None).breaks(&["orchestration-stuck"]);
+    orchestration(|script| {
+        script.0.orchestrations[0].ended = None;
+        script.0.events.clear();
+    })
+    .holds();
+    let unknown = |ran: bool| {
+        orchestration(|script| {
+            script.0.orchestrations[0].ended = None;
+            script.0.orchestrations[0].started = None;
+            if !ran {
+                script.0.ledger.clear();
+            }
+        })
+    };
+    unknown(false).holds();
+    unknown(true).breaks(&["orchestration-stuck"]);
+    orchestration(|script| script.0.orchestrations[0].started = Some(false)).breaks(&["step-out-of-nowhere"]);
+    orchestration(|script| script.0.orchestrations[0].expected = "free".to_owned())
+        .breaks(&["orchestration-wrong"]);
+    orchestration(|script| {
+        script.0.orchestrations[0].ended = Some((500, Ending::Failed("poisoned".to_owned())));
+    })
+    .breaks(&["orchestration-failed"]);
+    orchestration(|script| {
+        script.0.orchestrations[0].ended = Some((2_000, Ending::Completed("paid".to_owned())))
+    })
+    .holds();
+    orchestration(|script| {
+        script.0.orchestrations[0].ended = Some((2_001, Ending::Completed("paid".to_owned())))
+    })
+    .breaks(&["orchestration-late"]);
+}

@@ -1,0 +1,121 @@
+//! Each promise that the store breaks is found, by the rule that says so.
+
+use cosmonaut_sim::checker;
+use cosmonaut_sim::history::Level;
+
+use crate::store::{Failover, Mutation, Plan, run};
+
+const SEEDS: u64 = 25;
+
+struct Case {
+    mutation: Mutation,
+    level: Level,
+    multi_write: bool,
+    failover: Failover,
+    trouble: bool,
+    /// One of these must be found.
+    rules: &'static [&'static str],
+}
+
+const BOUNDED: Level = Level::Bounded { commits: 12, time: 2_000 };
+
+fn one(mutation: Mutation, level: Level, rules: &'static [&'static str]) -> Case {
+    Case { mutation, level, multi_write: false, failover: Failover::None, trouble: false, rules }
+}
+
+fn failing(mutation: Mutation, level: Level, failover: Failover, rules: &'static [&'static str]) -> Case {
+    Case { failover, ..one(mutation, level, rules) }
+}
+
+fn several(mutation: Mutation, level: Level, rules: &'static [&'static str]) -> Case {
+    Case { multi_write: true, ..one(mutation, level, rules) }
+}
+
+fn cases() -> Vec<Case> {
+    use Mutation::*;
+    let sessions =
+        &["read-your-writes", "monotonic-reads", "session-floor", "monotonic-writes", "writes-follow-reads"];
+    vec![
+        one(StaleRead, Level::Strong, &["stale-read"]),
+        one(StaleRead, Level::Strong, &["new-then-old"]),
+        one(AbsentAfterCreate, Level::Strong, &["stale-read"]),
+        one(AbsentAfterCreate, Level::Session, &["read-your-writes"]),
+        one(HalfBatch, Level::Eventual, &["half-a-batch"]),
+        one(UncommittedRead, Level::Strong, &["new-then-old", "not-linearisable", "refused-write-visible"]),
+        one(ValueOfTheFuture, Level::Eventual, &["future-value", "garbage"]),
+        one(TokenIgnored, Level::Session, &["read-your-writes"]),
+        one(TokenIgnored, Level::Session, &["monotonic-reads"]),
+        one(TokenIgnored, Level::Session, &["session-floor", "writes-follow-reads"]),
+        one(TokenIgnored, Level::Session, &["monotonic-writes"]),
+        one(TokenLostAtSplit, Level::Session, sessions),
+        several(TokenIgnored, Level::Session, &["read-your-writes"]),
+        several(TokenIgnored, Level::Session, &["monotonic-reads"]),
+        several(TokenIgnored, Level::Session, &["session-floor", "writes-follow-reads", "monotonic-writes"]),
+        several(FloorBySum, Level::Session, sessions),
+        failing(SessionRefusalIsAbsence, Level::Session, Failover::Forced, sessions),
+        one(SessionRefusalForEver, Level::Session, &["failure-after-the-last-fault"]),
+        failing(SurvivorMissing, Level::Session, Failover::Forced, sessions),
+        one(CrashLosesCommits, Level::Eventual, &["acknowledged-write-lost", "deleted-item-back"]),
+        failing(StrongFailoverLoses, Level::Strong, Failover::Forced, &["acknowledged-write-lost"]),
+        failing(GracefulFailoverLoses, Level::Session, Failover::Graceful, &["acknowledged-write-lost"]),
+        failing(HoleInTheLoss, Level::Session, Failover::Forced, &["hole-in-what-was-lost", "lost-update"]),
+        failing(
+            LostWritesComeBack,
+            Level::Session,
+            Failover::Forced,
+            &["hole-in-what-was-lost", "deleted-item-back"],
+        ),
+        one(LagBeyondTheBound, BOUNDED, &["staleness-by-time"]),
+        one(LagBeyondTheBound, BOUNDED, &["staleness-by-commits"]),
+        one(TwoWriters, Level::Eventual, &["acknowledged-write-lost"]),
+        one(ReplicaOutOfOrder, Level::Eventual, &["torn-page"]),
+        one(ReplicaOutOfOrder, BOUNDED, &["region-goes-back", "region-forgets"]),
+        one(PatchTwice, Level::Eventual, &["applied-twice"]),
+        one(FeedSkips, Level::Eventual, &["feed-skips"]),
+        one(FeedSkips, Level::Eventual, &["feed-incomplete"]),
+        one(FeedGoesBack, Level::Eventual, &["feed-out-of-order"]),
+        one(FeedRepeats, Level::Eventual, &["change-twice"]),
+        one(DeletedItemBack, Level::Session, &["monotonic-reads", "read-your-writes"]),
+        one(RowTwice, Level::Eventual, &["row-twice"]),
+        one(RegionsDiffer, Level::Eventual, &["regions-differ"]),
+        several(LowestWins, Level::Eventual, &["earlier-write-won"]),
+        several(CausallyLaterLoses, Level::Eventual, &["causally-later-write-lost"]),
+        several(TieBrokenByRegion, Level::Eventual, &["regions-differ"]),
+        one(RefusedButApplied, Level::Eventual, &["refused-write-visible"]),
+        one(ConditionIgnored, Level::Eventual, &["two-successes-on-one-version"]),
+        one(ConditionIgnored, Level::Eventual, &["condition-ignored"]),
+        one(PreconditionWithoutChange, Level::Eventual, &["unexplained-precondition"]),
+        one(NotFoundThoughThere, Level::Eventual, &["unexplained-not-found"]),
+        one(ConflictThoughAbsent, Level::Eventual, &["unexplained-conflict"]),
+    ]
+}
+
+/// How many of the seeds show the fault by one of the rules.
+fn caught(case: &Case, trouble: bool) -> u64 {
+    let shows = |seed: &u64| {
+        let plan = Plan {
+            seed: *seed,
+            level: case.level,
+            multi_write: case.multi_write,
+            calls: 150,
+            trouble: trouble || case.trouble,
+            failover: case.failover,
+            mutation: Some(case.mutation),
+        };
+        checker::check(&run(&plan)).iter().any(|violation| case.rules.contains(&violation.rule))
+    };
+    (0..SEEDS).filter(shows).count() as u64
+}
+
+#[test]
+fn every_fault_is_caught() {
+    let mut missed = Vec::new();
+    for case in cases() {
+        let (calm, troubled) = (caught(&case, false), caught(&case, true));
+        println!("{:?} {:?}: {calm} and, in trouble, {troubled} of {SEEDS}", case.mutation, case.rules);
+        if calm == 0 || troubled == 0 {
+            missed.push((case.mutation, case.rules, calm, troubled));
+        }
+    }
+    assert!(missed.is_empty(), "{missed:#?}");
+}

@@ -1,0 +1,16 @@
+//! The checker against histories written by hand, and against a store that is right unless it is told to err.
+#![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
+
+mod script;
+mod store;
+
+mod ends;
+mod items;
+mod views;
+
+mod timelines;
+
+mod faults;
+mod legal;
+
+mod replay;

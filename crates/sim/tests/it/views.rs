@@ -1,0 +1,229 @@
+//! What may be seen together: by one session, one page, one batch, one feed.
+
+use cosmonaut_sim::history::{FeedKind, Happening, Level, Operation, Outcome, Refusal};
+
+use crate::script::{A, B, C, Script, WEST, create, delete, patch, script, upsert};
+
+#[test]
+fn read_your_writes() {
+    let written = script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A));
+    written.clone().read(3, 1, 40..50, A, &[1]).holds();
+    written.clone().read(3, 0, 40..50, A, &[1]).without_token().holds();
+    written.clone().read(3, 0, 25..50, A, &[1]).holds();
+    written.clone().read(3, 0, 40..50, A, &[1]).breaks(&["read-your-writes"]);
+    written.clone().absent(3, 0, 40..50, A).breaks(&["read-your-writes"]);
+    written.clone().forced(35).read(3, 0, 40..50, A, &[1]).holds();
+    written
+        .clone()
+        .event(35, Happening::ServerCrashed)
+        .read(3, 0, 40..50, A, &[1])
+        .breaks(&["read-your-writes"]);
+    // What survived is not excused.
+    written.forced(35).read(3, 0, 40..50, A, &[1]).end(&[(A, Some(&[2]))]).breaks(&["read-your-writes"]);
+}
+
+#[test]
+fn a_deletion_is_a_write_too() {
+    let deleted = script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, delete(A));
+    deleted.clone().absent(3, 0, 40..50, A).holds();
+    deleted.clone().read(3, 0, 40..50, A, &[1]).breaks(&["read-your-writes"]);
+    let other = script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 1, 20..30, delete(A));
+    other.clone().absent(3, 0, 40..50, A).read(4, 0, 45..60, A, &[1]).holds();
+    other.absent(3, 0, 40..50, A).read(4, 0, 55..60, A, &[1]).breaks(&["monotonic-reads"]);
+}
+
+#[test]
+fn monotonic_reads() {
+    let written = script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A));
+    let seen = written.read(3, 1, 40..50, A, &[2]);
+    seen.clone().read(4, 2, 60..70, A, &[1]).holds();
+    seen.clone().read(4, 1, 45..70, A, &[1]).holds();
+    seen.clone().read(4, 1, 60..70, A, &[1]).breaks(&["monotonic-reads"]);
+    seen.refused(4, 1, 60..70, upsert(A), Refusal::Session).holds();
+    // The earlier part of a trail that was seen.
+    let patched = script(Level::Session)
+        .write(1, 0, 0..10, create(A))
+        .write(2, 0, 20..90, patch(A))
+        .write(3, 2, 20..90, patch(A))
+        .read(4, 1, 40..50, A, &[1, 2, 3]);
+    patched.clone().read(5, 1, 60..70, A, &[1, 2, 3]).holds();
+    patched.read(5, 1, 60..70, A, &[1, 2]).breaks(&["monotonic-reads"]);
+}
+
+#[test]
+fn what_a_token_covers() {
+    // Session 1 saw the later of two writes, and then does not see the earlier one.
+    let both = |first: u32, second: u32| {
+        script(Level::Session)
+            .write(1, 0, 0..5, create(A))
+            .write(2, first, 10..20, upsert(A))
+            .write(3, second, 30..40, upsert(B))
+            .read(4, 5, 50..60, B, &[3])
+    };
+    both(0, 0).read(5, 5, 70..80, A, &[2]).holds();
+    both(0, 0).read(5, 5, 55..80, A, &[1]).holds();
+    both(0, 0).read(5, 6, 70..80, A, &[1]).holds();
+    both(0, 0).read(5, 5, 70..80, A, &[1]).breaks(&["monotonic-writes"]);
+    both(0, 1).read(5, 5, 70..80, A, &[1]).breaks(&["session-floor"]);
+    both(0, 1).read(6, 1, 21..25, A, &[2]).read(5, 5, 70..80, A, &[1]).breaks(&["writes-follow-reads"]);
+    both(0, 0).forced(65).read(5, 5, 70..80, A, &[1]).holds();
+    both(0, 0)
+        .forced(65)
+        .read(5, 5, 70..80, A, &[1])
+        .end(&[(A, Some(&[2])), (B, Some(&[3]))])
+        .breaks(&["monotonic-writes"]);
+}
+
+#[test]
+fn sessions_with_several_write_regions() {
+    let account = || script(Level::Session).several_write_regions(Some(0));
+    let two = || account().write(1, 0, 0..10, create(A)).write(2, 1, 20..30, upsert(A));
+    // Another region's write is beside this one, unless its session had seen it.
+    two().in_region(WEST).read(3, 1, 40..50, A, &[1]).holds();
+    two().sent_once().read(3, 1, 40..50, A, &[1]).breaks(&["read-your-writes"]);
+    // Another attempt of the first write may have been applied elsewhere.
+    two().read(3, 1, 40..50, A, &[1]).holds();
+    account()
+        .write(1, 0, 0..10, create(A))
+        .sent_once()
+        .read(4, 1, 11..15, A, &[1])
+        .write(2, 1, 20..30, upsert(A))
+        .in_region(WEST)
+        .read(3, 1, 40..50, A, &[1])
+        .breaks(&["read-your-writes"]);
+}
+
+#[test]
+fn half_a_batch() {
+    let batch = script(Level::Eventual).write(1, 0, 0..5, create(A)).write(2, 0, 6..9, create(B)).batch(
+        3,
+        0,
+        10..20,
+        &[upsert(A), upsert(B)],
+    );
+    batch.clone().query(4, 1, 30..40, &[&[(A, &[3]), (B, &[3])]]).holds();
+    batch.clone().query(4, 1, 30..40, &[&[(A, &[1]), (B, &[2])]]).holds();
+    batch.clone().query(4, 1, 30..40, &[&[(A, &[3])], &[(B, &[2])]]).holds();
+    batch.clone().query(4, 1, 30..40, &[&[(A, &[3]), (B, &[2])]]).breaks(&["half-a-batch"]);
+    batch.clone().query(4, 1, 30..40, &[&[(A, &[3])]]).breaks(&["half-a-batch", "torn-page"]);
+    batch.clone().forced(25).end(&[(A, Some(&[1])), (B, Some(&[2]))]).holds();
+    batch.clone().forced(25).end(&[(A, Some(&[1])), (B, Some(&[3]))]).breaks(&["half-a-batch"]);
+    batch.write(5, 2, 25..28, upsert(B)).query(4, 1, 30..40, &[&[(A, &[3]), (B, &[5])]]).holds();
+}
+
+#[test]
+fn a_batch_is_seen_at_once_at_strong() {
+    let open = script(Level::Strong)
+        .write(1, 0, 0..5, create(A))
+        .write(2, 0, 6..9, create(B))
+        .batch(3, 0, 10..90, &[upsert(A), upsert(B)])
+        .read(4, 1, 20..30, A, &[3]);
+    open.clone().read(5, 2, 25..50, B, &[2]).holds();
+    open.read(5, 2, 40..50, B, &[2]).breaks(&["half-a-batch"]);
+}
+
+#[test]
+fn a_page_is_of_one_moment() {
+    let written = script(Level::Eventual).write(1, 0, 0..5, create(A)).write(2, 0, 10..15, upsert(A)).write(
+        3,
+        1,
+        20..25,
+        create(B),
+    );
+    written.clone().query(4, 2, 30..40, &[&[(A, &[2]), (B, &[3])]]).holds();
+    written.clone().query(4, 2, 30..40, &[&[(A, &[1])]]).holds();
+    written.clone().query(4, 2, 30..40, &[&[(A, &[1])], &[(B, &[3])]]).holds();
+    written.clone().query(4, 2, 30..40, &[&[(A, &[1]), (B, &[3])]]).breaks(&["torn-page"]);
+    written.query(4, 2, 30..40, &[&[(B, &[3])]]).breaks(&["torn-page"]);
+}
+
+#[test]
+fn rows_of_a_query() {
+    let written = script(Level::Eventual).write(1, 0, 0..5, create(A)).write(2, 0, 10..15, create(B));
+    let rows = |pages: &[&[crate::script::Row<'_>]]| written.clone().query(4, 2, 30..40, pages);
+    rows(&[&[(A, &[1])], &[(B, &[2])]]).holds();
+    rows(&[&[(B, &[2])], &[(A, &[1])]]).breaks(&["rows-out-of-order"]);
+    rows(&[&[(A, &[1])], &[(A, &[1]), (B, &[2])]]).breaks(&["row-twice"]);
+    let anew = written.clone().write(5, 0, 16..20, delete(A)).write(6, 0, 21..25, create(A));
+    anew.query(4, 2, 30..40, &[&[(A, &[1])], &[(A, &[6])]]).holds();
+    let mut other = rows(&[&[(A, &[1])], &[(B, &[2])]]);
+    other.0.calls[2].operation = Operation::Query { partition: Some(3), ordered: true };
+    other.breaks(&["row-not-asked-for"]);
+}
+
+#[test]
+fn a_missing_row_is_a_read_of_nothing() {
+    let written = script(Level::Strong).write(1, 0, 0..5, create(A)).write(2, 0, 10..15, create(B));
+    written.clone().query(4, 2, 30..40, &[&[(A, &[1])]]).breaks(&["stale-read"]);
+    written.clone().query(4, 2, 12..40, &[&[(A, &[1])]]).holds();
+    let mut failed = written.query(4, 2, 30..40, &[&[(A, &[1])]]);
+    if let Outcome::Pages { complete, .. } = &mut failed.0.calls[2].outcome {
+        *complete = false;
+    }
+    failed.holds();
+}
+
+fn two_items() -> Script {
+    script(Level::Eventual)
+        .write(1, 0, 0..5, create(A))
+        .write(2, 0, 10..15, create(B))
+        .write(3, 0, 20..25, patch(A))
+        .end(&[(A, Some(&[1, 3])), (B, Some(&[2]))])
+}
+
+#[test]
+fn a_feed_of_latest_versions() {
+    let feed = |changes: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]| {
+        two_items().feed(FeedKind::Latest, changes)
+    };
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3]))]).holds();
+    feed(&[(A, Some(&[1])), (B, Some(&[2])), (A, Some(&[1, 3]))]).holds();
+    feed(&[(A, Some(&[1, 3])), (B, Some(&[2]))]).breaks(&["feed-out-of-order"]);
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3])), (A, Some(&[1, 3]))]).breaks(&["change-twice"]);
+    feed(&[(A, Some(&[1, 3]))]).breaks(&["feed-incomplete", "feed-skips"]);
+    feed(&[(A, Some(&[1])), (B, Some(&[2]))]).breaks(&["feed-incomplete"]);
+    feed(&[(A, Some(&[1])), (B, Some(&[2]))]).undrained().holds();
+    feed(&[(A, Some(&[1, 3]))]).undrained().breaks(&["feed-skips"]);
+    feed(&[(A, Some(&[1]))]).forced(500).holds();
+}
+
+#[test]
+fn a_feed_of_all_versions() {
+    let feed = |changes: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]| {
+        two_items().feed(FeedKind::AllVersions, changes)
+    };
+    feed(&[(A, Some(&[1])), (B, Some(&[2])), (A, Some(&[1, 3]))]).holds();
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3]))]).breaks(&["feed-incomplete", "feed-skips"]);
+    let deleted = script(Level::Eventual)
+        .write(1, 0, 0..5, create(C))
+        .write(2, 0, 10..15, delete(C))
+        .write(3, 0, 20..25, create(C))
+        .end(&[(C, Some(&[3]))]);
+    let feed = |changes: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]| {
+        deleted.clone().feed(FeedKind::AllVersions, changes)
+    };
+    feed(&[(C, Some(&[1])), (C, None), (C, Some(&[3]))]).holds();
+    feed(&[(C, Some(&[1])), (C, Some(&[3]))]).breaks(&["feed-incomplete", "feed-skips"]);
+}
+
+#[test]
+fn a_processor_repeats_only_when_something_failed() {
+    let repeated = [(A, Some(&[1][..])), (B, Some(&[2][..])), (A, Some(&[1][..])), (A, Some(&[1, 3][..]))];
+    let feed = two_items().sent_once().feed(FeedKind::Processor, &repeated);
+    feed.clone().breaks(&["change-twice", "feed-out-of-order"]);
+    feed.event(5, Happening::Fault("a process stopped".to_owned())).holds();
+    let lacks = two_items().feed(FeedKind::Processor, &[(A, Some(&[1])), (B, Some(&[2]))]);
+    lacks.event(5, Happening::Fault("a process stopped".to_owned())).breaks(&["feed-incomplete"]);
+}
+
+#[test]
+fn an_absence_that_was_asked_for_before() {
+    // The read of nothing began before the session knew of the item, and may be older than the deletion of the next one.
+    let account = script(Level::Session)
+        .write(1, 1, 20..30, create(A))
+        .absent(2, 0, 10..60, A)
+        .read(3, 0, 40..50, A, &[1])
+        .write(4, 1, 55..58, delete(A));
+    account.clone().read(5, 0, 70..80, A, &[1]).holds();
+    account.absent(6, 0, 62..65, A).read(5, 0, 70..80, A, &[1]).breaks(&["monotonic-reads"]);
+}

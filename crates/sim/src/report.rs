@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cosmonaut_sim::checker::check;
+use cosmonaut_sim::timeline;
 use serde::Serialize;
 
 use crate::child::{Verdict, judged, lived};
@@ -145,10 +146,15 @@ pub(crate) fn replay(arguments: &Replay) -> ExitCode {
     }
     let violations = check(&lived.ended.history);
     for violation in &violations {
-        println!("\n{}: {}", violation.rule, violation.message);
-        for call in lived.ended.history.calls.iter().filter(|call| violation.calls.contains(&call.id)) {
-            println!("  {call:?}");
+        println!("\n{}", timeline::text(&lived.ended.history, violation));
+    }
+    if let (Some(file), Some(violation)) = (&arguments.html, violations.first()) {
+        let page = timeline::html(&lived.ended.history, violation);
+        if let Err(error) = std::fs::write(file, page) {
+            eprintln!("{} cannot be written: {error}", file.display());
+            return ExitCode::FAILURE;
         }
+        println!("\nthe timeline is in {}", file.display());
     }
     if violations.is_empty() {
         println!("no rule is broken");

@@ -16,7 +16,7 @@ use super::conflict::encode_conflict;
 use super::error::Remedy;
 use super::guard::guarded;
 use super::ledger::Ledger;
-use super::mark::Mark;
+use super::mark::{Mark, Marked};
 use super::sealed::{Definition, Sealed};
 use super::volume::Volume;
 use super::{Record, StorageError, compact, migrate, open};
@@ -105,8 +105,10 @@ impl Disk {
         let size = || volume.size_of(FILE).map_err(StorageError::other);
         let database = match (size()?, marked) {
             (Some(_), _) => in_engine(|| open::whole(&*volume))?,
-            (None, None) => in_engine(|| open::create(&*volume))?,
-            (None, Some(_)) => return Err(StorageError::corrupt("the file is missing")),
+            (None, Marked::Nothing) => in_engine(|| open::create(&*volume))?,
+            (None, Marked::Unfinished | Marked::Batch(_)) => {
+                return Err(StorageError::corrupt("the file is missing"));
+            }
         };
         let mut disk = Self::new(database)?;
         disk.mark = Some(mark);
@@ -200,14 +202,16 @@ impl Disk {
     }
 
     /// Refuses a file that lacks what was acknowledged.
-    fn check_mark(&self, marked: Option<u64>) -> Result<(), StorageError> {
+    fn check_mark(&self, marked: Marked) -> Result<(), StorageError> {
         let found = self.ledger().batch;
         match marked {
-            Some(marked) if marked > found => Err(StorageError::damaged(
+            Marked::Batch(marked) if marked > found => Err(StorageError::damaged(
                 format!("it ends with batch {found}, and batch {marked} was acknowledged"),
                 Remedy::DeleteMark,
             )),
-            Some(_) | None => self.set_mark(found).map_err(StorageError::other),
+            Marked::Batch(_) | Marked::Unfinished | Marked::Nothing => {
+                self.mark.as_ref().map_or(Ok(()), |mark| mark.begin(found)).map_err(StorageError::other)
+            }
         }
     }
 

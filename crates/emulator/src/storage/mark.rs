@@ -2,7 +2,8 @@
 //!
 //! The storage engine goes back to the batch before if it finds the last one damaged after a sudden stop. That is right
 //! if the stop was in the middle of it, and a loss if it had been acknowledged; the mark tells the two apart. It is not
-//! synced with each batch, so after a power failure it may be behind, which does no harm.
+//! synced with each batch, so after a power failure it may be behind, which does no harm. It has two halves that are
+//! written in turn: if the power fails while one is written, the other is whole.
 
 use std::io::{self, ErrorKind};
 
@@ -13,15 +14,27 @@ use super::volume::{Volume, VolumeFile};
 
 pub(super) const FILE: &str = "account.mark";
 
-const LEN: usize = 16;
+/// A batch and its checksum.
+const HALF: usize = 16;
 
 /// The mark of an open journal.
 #[derive(Debug)]
 pub(super) struct Mark(Box<dyn VolumeFile>);
 
+/// What a mark says when it is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marked {
+    /// Nothing: there was no mark.
+    Nothing,
+    /// Nothing: the power failed when it was written for the first time.
+    Unfinished,
+    /// This batch was acknowledged.
+    Batch(u64),
+}
+
 impl Mark {
-    /// Opens the mark and locks it; tells the batch that it names, if it names one.
-    pub(super) fn open(volume: &dyn Volume) -> Result<(Self, Option<u64>), StorageError> {
+    /// Opens the mark and locks it.
+    pub(super) fn open(volume: &dyn Volume) -> Result<(Self, Marked), StorageError> {
         let file = volume.open(FILE).map_err(StorageError::other)?;
         match file.lock() {
             Ok(true) => {}
@@ -30,31 +43,84 @@ impl Mark {
             Err(error) if error.kind() == ErrorKind::Unsupported => {}
             Err(error) => return Err(StorageError::other(error)),
         }
+        let mut text = [0; 2 * HALF];
         let size = file.size().map_err(StorageError::other)?;
-        if size == 0 {
-            return Ok((Self(file), None));
-        }
-        let mut text = [0; LEN];
         let damaged = || StorageError::damaged(format!("{FILE} is damaged"), Remedy::DeleteMark);
-        if size != LEN as u64 {
-            return Err(damaged());
-        }
-        file.read(0, &mut text).map_err(StorageError::other)?;
-        let batch = decode(&text).ok_or_else(damaged)?;
-        Ok((Self(file), Some(batch)))
+        let len = usize::try_from(size).ok().filter(|len| *len <= text.len()).ok_or_else(damaged)?;
+        file.read(0, &mut text[..len]).map_err(StorageError::other)?;
+        let marked = if len == 0 { Some(Marked::Nothing) } else { decode(&text) };
+        Ok((Self(file), marked.ok_or_else(damaged)?))
+    }
+
+    /// Makes both halves name this batch, so that either may be lost.
+    pub(super) fn begin(&self, batch: u64) -> io::Result<()> {
+        self.0.write(0, &[encode(batch); 2].concat())?;
+        self.0.sync()
     }
 
     /// From now on, this batch is the last.
     pub(super) fn set(&self, batch: u64) -> io::Result<()> {
-        let mut text = [0; LEN];
-        text[..8].copy_from_slice(&batch.to_le_bytes());
-        text[8..].copy_from_slice(&Checksum::of_numbers([batch]).to_le_bytes());
-        self.0.write(0, &text)
+        let offset = (batch % 2) * HALF as u64;
+        self.0.write(offset, &encode(batch))
     }
 }
 
-fn decode(text: &[u8; LEN]) -> Option<u64> {
-    let number = |at: usize| Some(u64::from_le_bytes(text[at..at + 8].try_into().ok()?));
-    let (batch, check) = (number(0)?, number(8)?);
+fn encode(batch: u64) -> [u8; HALF] {
+    let mut text = [0; HALF];
+    text[..8].copy_from_slice(&batch.to_le_bytes());
+    text[8..].copy_from_slice(&Checksum::of_numbers([batch]).to_le_bytes());
+    text
+}
+
+/// What the halves say; `None` if neither is as it was written.
+fn decode(text: &[u8; 2 * HALF]) -> Option<Marked> {
+    let (halves, _) = text.as_chunks::<HALF>();
+    let named = halves.iter().filter_map(decode_half).max();
+    match named {
+        Some(batch) => Some(Marked::Batch(batch)),
+        // The second half is there when the mark was once written as a whole.
+        None => (halves[1] == [0; HALF]).then_some(Marked::Unfinished),
+    }
+}
+
+fn decode_half(text: &[u8; HALF]) -> Option<u64> {
+    let (numbers, _) = text.as_chunks::<8>();
+    let [batch, check] = [numbers[0], numbers[1]].map(u64::from_le_bytes);
     (Checksum::of_numbers([batch]) == check).then_some(batch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_of_which_any_part_was_written_names_one_of_its_batches() {
+        for (before, after) in [([6, 6], [6, 7]), ([6, 7], [8, 7]), ([6, 6], [8, 7]), ([4, 5], [1 << 40, 9])]
+        {
+            let [old, new] = [before, after].map(|batches| batches.map(encode).concat());
+            for cut in 0..=2 * HALF {
+                let text = [&new[..cut], &old[cut..]].concat().try_into().unwrap();
+                let Some(Marked::Batch(found)) = decode(&text) else { panic!("cut at {cut}") };
+                assert!(before.contains(&found) || after.contains(&found), "cut at {cut}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_first_mark_of_which_any_part_was_written_is_no_damage() {
+        let new = [0, 0].map(encode).concat();
+        for cut in 0..=2 * HALF {
+            let text = [&new[..cut], &[0; 2 * HALF][cut..]].concat().try_into().unwrap();
+            assert!(decode(&text).is_some(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_mark_with_one_half_is_read_and_one_without_a_whole_half_is_refused() {
+        let mut text = [0; 2 * HALF];
+        text[..HALF].copy_from_slice(&encode(7));
+        assert_eq!(decode(&text), Some(Marked::Batch(7)));
+        text.fill(1);
+        assert_eq!(decode(&text), None);
+    }
 }

@@ -110,6 +110,8 @@ impl Disk {
                 return Err(StorageError::corrupt("the file is missing"));
             }
         };
+        // Also for a file that was there: whoever made it may have ended before its name could last.
+        volume.sync_names().map_err(StorageError::other)?;
         let mut disk = Self::new(database)?;
         disk.mark = Some(mark);
         disk.check_mark(marked)?;

@@ -20,16 +20,6 @@ impl LocalDirectory {
         fs::create_dir_all(path)?;
         Ok(Self(path.to_owned()))
     }
-
-    /// Makes the names of the files last.
-    fn sync_names(&self) -> io::Result<()> {
-        // A directory cannot be opened everywhere, nor synced; then the file system orders its own changes.
-        let Ok(directory) = File::open(&self.0) else { return Ok(()) };
-        match directory.sync_all() {
-            Err(error) if !is_refusal(&error) => Err(error),
-            Ok(()) | Err(_) => Ok(()),
-        }
-    }
 }
 
 /// Whether the file system says that it does not do that.
@@ -54,8 +44,16 @@ impl Volume for LocalDirectory {
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.0.join(from), self.0.join(to))?;
-        self.sync_names()
+        fs::rename(self.0.join(from), self.0.join(to))
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        // A directory cannot be opened everywhere, nor synced; then the file system orders its own changes.
+        let Ok(directory) = File::open(&self.0) else { return Ok(()) };
+        match directory.sync_all() {
+            Err(error) if !is_refusal(&error) => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 }
 

@@ -14,8 +14,11 @@ pub trait Volume: fmt::Debug + Send + Sync + 'static {
     /// How many bytes a file has; `None` if it is not there.
     fn size_of(&self, name: &str) -> io::Result<Option<u64>>;
 
-    /// Gives a file another name, in place of the file that has that name. The new name lasts once this returns.
+    /// Gives a file another name, in place of the file that has that name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Makes the names of all files last, and that they are there.
+    fn sync_names(&self) -> io::Result<()>;
 
     /// How long it still takes until what was synced so far is safe. The emulator waits for that long before it
     /// acknowledges anything, and then calls [`Volume::settle`]. No time if a sync returns only when all is safe.

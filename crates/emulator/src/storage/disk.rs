@@ -57,7 +57,7 @@ pub(super) struct Disk {
     database: Option<Database>,
     volume: Option<Arc<dyn Volume>>,
     path: Option<PathBuf>,
-    mark: Option<Mark>,
+    mark: Option<Arc<Mark>>,
     /// What the file adds up to after the last batch.
     ledger: Mutex<Ledger>,
     /// What did not go well when it was opened, and need not stop anybody.
@@ -102,10 +102,11 @@ impl Disk {
 
     fn open_file(volume: Arc<dyn Volume>) -> Result<Self, StorageError> {
         let (mark, marked) = Mark::open(&*volume)?;
+        let mark = Arc::new(mark);
         let size = || volume.size_of(FILE).map_err(StorageError::other);
         let database = match (size()?, marked) {
-            (Some(_), _) => in_engine(|| open::whole(&*volume))?,
-            (None, Marked::Nothing) => in_engine(|| open::create(&*volume))?,
+            (Some(_), _) => in_engine(|| open::whole(&*volume, &mark))?,
+            (None, Marked::Nothing) => in_engine(|| open::create(&*volume, &mark))?,
             (None, Marked::Unfinished | Marked::Batch(_)) => {
                 return Err(StorageError::corrupt("the file is missing"));
             }
@@ -113,10 +114,10 @@ impl Disk {
         // Also for a file that was there: whoever made it may have ended before its name could last.
         volume.sync_names().map_err(StorageError::other)?;
         let mut disk = Self::new(database)?;
-        disk.mark = Some(mark);
+        disk.mark = Some(Arc::clone(&mark));
         disk.check_mark(marked)?;
         if let Some(database) = disk.database.take() {
-            let reopen = || in_engine(|| open::whole(&*volume));
+            let reopen = || in_engine(|| open::whole(&*volume, &mark));
             let (database, warning) =
                 compact::shrink_if_possible(database, size()?.unwrap_or_default(), reopen)?;
             (disk.database, disk.warning) = (Some(database), warning);

@@ -4,8 +4,13 @@
 //! if the stop was in the middle of it, and a loss if it had been acknowledged; the mark tells the two apart. It is not
 //! synced with each batch, so after a power failure it may be behind, which does no harm. It has two halves that are
 //! written in turn: if the power fails while one is written, the other is whole.
+//!
+//! It also says if a sync of the data has failed. The operating system may then take for written what is only in its
+//! cache, so the next process writes all of the data again. Without its cache it has forgotten the note too, or not: that
+//! does no harm.
 
 use std::io::{self, ErrorKind};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::StorageError;
 use super::checksum::Checksum;
@@ -17,14 +22,20 @@ pub(super) const FILE: &str = "account.mark";
 /// A batch and its checksum.
 const HALF: usize = 16;
 
+/// Follows the halves, as a batch that there is not, if a sync has failed.
+const SYNC_FAILED: u64 = u64::MAX;
+
 /// The mark of an open journal.
 #[derive(Debug)]
-pub(super) struct Mark(Box<dyn VolumeFile>);
+pub(super) struct Mark {
+    file: Box<dyn VolumeFile>,
+    sync_has_failed: AtomicBool,
+}
 
 /// What a mark says when it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marked {
-    /// Nothing: there was no mark.
+    /// Nothing: it was never written.
     Nothing,
     /// Nothing: the power failed when it was written for the first time.
     Unfinished,
@@ -43,25 +54,39 @@ impl Mark {
             Err(error) if error.kind() == ErrorKind::Unsupported => {}
             Err(error) => return Err(StorageError::other(error)),
         }
-        let mut text = [0; 2 * HALF];
+        let mut text = [0; 3 * HALF];
         let size = file.size().map_err(StorageError::other)?;
         let damaged = || StorageError::damaged(format!("{FILE} is damaged"), Remedy::DeleteMark);
         let len = usize::try_from(size).ok().filter(|len| *len <= text.len()).ok_or_else(damaged)?;
         file.read(0, &mut text[..len]).map_err(StorageError::other)?;
-        let marked = if len == 0 { Some(Marked::Nothing) } else { decode(&text) };
-        Ok((Self(file), marked.ok_or_else(damaged)?))
+        let ([first, second, note], _) = text.as_chunks::<HALF>() else { return Err(damaged()) };
+        let marked = decode(first, second);
+        let sync_has_failed = AtomicBool::new(decode_half(note) == Some(SYNC_FAILED));
+        Ok((Self { file, sync_has_failed }, marked.ok_or_else(damaged)?))
     }
 
-    /// Makes both halves name this batch, so that either may be lost.
+    /// Makes both halves name this batch, so that either may be lost. What the mark said of a sync is settled.
     pub(super) fn begin(&self, batch: u64) -> io::Result<()> {
-        self.0.write(0, &[encode(batch); 2].concat())?;
-        self.0.sync()
+        self.file.write(0, &[encode(batch); 2].concat())?;
+        self.file.set_size(2 * HALF as u64)?;
+        self.file.sync()
+    }
+
+    /// Whether a sync of the data has failed, in this process or in one before.
+    pub(super) fn sync_has_failed(&self) -> bool {
+        self.sync_has_failed.load(Ordering::Relaxed)
+    }
+
+    /// A sync of the data has failed. This is for a process that finds the same cache, so it need not be synced.
+    pub(super) fn note_failed_sync(&self) -> io::Result<()> {
+        self.sync_has_failed.store(true, Ordering::Relaxed);
+        self.file.write(2 * HALF as u64, &encode(SYNC_FAILED))
     }
 
     /// From now on, this batch is the last.
     pub(super) fn set(&self, batch: u64) -> io::Result<()> {
         let offset = (batch % 2) * HALF as u64;
-        self.0.write(offset, &encode(batch))
+        self.file.write(offset, &encode(batch))
     }
 }
 
@@ -73,13 +98,14 @@ fn encode(batch: u64) -> [u8; HALF] {
 }
 
 /// What the halves say; `None` if neither is as it was written.
-fn decode(text: &[u8; 2 * HALF]) -> Option<Marked> {
-    let (halves, _) = text.as_chunks::<HALF>();
-    let named = halves.iter().filter_map(decode_half).max();
-    match named {
-        Some(batch) => Some(Marked::Batch(batch)),
+fn decode(first: &[u8; HALF], second: &[u8; HALF]) -> Option<Marked> {
+    const NONE: [u8; HALF] = [0; HALF];
+    match (decode_half(first).max(decode_half(second)), *first, *second) {
+        (Some(batch), ..) => Some(Marked::Batch(batch)),
+        (None, NONE, NONE) => Some(Marked::Nothing),
         // The second half is there when the mark was once written as a whole.
-        None => (halves[1] == [0; HALF]).then_some(Marked::Unfinished),
+        (None, _, NONE) => Some(Marked::Unfinished),
+        (None, ..) => None,
     }
 }
 
@@ -93,14 +119,19 @@ fn decode_half(text: &[u8; HALF]) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn decoded(text: &[u8]) -> Option<Marked> {
+        let (halves, _) = text.as_chunks::<HALF>();
+        decode(&halves[0], &halves[1])
+    }
+
     #[test]
     fn a_mark_of_which_any_part_was_written_names_one_of_its_batches() {
         for (before, after) in [([6, 6], [6, 7]), ([6, 7], [8, 7]), ([6, 6], [8, 7]), ([4, 5], [1 << 40, 9])]
         {
             let [old, new] = [before, after].map(|batches| batches.map(encode).concat());
             for cut in 0..=2 * HALF {
-                let text = [&new[..cut], &old[cut..]].concat().try_into().unwrap();
-                let Some(Marked::Batch(found)) = decode(&text) else { panic!("cut at {cut}") };
+                let text = [&new[..cut], &old[cut..]].concat();
+                let Some(Marked::Batch(found)) = decoded(&text) else { panic!("cut at {cut}") };
                 assert!(before.contains(&found) || after.contains(&found), "cut at {cut}: {found}");
             }
         }
@@ -110,8 +141,8 @@ mod tests {
     fn a_first_mark_of_which_any_part_was_written_is_no_damage() {
         let new = [0, 0].map(encode).concat();
         for cut in 0..=2 * HALF {
-            let text = [&new[..cut], &[0; 2 * HALF][cut..]].concat().try_into().unwrap();
-            assert!(decode(&text).is_some(), "cut at {cut}");
+            let text = [&new[..cut], &[0; 2 * HALF][cut..]].concat();
+            assert!(decoded(&text).is_some(), "cut at {cut}");
         }
     }
 
@@ -119,8 +150,8 @@ mod tests {
     fn a_mark_with_one_half_is_read_and_one_without_a_whole_half_is_refused() {
         let mut text = [0; 2 * HALF];
         text[..HALF].copy_from_slice(&encode(7));
-        assert_eq!(decode(&text), Some(Marked::Batch(7)));
+        assert_eq!(decoded(&text), Some(Marked::Batch(7)));
         text.fill(1);
-        assert_eq!(decode(&text), None);
+        assert_eq!(decoded(&text), None);
     }
 }

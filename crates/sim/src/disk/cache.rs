@@ -57,6 +57,16 @@ struct CachedFile {
 }
 
 impl Cache {
+    /// Files that are all synced.
+    pub(super) fn lasting(names: &Names, files: &[Vec<u8>]) -> Self {
+        let lasting = |file: &Vec<u8>| CachedFile {
+            lasting: file.clone(),
+            cached: file.clone(),
+            ..CachedFile::default()
+        };
+        Self { names: names.clone(), later_names: Vec::new(), files: files.iter().map(lasting).collect() }
+    }
+
     pub(super) fn take(&mut self, step: &Step) {
         match step {
             Step::Write { file, offset, bytes } => self.file(*file).write(*offset, bytes),

@@ -66,6 +66,19 @@ impl RamDisk {
         })))
     }
 
+    /// A disk that has all that this one has, as after a stop, and goes its own way by other numbers.
+    pub fn copy(&self, chance: impl FnMut() -> u64 + Send + 'static) -> Self {
+        let state = self.state();
+        let copy = Self::new(chance);
+        {
+            let other = &mut *copy.state();
+            other.delays = state.delays.clone();
+            other.settled = Cache::lasting(&state.names, &state.files);
+            other.restart();
+        }
+        copy
+    }
+
     /// How long a batch takes from now on.
     pub fn delays(&self, delays: RangeInclusive<Duration>) {
         self.state().delays = delays;

@@ -8,6 +8,7 @@ mod clock;
 mod failed_sync;
 mod model;
 mod one_thread;
+mod shrink;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

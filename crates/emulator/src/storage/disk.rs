@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -147,19 +148,17 @@ impl Disk {
     }
 
     /// Waits for that long.
-    pub(super) async fn settled(&self) {
+    pub(super) async fn settled(&self) -> io::Result<()> {
         let delay = self.delay();
         if !delay.is_zero() {
             crate::world::sleep(delay).await;
         }
-        self.settle();
+        self.settle()
     }
 
-    /// That time is over.
-    pub(super) fn settle(&self) {
-        if let Some(volume) = &self.volume {
-            volume.settle();
-        }
+    /// That time is over: fails if what was written is not safe.
+    pub(super) fn settle(&self) -> io::Result<()> {
+        self.volume.as_ref().map_or(Ok(()), |volume| volume.settle())
     }
 
     pub(super) fn path(&self) -> Option<&Path> {
@@ -218,7 +217,7 @@ impl Disk {
         }
     }
 
-    fn set_mark(&self, batch: u64) -> std::io::Result<()> {
+    fn set_mark(&self, batch: u64) -> io::Result<()> {
         self.mark.as_ref().map_or(Ok(()), |mark| mark.set(batch))
     }
 

@@ -6,8 +6,8 @@
 //! written in turn: if the power fails while one is written, the other is whole.
 //!
 //! It also says if a sync of the data has failed. The operating system may then take for written what is only in its
-//! cache, so the next process writes all of the data again. Without its cache it has forgotten the note too, or not: that
-//! does no harm.
+//! cache, so the next process writes all of the data again. A power failure may lose this note, but then it has emptied
+//! the cache too.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};

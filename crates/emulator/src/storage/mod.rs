@@ -76,7 +76,7 @@ impl Journal {
             DataPlace::Directory(path) => open_directory(path)?,
             DataPlace::Volume(volume) => Disk::open(Arc::clone(volume), None)?,
         };
-        disk.settled().await;
+        disk.settled().await.map_err(StorageError::other)?;
         let writer = if threads { Writer::start(disk)? } else { Writer::start_task(disk) };
         Ok(Self { writer: Some(Arc::new(writer)) })
     }

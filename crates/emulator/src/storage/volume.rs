@@ -26,8 +26,13 @@ pub trait Volume: fmt::Debug + Send + Sync + 'static {
         Duration::ZERO
     }
 
-    /// The time that [`Volume::delay`] has told is over.
-    fn settle(&self) {}
+    /// The time that [`Volume::delay`] has told is over: what was synced before is safe.
+    ///
+    /// # Errors
+    /// If it is not. Nothing is acknowledged any more then.
+    fn settle(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// An open file of a [`Volume`]. Dropping it closes it.

@@ -164,9 +164,10 @@ impl Shared {
     /// Acknowledges what was written last. The time that it takes to be safe is over.
     fn acknowledge(&self) {
         let mut written = lock(&self.written);
-        if let Some(position) = written.take() {
-            self.disk.settle();
-            self.progress.reach(position);
+        let Some(position) = written.take() else { return };
+        match self.disk.settle() {
+            Ok(()) => self.progress.reach(position),
+            Err(error) => self.progress.fail(error.to_string()),
         }
     }
 
@@ -179,7 +180,7 @@ impl Shared {
     }
 }
 
-/// Writes whatever is queued. While it waits it keeps the file of a writer that is gone from nobody.
+/// Writes whatever is queued. It does not keep the file open while it waits.
 async fn run_task(shared: Weak<Shared>, filled: Arc<Notify>) {
     loop {
         filled.notified().await;

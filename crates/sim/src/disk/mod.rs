@@ -43,7 +43,7 @@ struct State {
     names: Names,
     files: Vec<Vec<u8>>,
     locked: BTreeSet<usize>,
-    /// How often the process or the machine has ended. Files that were opened before are closed.
+    /// How often the process or the machine has ended.
     starts: u64,
 }
 
@@ -79,6 +79,12 @@ impl RamDisk {
         copy
     }
 
+    /// The disk for one process. When the process or the machine ends, nothing can be done with it any more.
+    pub fn mount(&self) -> Arc<dyn Volume> {
+        let start = self.state().starts;
+        Arc::new(Mount { disk: self.clone(), start })
+    }
+
     /// How long a batch takes from now on.
     pub fn delays(&self, delays: RangeInclusive<Duration>) {
         self.state().delays = delays;
@@ -89,8 +95,8 @@ impl RamDisk {
         self.state().fault = fault;
     }
 
-    /// The power fails. What was synced lasts; of everything else any part is lost, kept or torn. Files that are open can
-    /// not be used any more: crash the disk first, and drop the emulator then.
+    /// The power fails. What was synced lasts; of everything else any part is lost, kept or torn. Crash the disk first,
+    /// and drop the emulator then: it acknowledges nothing more.
     pub fn crash(&self) {
         let state = &mut *self.state();
         state.cut();
@@ -99,7 +105,7 @@ impl RamDisk {
     }
 
     /// The process ends, the machine goes on: what was written is there, synced or not. A batch that is under way may
-    /// have come to any point. Files that are open can not be used any more.
+    /// have come to any point.
     pub fn kill(&self) {
         let state = &mut *self.state();
         state.cut();
@@ -156,9 +162,27 @@ impl DiskFault {
     }
 }
 
-impl Volume for RamDisk {
+/// The disk for one process.
+#[derive(Clone, Debug)]
+struct Mount {
+    disk: RamDisk,
+    /// Which process.
+    start: u64,
+}
+
+impl Mount {
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = self.disk.state();
+        match state.starts == self.start {
+            true => Ok(state),
+            false => Err(io::Error::other("the process has ended")),
+        }
+    }
+}
+
+impl Volume for Mount {
     fn open(&self, name: &str) -> io::Result<Box<dyn VolumeFile>> {
-        let state = &mut *self.state();
+        let state = &mut *self.state()?;
         let file = match state.names.get(name) {
             Some(file) => *file,
             None => {
@@ -168,17 +192,16 @@ impl Volume for RamDisk {
                 state.files.len() - 1
             }
         };
-        let disk = self.clone();
-        Ok(Box::new(RamFile { disk, file, start: state.starts, has_lock: Mutex::new(false) }))
+        Ok(Box::new(RamFile { mount: self.clone(), file, has_lock: Mutex::new(false) }))
     }
 
     fn size_of(&self, name: &str) -> io::Result<Option<u64>> {
-        let state = self.state();
+        let state = self.state()?;
         Ok(state.names.get(name).map(|file| state.files[*file].len() as u64))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        let state = &mut *self.state();
+        let state = &mut *self.state()?;
         let file = state.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
         state.names.insert(to.to_owned(), file);
         state.under_way.push(Step::Names(state.names.clone()));
@@ -186,41 +209,36 @@ impl Volume for RamDisk {
     }
 
     fn sync_names(&self) -> io::Result<()> {
-        let state = &mut *self.state();
+        let state = &mut *self.state()?;
         state.strike(DiskFault::Sync)?;
         state.under_way.push(Step::SyncNames);
         Ok(())
     }
 
     fn delay(&self) -> Duration {
-        let state = &mut *self.state();
+        let state = &mut *self.disk.state();
         let (shortest, longest) = (*state.delays.start(), *state.delays.end());
         let spread = longest.saturating_sub(shortest).as_micros() as u64;
         shortest + Duration::from_micros(below(&mut state.chance, spread + 1))
     }
 
-    fn settle(&self) {
-        let state = &mut *self.state();
+    fn settle(&self) -> io::Result<()> {
+        let state = &mut *self.state()?;
         state.under_way.drain(..).for_each(|step| state.settled.take(&step));
+        Ok(())
     }
 }
 
 /// An open file of a disk of memory.
 struct RamFile {
-    disk: RamDisk,
+    mount: Mount,
     file: usize,
-    /// Which start of the machine it belongs to.
-    start: u64,
     has_lock: Mutex<bool>,
 }
 
 impl RamFile {
     fn state(&self) -> io::Result<MutexGuard<'_, State>> {
-        let state = self.disk.state();
-        match state.starts == self.start {
-            true => Ok(state),
-            false => Err(io::Error::other("the process has ended")),
-        }
+        self.mount.state()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use cosmonaut_emulator::{Volume, VolumeFile};
+use cosmonaut_emulator::VolumeFile;
 use cosmonaut_sim::disk::{DiskFault, RamDisk};
 
 /// Numbers by chance, the same for the same seed.
@@ -18,21 +18,21 @@ pub(crate) fn chance(seed: u64) -> impl FnMut() -> u64 + Send + 'static {
 }
 
 fn content(disk: &RamDisk, name: &str) -> Option<Vec<u8>> {
-    let size = disk.size_of(name).unwrap()?;
+    let size = disk.mount().size_of(name).unwrap()?;
     let mut found = vec![0; size as usize];
-    disk.open(name).unwrap().read(0, &mut found).unwrap();
+    disk.mount().open(name).unwrap().read(0, &mut found).unwrap();
     Some(found)
 }
 
 /// A file with 2,000 times `1`, synced under its name, and then 2,000 times `2` over it.
 fn overwritten(seed: u64) -> (RamDisk, Box<dyn VolumeFile>) {
     let disk = RamDisk::new(chance(seed));
-    let file = disk.open("new").unwrap();
+    let file = disk.mount().open("new").unwrap();
     file.write(0, &[1; 2000]).unwrap();
     file.sync().unwrap();
-    disk.rename("new", "file").unwrap();
-    disk.sync_names().unwrap();
-    disk.settle();
+    disk.mount().rename("new", "file").unwrap();
+    disk.mount().sync_names().unwrap();
+    disk.mount().settle().unwrap();
     file.write(0, &[2; 2000]).unwrap();
     (disk, file)
 }
@@ -43,7 +43,7 @@ fn what_was_synced_is_there_after_a_crash_once_it_is_settled() {
         let (disk, file) = overwritten(seed);
         file.set_size(2500).unwrap();
         file.sync().unwrap();
-        disk.settle();
+        disk.mount().settle().unwrap();
         disk.crash();
         assert_eq!(content(&disk, "file").unwrap(), [vec![2; 2000], vec![0; 500]].concat(), "seed {seed}");
         assert!(file.write(0, &[3]).is_err() && file.sync().is_err(), "the process has ended");
@@ -55,7 +55,7 @@ fn what_was_not_synced_is_kept_lost_or_torn() {
     let (mut kept, mut lost, mut by_sector, mut by_byte) = (0, 0, 0, 0);
     for seed in 0..200 {
         let (disk, _file) = overwritten(seed);
-        disk.settle();
+        disk.mount().settle().unwrap();
         disk.crash();
         let found = content(&disk, "file").unwrap();
         assert!(found.len() == 2000 && found.iter().all(|byte| [1, 2].contains(byte)), "seed {seed}");
@@ -79,8 +79,8 @@ fn sizes_and_names_that_were_not_synced_are_kept_or_lost() {
     for seed in 0..100 {
         let (disk, file) = overwritten(seed);
         file.set_size(4000).unwrap();
-        disk.open("another").unwrap();
-        disk.settle();
+        disk.mount().open("another").unwrap();
+        disk.mount().settle().unwrap();
         disk.crash();
         match content(&disk, "file").unwrap().len() {
             2000 => sizes[0] += 1,
@@ -98,7 +98,7 @@ fn a_batch_that_is_under_way_is_done_to_any_point() {
     for seed in 0..100 {
         let (disk, file) = overwritten(seed);
         file.sync().unwrap();
-        disk.rename("file", "renamed").unwrap();
+        disk.mount().rename("file", "renamed").unwrap();
         disk.crash();
         let name = if content(&disk, "file").is_some() { "file" } else { "renamed" };
         renamed[usize::from(name == "renamed")] += 1;
@@ -111,14 +111,14 @@ fn a_batch_that_is_under_way_is_done_to_any_point() {
 fn a_process_that_ends_leaves_what_it_has_written_to_the_cache() {
     for seed in 0..20 {
         let (disk, file) = overwritten(seed);
-        disk.settle();
+        disk.mount().settle().unwrap();
         disk.kill();
         assert_eq!(content(&disk, "file").unwrap(), [2; 2000]);
         assert!(file.sync().is_err());
     }
     let lost = (0..20).filter(|seed| {
         let (disk, _file) = overwritten(*seed);
-        disk.settle();
+        disk.mount().settle().unwrap();
         disk.kill();
         disk.crash();
         content(&disk, "file").unwrap() != [2; 2000]
@@ -127,14 +127,26 @@ fn a_process_that_ends_leaves_what_it_has_written_to_the_cache() {
 }
 
 #[test]
+fn a_process_that_has_ended_can_do_nothing_more() {
+    let disk = RamDisk::new(chance(1));
+    let volume = disk.mount();
+    volume.open("file").unwrap();
+    volume.settle().unwrap();
+    disk.crash();
+    assert!(volume.settle().is_err() && volume.sync_names().is_err());
+    assert!(volume.open("file").is_err() && volume.size_of("file").is_err());
+    assert!(disk.mount().settle().is_ok());
+}
+
+#[test]
 fn a_file_is_locked_by_one_until_it_is_closed_or_the_process_ends() {
     let disk = RamDisk::new(chance(1));
-    let [first, second] = [(); 2].map(|()| disk.open("file").unwrap());
+    let [first, second] = [(); 2].map(|()| disk.mount().open("file").unwrap());
     assert!(first.lock().unwrap() && !second.lock().unwrap());
     drop(first);
     assert!(second.lock().unwrap());
     disk.kill();
-    assert!(disk.open("file").unwrap().lock().unwrap());
+    assert!(disk.mount().open("file").unwrap().lock().unwrap());
 }
 
 #[test]
@@ -161,7 +173,7 @@ fn what_a_failed_sync_gave_up_no_later_one_makes_last() {
         file.sync().unwrap_err();
         disk.fail(None);
         file.sync().unwrap();
-        disk.settle();
+        disk.mount().settle().unwrap();
         disk.crash();
         lost += u64::from(content(&disk, "file").unwrap() != [2; 2000]);
     }
@@ -171,10 +183,10 @@ fn what_a_failed_sync_gave_up_no_later_one_makes_last() {
 #[test]
 fn delays_are_drawn_from_what_is_set() {
     let disk = RamDisk::new(chance(1));
-    assert_eq!(disk.delay(), Duration::ZERO);
+    assert_eq!(disk.mount().delay(), Duration::ZERO);
     let (shortest, longest) = (Duration::from_millis(2), Duration::from_millis(3));
     disk.delays(shortest..=longest);
-    let drawn: Vec<Duration> = (0..100).map(|_| disk.delay()).collect();
+    let drawn: Vec<Duration> = (0..100).map(|_| disk.mount().delay()).collect();
     assert!(drawn.iter().all(|delay| (shortest..=longest).contains(delay)));
     assert!(drawn.iter().any(|delay| *delay != drawn[0]));
 }
@@ -183,7 +195,7 @@ fn delays_are_drawn_from_what_is_set() {
 fn equal_seeds_decide_alike() {
     let after = |seed| {
         let (disk, _file) = overwritten(seed);
-        disk.settle();
+        disk.mount().settle().unwrap();
         disk.crash();
         content(&disk, "file")
     };

@@ -1,6 +1,5 @@
 //! Files of which a sync has failed.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut_emulator::Emulator;
@@ -21,7 +20,7 @@ async fn files_last_though_the_sync_of_their_names_failed_when_they_were_made() 
         let disk = RamDisk::new(chance(seed));
         let start = || {
             let builder = Emulator::builder().auth(false).threads(false);
-            builder.volume(Arc::new(disk.clone())).start()
+            builder.volume(disk.mount()).start()
         };
         disk.fail(Some((DiskFault::Sync, after)));
         refused += u32::from(start().await.is_err());
@@ -47,7 +46,7 @@ async fn what_a_failed_sync_has_left_in_the_cache_is_not_built_upon() {
         let disk = RamDisk::new(chance(seed));
         let start = || {
             let builder = Emulator::builder().auth(false).threads(false);
-            builder.volume(Arc::new(disk.clone())).start()
+            builder.volume(disk.mount()).start()
         };
         let put = async |emulator: &Emulator, item: u32| {
             let headers = [key(0), ("x-ms-documentdb-is-upsert", "true".to_owned())];

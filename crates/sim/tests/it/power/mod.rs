@@ -13,7 +13,7 @@ mod shrink;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmonaut_emulator::{Emulator, EmulatorBuilder, Lag, StartError, Volume};
+use cosmonaut_emulator::{Emulator, EmulatorBuilder, Lag, StartError};
 use cosmonaut_sim::disk::{DiskFault, RamDisk};
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -47,6 +47,21 @@ fn equal_seeds_leave_equal_files() {
     for seed in 0..5 {
         assert!(run(seed) == run(seed), "seed {seed}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_acknowledged_after_the_power_has_failed() {
+    let disk = RamDisk::new(chance(1));
+    let emulator = Emulator::builder().auth(false).threads(false).volume(disk.mount()).start().await.unwrap();
+    disk.delays(LONGEST..=LONGEST);
+    let body = json!({"id": "d"});
+    let making = send((&emulator, REGIONS[0]), "POST /dbs", &[], &body);
+    let crash = async {
+        sleep(LONGEST / 2).await;
+        disk.crash();
+    };
+    let ((status, _), ()) = tokio::join!(making, crash);
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
 }
 
 /// Runs a seed; says what is in the data file in the end.
@@ -120,8 +135,8 @@ impl Run {
         for round in 0..5 {
             self.round().await.map_err(|problem| format!("round {round}: {problem}"))?;
         }
-        let mut found = vec![0; self.disk.size_of(DATA).unwrap().unwrap_or_default() as usize];
-        self.disk.open(DATA).unwrap().read(0, &mut found).unwrap();
+        let mut found = vec![0; self.disk.mount().size_of(DATA).unwrap().unwrap_or_default() as usize];
+        self.disk.mount().open(DATA).unwrap().read(0, &mut found).unwrap();
         Ok(found)
     }
 

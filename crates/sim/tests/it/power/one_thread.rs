@@ -1,6 +1,7 @@
 //! A disk that tells if more than one thread uses it.
 
 use std::io;
+use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -10,13 +11,13 @@ use cosmonaut_sim::disk::RamDisk;
 /// A disk that only one thread may use.
 #[derive(Debug)]
 pub(super) struct OneThread {
-    disk: RamDisk,
+    volume: Arc<dyn Volume>,
     thread: ThreadId,
 }
 
 impl OneThread {
     pub(super) fn new(disk: &RamDisk) -> Self {
-        Self { disk: disk.clone(), thread: thread::current().id() }
+        Self { volume: disk.mount(), thread: thread::current().id() }
     }
 
     fn check(&self) {
@@ -27,33 +28,36 @@ impl OneThread {
 impl Volume for OneThread {
     fn open(&self, name: &str) -> io::Result<Box<dyn VolumeFile>> {
         self.check();
-        let file = self.disk.open(name)?;
-        Ok(Box::new(OneThreadFile { file, volume: Self { disk: self.disk.clone(), thread: self.thread } }))
+        let file = self.volume.open(name)?;
+        Ok(Box::new(OneThreadFile {
+            file,
+            volume: Self { volume: Arc::clone(&self.volume), thread: self.thread },
+        }))
     }
 
     fn size_of(&self, name: &str) -> io::Result<Option<u64>> {
         self.check();
-        self.disk.size_of(name)
+        self.volume.size_of(name)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.check();
-        self.disk.rename(from, to)
+        self.volume.rename(from, to)
     }
 
     fn sync_names(&self) -> io::Result<()> {
         self.check();
-        self.disk.sync_names()
+        self.volume.sync_names()
     }
 
     fn delay(&self) -> Duration {
         self.check();
-        self.disk.delay()
+        self.volume.delay()
     }
 
-    fn settle(&self) {
+    fn settle(&self) -> io::Result<()> {
         self.check();
-        self.disk.settle();
+        self.volume.settle()
     }
 }
 

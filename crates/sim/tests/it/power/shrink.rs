@@ -1,9 +1,8 @@
 //! A file that is made smaller when it is opened, while the power fails.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut_emulator::{Emulator, EmulatorBuilder, Volume};
+use cosmonaut_emulator::{Emulator, EmulatorBuilder};
 use cosmonaut_sim::disk::RamDisk;
 use http::StatusCode;
 use serde_json::Value;
@@ -18,7 +17,7 @@ const HERE: &str = REGIONS[0];
 const LARGE: u64 = 32 << 20;
 
 fn builder(disk: &RamDisk) -> EmulatorBuilder {
-    Emulator::builder().auth(false).threads(false).volume(Arc::new(disk.clone()))
+    Emulator::builder().auth(false).threads(false).volume(disk.mount())
 }
 
 async fn put(emulator: &Emulator, item: u32, padding: usize) {
@@ -44,7 +43,7 @@ async fn mostly_unused() -> RamDisk {
         assert_eq!(send((&emulator, HERE), &line, &[key(0)], &Value::Null).await.0, StatusCode::NO_CONTENT);
     }
     emulator.shutdown().await;
-    assert!(disk.size_of(DATA).unwrap().unwrap() > LARGE);
+    assert!(disk.mount().size_of(DATA).unwrap().unwrap() > LARGE);
     disk
 }
 
@@ -58,7 +57,7 @@ async fn a_file_that_is_made_smaller_loses_nothing_when_the_power_fails() {
         assert!(before(Duration::from_millis(500), builder(&disk).start()).await.is_none());
         disk.crash();
         let emulator = builder(&disk).start().await.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        assert!(disk.size_of(DATA).unwrap().unwrap() < LARGE, "seed {seed}");
+        assert!(disk.mount().size_of(DATA).unwrap().unwrap() < LARGE, "seed {seed}");
         for item in 100..118 {
             let (status, body) =
                 send((&emulator, HERE), &format!("GET {DOCS}/{item}"), &[key(0)], &Value::Null).await;

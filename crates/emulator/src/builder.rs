@@ -17,7 +17,7 @@ use crate::pace::PAGE_TIME;
 use crate::request_log::{self, Answered};
 use crate::server::{BindError, Listener, Sockets, Tls, Visitors, Workers, load_tls};
 use crate::start_error::StartError;
-use crate::storage::Journal;
+use crate::storage::{DataPlace, Journal, Volume};
 use crate::{SystemWorld, World};
 
 const LOOPBACK: &str = "127.0.0.1";
@@ -31,7 +31,7 @@ pub struct EmulatorBuilder {
     port: u16,
     management: ManagementPort,
     management_host: String,
-    data: Option<PathBuf>,
+    data: Option<DataPlace>,
     tls: Tls,
     key: String,
     auth: bool,
@@ -158,7 +158,14 @@ impl EmulatorBuilder {
 
     /// Keeps everything in a directory, which is made if it is not there.
     pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.data = Some(directory.into());
+        self.data = Some(DataPlace::Directory(directory.into()));
+        self
+    }
+
+    /// Keeps everything on a volume of the caller's, instead of a directory. Only a certificate of the emulator's own is
+    /// kept elsewhere, where the user's other data are.
+    pub fn volume(mut self, volume: Arc<dyn Volume>) -> Self {
+        self.data = Some(DataPlace::Volume(volume));
         self
     }
 
@@ -216,7 +223,8 @@ impl EmulatorBuilder {
     }
 
     /// Whether what may take long is done by threads of its own, as it is unless this is set to false: then it is done
-    /// where it is asked for, so that runs under a [`World`] of the caller's are the same every time.
+    /// where it is asked for, and writes to disk by a task of the runtime, so that runs under a [`World`] and on a
+    /// [`Volume`] of the caller's are the same every time.
     pub fn threads(mut self, enabled: bool) -> Self {
         self.threads = enabled;
         self
@@ -244,12 +252,16 @@ impl EmulatorBuilder {
         let listeners = self.bind_regions().await?;
         let management = self.bind_management().await?;
         let journal = match &self.data {
-            Some(directory) => Journal::open(directory)?,
+            Some(place) => Journal::start(place, self.threads).await?,
             None => Journal::memory(),
         };
         let warning = journal.warning().map(str::to_owned);
-        let config =
-            EngineConfig { enforce_throughput: self.throttle, account: self.account, ties: self.ties };
+        let config = EngineConfig {
+            enforce_throughput: self.throttle,
+            account: self.account,
+            ties: self.ties,
+            one_thread: !self.threads,
+        };
         let engine = Engine::new(config, Arc::clone(&world), journal)?;
         let workers = Arc::new(Workers::new(Arc::clone(&world), self.page_time, self.threads));
         let scheme = if tls.is_some() { Scheme::Https } else { Scheme::Http };
@@ -319,8 +331,8 @@ impl EmulatorBuilder {
     /// Where the emulator's own certificate is kept: with the data, or where the user's other data are.
     fn certificate_directory(&self) -> PathBuf {
         match &self.data {
-            Some(directory) => directory.clone(),
-            None => user_data_directory().join("cosmonaut"),
+            Some(DataPlace::Directory(directory)) => directory.clone(),
+            Some(DataPlace::Volume(_)) | None => user_data_directory().join("cosmonaut"),
         }
     }
 }

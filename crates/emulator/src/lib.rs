@@ -41,4 +41,5 @@ pub use pace::Pace;
 pub use request_log::Answered;
 pub use server::{Accepted, BindError, Incoming, SocketStream, Sockets, Tls, TlsError};
 pub use start_error::StartError;
+pub use storage::{Volume, VolumeFile};
 pub use world::{SystemWorld, Timestamp, World};

@@ -126,6 +126,14 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
             world.start_again(*client);
             Ok(())
         }
+        FaultKind::CrashesServer(with_machine) => {
+            let at = world.now();
+            if !world.crash_server(*with_machine, lasts).await {
+                return Err(Failure::conflict("the server is down already"));
+            }
+            world.happened_at(at, Happening::ServerCrashed);
+            Ok(())
+        }
         FaultKind::AddsRegion(region) => {
             control.add_region(region).await?;
             world.happened(Happening::Fault(format!("{what:?}")));

@@ -49,6 +49,8 @@ pub struct Plan {
     pub lag: (u64, u64),
     /// The delay between clients and near regions, in milliseconds.
     pub delay: (u64, u64),
+    /// Whether the account's data are on a disk.
+    pub has_disk: bool,
     /// How many logical partitions there are.
     pub partitions: u32,
     /// How many items each has.
@@ -130,6 +132,8 @@ pub enum FaultKind {
     Stalls(u32),
     /// A client is killed, with its machine if that is said, and another takes its place.
     Kills(u32, bool),
+    /// The server is killed, with its machine if that is said, and starts again from its disk.
+    CrashesServer(bool),
     /// A region joins the account.
     AddsRegion(String),
     /// A region that takes no writes leaves the account.
@@ -157,6 +161,7 @@ impl FaultKind {
             Self::Silence(_) => "connections silenced",
             Self::Stalls(_) => "network stalled",
             Self::Kills(..) => "client killed",
+            Self::CrashesServer(_) => "server crashed",
             Self::AddsRegion(_) => "region added",
             Self::RemovesRegion(_) => "region removed",
         }
@@ -201,6 +206,7 @@ impl Plan {
             partition_failover: regions.len() > 1 && !multi_write && random.percent(30),
             lag,
             delay: *random.pick(&[(0, 1), (0, 5), (1, 20)]),
+            has_disk: random.percent(40),
             partitions,
             items: random.between(1, 5) as u32,
             regions,
@@ -254,7 +260,7 @@ impl Plan {
         loop {
             let several = self.regions.len() > 1;
             let single = several && !self.multi_write;
-            return match random.below(19) {
+            return match random.below(21) {
                 0 => FaultKind::Down(region),
                 1 => FaultKind::Hangs(region),
                 2 => FaultKind::Slow(region, random.between(20, 3000)),
@@ -275,6 +281,7 @@ impl Plan {
                 18 if self.regions.len() < REGIONS.len() && several => {
                     FaultKind::AddsRegion(REGIONS[self.regions.len()].to_owned())
                 }
+                19 | 20 if self.has_disk => FaultKind::CrashesServer(random.percent(70)),
                 _ => continue,
             };
         }
@@ -323,8 +330,12 @@ impl fmt::Display for Plan {
         )?;
         writeln!(
             f,
-            "  lag {:?} ms, delay {:?} ms, {} partitions of {} items",
-            self.lag, self.delay, self.partitions, self.items
+            "  lag {:?} ms, delay {:?} ms, {} partitions of {} items, {}",
+            self.lag,
+            self.delay,
+            self.partitions,
+            self.items,
+            if self.has_disk { "on disk" } else { "in memory" }
         )?;
         for client in &self.clients {
             writeln!(

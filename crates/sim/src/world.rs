@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
 use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient};
-use cosmonaut_emulator::{Consistency, Control, Emulator, Failure, Lag, Timestamp};
+use cosmonaut_emulator::{Consistency, Control, Emulator, Failure, Lag, StartError, Timestamp};
 
+use crate::disk::RamDisk;
 use crate::faults;
 use crate::history::{Account, Event, Happening, Key, Level, Micros, Operation, RegionEnd};
 use crate::host;
@@ -34,7 +35,13 @@ struct Inner {
     plan: Plan,
     random: Random,
     network: Network,
-    emulator: Emulator,
+    /// None while the server is down.
+    emulator: Mutex<Option<Emulator>>,
+    control: Mutex<Arc<Control>>,
+    url: String,
+    key: String,
+    /// Where the account's files are, if it has any.
+    disk: Option<RamDisk>,
     recorder: Recorder,
     clients: Mutex<BTreeMap<u32, Running>>,
     sessions: AtomicU64,
@@ -83,39 +90,56 @@ pub async fn run(plan: Plan) -> Ended {
     world.end()
 }
 
+/// Starts the account.
+async fn serve(
+    plan: &Plan,
+    random: &Random,
+    network: &Network,
+    disk: Option<&RamDisk>,
+) -> Result<Emulator, StartError> {
+    let consistency = match plan.level {
+        Level::Strong => Consistency::Strong,
+        Level::Bounded { commits, time } => {
+            Consistency::BoundedStaleness { max_prefix: commits, max_interval: Duration::from_micros(time) }
+        }
+        Level::Session => Consistency::Session,
+        Level::Prefix => Consistency::ConsistentPrefix,
+        Level::Eventual => Consistency::Eventual,
+    };
+    let ms = Duration::from_millis;
+    let lag = match plan.lag {
+        (_, 0) => Lag::None,
+        (least, most) => Lag::Between(ms(least), ms(most)),
+    };
+    let mut emulator = Emulator::builder()
+        .regions(plan.regions.iter().map(String::as_str))
+        .multi_write(plan.multi_write)
+        .consistency(consistency)
+        .partition_failover(plan.partition_failover)
+        .lag(lag)
+        .host("10.0.0.1")
+        .global_endpoint(true)
+        .threads(false)
+        .sockets(Arc::new(network.clone()))
+        .world(Arc::new(ServerWorld(random.fork("server"))))
+        .port(8081);
+    if let Some(disk) = disk {
+        emulator = emulator.volume(disk.mount());
+    }
+    emulator.start().await
+}
+
 impl World {
     async fn start(plan: Plan) -> Self {
         let random = Random::new(plan.seed);
         let network = Network::new(&random);
-        let consistency = match plan.level {
-            Level::Strong => Consistency::Strong,
-            Level::Bounded { commits, time } => Consistency::BoundedStaleness {
-                max_prefix: commits,
-                max_interval: Duration::from_micros(time),
-            },
-            Level::Session => Consistency::Session,
-            Level::Prefix => Consistency::ConsistentPrefix,
-            Level::Eventual => Consistency::Eventual,
-        };
-        let ms = Duration::from_millis;
-        let lag = match plan.lag {
-            (_, 0) => Lag::None,
-            (least, most) => Lag::Between(ms(least), ms(most)),
-        };
-        let emulator = Emulator::builder()
-            .regions(plan.regions.iter().map(String::as_str))
-            .multi_write(plan.multi_write)
-            .consistency(consistency)
-            .partition_failover(plan.partition_failover)
-            .lag(lag)
-            .host("10.0.0.1")
-            .global_endpoint(true)
-            .threads(false)
-            .sockets(Arc::new(network.clone()))
-            .world(Arc::new(ServerWorld(random.fork("server"))))
-            .start()
-            .await
-            .expect("a drawn account can be");
+        let disk = plan.has_disk.then(|| {
+            let chance = random.fork("disk");
+            let disk = RamDisk::new(move || chance.next());
+            disk.delays(Duration::ZERO..=Duration::from_millis(5));
+            disk
+        });
+        let emulator = serve(&plan, &random, &network, disk.as_ref()).await.expect("a drawn account can be");
         let account = Account {
             level: plan.level,
             multi_write: plan.multi_write,
@@ -127,7 +151,11 @@ impl World {
             plan,
             random,
             network,
-            emulator,
+            control: Mutex::new(Arc::clone(emulator.control())),
+            url: emulator.url().to_owned(),
+            key: emulator.key().to_owned(),
+            emulator: Mutex::new(Some(emulator)),
+            disk,
             recorder: Recorder::new(account),
             clients: Mutex::default(),
             sessions: AtomicU64::new(0),
@@ -198,8 +226,7 @@ impl World {
     }
 
     fn client(&self, process: &Process, options: CosmosClientOptions) -> CosmosClient {
-        let emulator = &self.0.emulator;
-        process.client(emulator.url(), emulator.key(), options).expect("the options are right")
+        process.client(&self.0.url, &self.0.key, options).expect("the options are right")
     }
 
     fn options_of(&self, plan: &ClientPlan) -> CosmosClientOptions {
@@ -357,7 +384,29 @@ impl World {
 
     /// The account's control.
     pub fn control(&self) -> Arc<Control> {
-        Arc::clone(self.0.emulator.control())
+        Arc::clone(&self.0.control.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Stops the server at this instant, with its machine if that is said, and starts it again from its disk after a time.
+    /// False if it has no disk, or is down already.
+    pub async fn crash_server(&self, with_machine: bool, down_for: Duration) -> bool {
+        let lock = || self.0.emulator.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(disk) = &self.0.disk else { return false };
+        let Some(emulator) = lock().take() else { return false };
+        // The disk first: from here on nothing more is acknowledged.
+        if with_machine {
+            disk.crash();
+        } else {
+            disk.kill();
+        }
+        drop(emulator);
+        self.sleep(down_for).await;
+        let random = self.0.random.fork(&format!("server at {}", host::now()));
+        let started = serve(&self.0.plan, &random, &self.0.network, Some(disk)).await;
+        let emulator = started.unwrap_or_else(|error| panic!("the server does not start again: {error}"));
+        *self.0.control.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(emulator.control());
+        *lock() = Some(emulator);
+        true
     }
 
     /// Where the account's writes are.

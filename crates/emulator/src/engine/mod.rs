@@ -62,6 +62,8 @@ pub struct EngineConfig {
     pub account: AccountConfig,
     /// In which order an ordered query gives documents that sort alike.
     pub ties: query::TieOrder,
+    /// Whether no work is divided among threads.
+    pub one_thread: bool,
 }
 
 /// An account's data.

@@ -41,6 +41,8 @@ pub(crate) struct Index {
     rules: Rules,
     root: PathTerms,
     composites: Composites,
+    /// Whether no work is divided among threads.
+    one_thread: bool,
 }
 
 /// What the index knows of a path.
@@ -60,7 +62,12 @@ impl Index {
         let rules = Rules::new(policy)?;
         let composites = Composites::new(policy, rules.is_on())?;
         let root = PathTerms::new(rules.start());
-        Ok(Index { rules, root, composites })
+        Ok(Index { rules, root, composites, one_thread: false })
+    }
+
+    /// The same index; all of its work is done by the thread that asks for it if `one_thread` says so.
+    pub(crate) fn with_one_thread(self, one_thread: bool) -> Index {
+        Index { one_thread, ..self }
     }
 
     /// Adds a document and returns how many values of it are indexed.
@@ -72,8 +79,8 @@ impl Index {
         self.root.insert(body, number, &self.rules) + self.composites.insert(body, number)
     }
 
-    /// Adds many documents to an empty index, faster than one after the other: two threads read them, of which this one
-    /// does something else first.
+    /// Adds many documents to an empty index, faster than one after the other: two threads read them if there may be
+    /// two, of which this one does something else first.
     pub(crate) fn fill(&mut self, documents: &[Arc<Document>], first: impl FnOnce()) {
         if !self.rules.is_on() {
             return first();
@@ -81,8 +88,7 @@ impl Index {
         // What is done first takes as long as a third of the documents.
         let (more, fewer) = documents.split_at(documents.len() - documents.len() / 3);
         let (rules, root, composites) = (&self.rules, &mut self.root, &mut self.composites);
-        let rest = std::thread::scope(|scope| {
-            scope.spawn(|| gather(root, more, rules));
+        let others = || {
             first();
             let mut rest = PathTerms::new(rules.start());
             gather(&mut rest, fewer, rules);
@@ -92,6 +98,15 @@ impl Index {
                 });
             }
             rest
+        };
+        if self.one_thread {
+            gather(root, more, rules);
+            root.absorb(others());
+            return root.settle_all();
+        }
+        let rest = std::thread::scope(|scope| {
+            scope.spawn(|| gather(root, more, rules));
+            others()
         });
         self.root.absorb(rest);
         self.root.settle();

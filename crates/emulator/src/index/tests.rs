@@ -95,8 +95,10 @@ proptest! {
     #[test]
     fn an_index_that_was_filled_at_once_is_the_same(
         all in prop::collection::vec(prop::collection::vec(any_value(), 2..4), 0..12),
+        one_thread in any::<bool>(),
     ) {
-        let (mut filled, mut followed) = (Index::new(&policy()).unwrap(), Index::new(&policy()).unwrap());
+        let mut filled = Index::new(&policy()).unwrap().with_one_thread(one_thread);
+        let mut followed = Index::new(&policy()).unwrap();
         let numbered: Vec<_> = all.iter().zip(1..).map(|(values, number)| stored(number, document(values))).collect();
         for document in &numbered {
             followed.insert(document.number, &document.text());

@@ -44,7 +44,8 @@ impl Commit {
         if position(self) > position(other) { self } else { other }
     }
 
-    /// Blocks the thread until the write is safe. For callers outside of any async task.
+    /// Blocks the thread until the write is safe. For callers outside of any async task. Where no thread writes, it is
+    /// written here.
     pub fn wait(&self) -> Result<(), Failure> {
         match &self.waits_for {
             None => Ok(()),
@@ -77,6 +78,8 @@ pub(super) struct Progress {
     safe: AtomicU64,
     waiting: Mutex<Waiting>,
     changed: Condvar,
+    /// Writes all that is queued, if no thread does that for those who wait.
+    write_now: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 #[derive(Default)]
@@ -88,6 +91,11 @@ struct Waiting {
 }
 
 impl Progress {
+    /// Whoever waits without a task calls this: there is no thread that writes.
+    pub(super) fn with(write_now: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { write_now: Some(Box::new(write_now)), ..Self::default() }
+    }
+
     /// Everything up to `position` is safe.
     pub(super) fn reach(&self, position: u64) {
         self.update(|waiting| {
@@ -131,6 +139,9 @@ impl Progress {
     }
 
     fn wait(&self, position: u64) -> Result<(), Failure> {
+        if let Some(write_now) = &self.write_now {
+            write_now();
+        }
         let mut waiting = lock(&self.waiting);
         loop {
             if let Some(outcome) = waiting.outcome(position) {

@@ -4,10 +4,10 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use cosmonaut_wire::ResourceId;
 use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
@@ -17,9 +17,10 @@ use super::conflict::encode_conflict;
 use super::error::Remedy;
 use super::guard::guarded;
 use super::ledger::Ledger;
-use super::mark::{self, Mark, private};
+use super::mark::{Mark, Marked};
 use super::sealed::{Definition, Sealed};
-use super::{Record, StorageError, compact, migrate};
+use super::volume::Volume;
+use super::{Record, StorageError, compact, migrate, open};
 use crate::engine::locks::lock;
 use crate::engine::{LogEntry, RegionId};
 
@@ -28,9 +29,6 @@ pub(super) const FORMAT: u64 = 4;
 /// The first format whose rows have checksums. What later ones changed can be told from a row itself.
 const SEALED: u64 = 3;
 pub(super) const FILE: &str = "account.redb";
-
-/// How much of the file the storage engine keeps in memory. All documents are in memory already.
-const CACHE_BYTES: usize = 64 << 20;
 
 /// A container's id, and the number of a partition or document in it.
 pub(super) type InContainer = (u64, u64);
@@ -58,8 +56,9 @@ const NO_RANGE: u32 = u32::MAX;
 pub(super) struct Disk {
     /// There until the disk is dropped.
     database: Option<Database>,
+    volume: Option<Arc<dyn Volume>>,
     path: Option<PathBuf>,
-    mark: Option<Mark>,
+    mark: Option<Arc<Mark>>,
     /// What the file adds up to after the last batch.
     ledger: Mutex<Ledger>,
     /// What did not go well when it was opened, and need not stop anybody.
@@ -90,43 +89,76 @@ pub(super) fn sequence_of(key: u64) -> Result<(u32, RegionId), StorageError> {
 }
 
 impl Disk {
-    pub(super) fn open(directory: &Path) -> Result<Self, StorageError> {
-        let path = directory.join(FILE);
-        Self::open_file(directory, &path).map_err(|error| error.at(&path))
+    /// Opens the file on a volume; `path` is the file's name for people, if it has one.
+    pub(super) fn open(volume: Arc<dyn Volume>, path: Option<PathBuf>) -> Result<Self, StorageError> {
+        match (Self::open_file(volume), path) {
+            (Ok(mut disk), path) => {
+                disk.path = path;
+                Ok(disk)
+            }
+            (Err(error), Some(path)) => Err(error.at(&path)),
+            (Err(error), None) => Err(error),
+        }
     }
 
-    fn open_file(directory: &Path, path: &Path) -> Result<Self, StorageError> {
-        fs::create_dir_all(directory).map_err(StorageError::other)?;
-        let (mark, marked) = Mark::open(&directory.join(mark::FILE))?;
-        let database = match (fs::metadata(path).map(|found| found.len()), marked) {
-            (Ok(0), _) => return Err(StorageError::corrupt("the file is empty")),
-            (Ok(_), _) => in_engine(|| open_whole(path))?,
-            (Err(error), None) if error.kind() == ErrorKind::NotFound => in_engine(|| create(directory))?,
-            (Err(error), Some(_)) if error.kind() == ErrorKind::NotFound => {
+    fn open_file(volume: Arc<dyn Volume>) -> Result<Self, StorageError> {
+        let (mark, marked) = Mark::open(&*volume)?;
+        let mark = Arc::new(mark);
+        let size = || volume.size_of(FILE).map_err(StorageError::other);
+        let database = match (size()?, marked) {
+            (Some(_), _) => in_engine(|| open::whole(&*volume, &mark))?,
+            (None, Marked::Nothing) => in_engine(|| open::create(&*volume, &mark))?,
+            (None, Marked::Unfinished | Marked::Batch(_)) => {
                 return Err(StorageError::corrupt("the file is missing"));
             }
-            (Err(error), _) => return Err(StorageError::other(error)),
         };
+        // Also for a file that was there: whoever made it may have ended before its name could last.
+        volume.sync_names().map_err(StorageError::other)?;
         let mut disk = Self::new(database)?;
-        disk.path = Some(path.to_owned());
-        disk.mark = Some(mark);
+        disk.mark = Some(Arc::clone(&mark));
         disk.check_mark(marked)?;
         if let Some(database) = disk.database.take() {
-            let len = fs::metadata(path).map_err(StorageError::other)?.len();
-            let reopen = || in_engine(|| open_whole(path));
-            let (database, warning) = compact::shrink_if_possible(database, len, reopen)?;
+            let reopen = || in_engine(|| open::whole(&*volume, &mark));
+            let (database, warning) =
+                compact::shrink_if_possible(database, size()?.unwrap_or_default(), reopen)?;
             (disk.database, disk.warning) = (Some(database), warning);
         }
+        disk.volume = Some(volume);
         Ok(disk)
     }
 
     /// A file that is open already.
     pub(super) fn new(database: Database) -> Result<Self, StorageError> {
-        let (path, mark, warning) = (None, None, None);
-        let disk = Self { database: Some(database), path, mark, ledger: Mutex::default(), warning };
+        let disk = Self {
+            database: Some(database),
+            volume: None,
+            path: None,
+            mark: None,
+            ledger: Mutex::default(),
+            warning: None,
+        };
         let ledger = in_engine(|| disk.prepare())?;
         *lock(&disk.ledger) = ledger;
         Ok(disk)
+    }
+
+    /// How long it takes until what was written is safe.
+    pub(super) fn delay(&self) -> Duration {
+        self.volume.as_ref().map_or(Duration::ZERO, |volume| volume.delay())
+    }
+
+    /// Waits for that long.
+    pub(super) async fn settled(&self) -> io::Result<()> {
+        let delay = self.delay();
+        if !delay.is_zero() {
+            crate::world::sleep(delay).await;
+        }
+        self.settle()
+    }
+
+    /// That time is over: fails if what was written is not safe.
+    pub(super) fn settle(&self) -> io::Result<()> {
+        self.volume.as_ref().map_or(Ok(()), |volume| volume.settle())
     }
 
     pub(super) fn path(&self) -> Option<&Path> {
@@ -172,18 +204,20 @@ impl Disk {
     }
 
     /// Refuses a file that lacks what was acknowledged.
-    fn check_mark(&self, marked: Option<u64>) -> Result<(), StorageError> {
+    fn check_mark(&self, marked: Marked) -> Result<(), StorageError> {
         let found = self.ledger().batch;
         match marked {
-            Some(marked) if marked > found => Err(StorageError::damaged(
+            Marked::Batch(marked) if marked > found => Err(StorageError::damaged(
                 format!("it ends with batch {found}, and batch {marked} was acknowledged"),
                 Remedy::DeleteMark,
             )),
-            Some(_) | None => self.set_mark(found).map_err(StorageError::other),
+            Marked::Batch(_) | Marked::Unfinished | Marked::Nothing => {
+                self.mark.as_ref().map_or(Ok(()), |mark| mark.begin(found)).map_err(StorageError::other)
+            }
         }
     }
 
-    fn set_mark(&self, batch: u64) -> std::io::Result<()> {
+    fn set_mark(&self, batch: u64) -> io::Result<()> {
         self.mark.as_ref().map_or(Ok(()), |mark| mark.set(batch))
     }
 
@@ -225,37 +259,6 @@ impl Drop for Disk {
 /// Does something with the storage engine while a file is opened or read.
 pub(super) fn in_engine<T>(what: impl FnOnce() -> Result<T, StorageError>) -> Result<T, StorageError> {
     guarded(what).unwrap_or_else(|panic| Err(StorageError::corrupt(panic)))
-}
-
-/// Opens a file after all of its pages, and what the storage engine notes of them, have been checked.
-fn open_whole(path: &Path) -> Result<Database, StorageError> {
-    let mut database = builder().open(path).map_err(StorageError::engine)?;
-    // It mends its notes on free pages if it can; that nothing else has changed is for the sum and the mark to tell.
-    database.check_integrity().map_err(StorageError::engine)?;
-    Ok(database)
-}
-
-/// Makes a file under another name, so that one with this name is whole whenever the process ends.
-fn create(directory: &Path) -> Result<Database, StorageError> {
-    let unfinished = directory.join("account.redb.new");
-    let mut options = OpenOptions::new();
-    let file = private(options.read(true).write(true).create(true).truncate(true))
-        .open(&unfinished)
-        .map_err(StorageError::other)?;
-    let database = builder().create_file(file).map_err(StorageError::engine)?;
-    let reading = database.begin_read().map_err(StorageError::engine)?;
-    migrate::migrate(&database, &reading).map_err(StorageError::other)?;
-    drop(reading);
-    fs::rename(&unfinished, directory.join(FILE)).map_err(StorageError::other)?;
-    // A directory cannot be synced everywhere; then the file system orders its own changes.
-    let _ = File::open(directory).and_then(|directory| directory.sync_all());
-    Ok(database)
-}
-
-fn builder() -> redb::Builder {
-    let mut builder = Database::builder();
-    builder.set_cache_size(CACHE_BYTES);
-    builder
 }
 
 /// The tables, open for writing.

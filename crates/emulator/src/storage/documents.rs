@@ -1,4 +1,5 @@
-//! Reading back the documents: nearly all that a file holds, so that two threads read half of it each.
+//! Reading back the documents: nearly all that a file holds, so that two threads read half of it each where there may be
+//! threads.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -21,6 +22,7 @@ type Half = (Vec<(u64, Vec<Arc<Document>>)>, Ledger);
 /// Adds to all containers the documents that they hold.
 pub(super) fn read_documents(
     database: &Database,
+    threads: bool,
     containers: &mut BTreeMap<u64, SavedContainer>,
     sum: &mut Ledger,
 ) -> Result<(), StorageError> {
@@ -28,11 +30,16 @@ pub(super) fn read_documents(
     let rids: BTreeMap<u64, ResourceId> = containers.iter().map(|(key, saved)| (*key, saved.rid)).collect();
     let (below, from) =
         ((Bound::Unbounded, Bound::Excluded(middle)), (Bound::Included(middle), Bound::Unbounded));
-    let (lower, upper) = std::thread::scope(|scope| {
-        let upper = scope.spawn(|| read_between(database, from, &rids));
-        let lower = read_between(database, below, &rids);
-        (lower, upper.join().unwrap_or_else(|_| Err(StorageError::corrupt("its documents cannot be read"))))
-    });
+    let (read_lower, read_upper) =
+        (|| read_between(database, below, &rids), || read_between(database, from, &rids));
+    let (lower, upper) = match threads {
+        false => (read_lower(), read_upper()),
+        true => std::thread::scope(|scope| {
+            let upper = scope.spawn(read_upper);
+            let unreadable = || StorageError::corrupt("its documents cannot be read");
+            (read_lower(), upper.join().unwrap_or_else(|_| Err(unreadable())))
+        }),
+    };
     for (found, half_sum) in [lower?, upper?] {
         sum.join(half_sum);
         for (container, documents) in found {

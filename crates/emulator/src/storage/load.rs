@@ -132,11 +132,12 @@ impl SavedContainer {
 }
 
 impl Disk {
-    pub(super) fn load(&self) -> Result<Saved, StorageError> {
-        in_engine(|| self.read_all())
+    /// Reads everything; two threads do that if there may be threads.
+    pub(super) fn load(&self, threads: bool) -> Result<Saved, StorageError> {
+        in_engine(|| self.read_all(threads))
     }
 
-    fn read_all(&self) -> Result<Saved, StorageError> {
+    fn read_all(&self, threads: bool) -> Result<Saved, StorageError> {
         let reading = self.database().begin_read().map_err(StorageError::engine)?;
         let mut sum = Ledger::default();
         let mut containers = BTreeMap::new();
@@ -148,7 +149,7 @@ impl Disk {
             databases: read_catalog(&reading, DATABASES, &mut sum)?,
             offers: read_catalog(&reading, OFFERS, &mut sum)?,
             containers: {
-                read_documents(self.database(), &mut containers, &mut sum)?;
+                read_documents(self.database(), threads, &mut containers, &mut sum)?;
                 read_containers(&reading, containers, &mut sum)?
             },
         };

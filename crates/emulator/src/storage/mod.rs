@@ -3,6 +3,7 @@
 //! The engine keeps everything in memory and tells the journal what it did. The journal neither answers reads nor
 //! knows what the records mean to a client.
 
+mod backend;
 mod checksum;
 mod codec;
 mod commit;
@@ -14,16 +15,19 @@ mod error;
 mod guard;
 mod ledger;
 mod load;
+mod local_directory;
 mod mark;
 mod migrate;
+mod open;
 mod record;
 mod sealed;
 #[cfg(test)]
 mod tests;
+mod volume;
 mod writer;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use commit::Commit;
@@ -34,8 +38,20 @@ pub(crate) use load::{Saved, SavedContainer};
 pub(crate) use migrate::tests::back_to_format_2;
 pub(crate) use record::{ContainerRecord, RangeRecord, Record};
 
+pub use volume::{Volume, VolumeFile};
+
 use crate::Failure;
+use disk::Disk;
+use local_directory::LocalDirectory;
 use writer::Writer;
+
+/// Where the files of an account are to live.
+pub(crate) enum DataPlace {
+    /// In a directory of the machine.
+    Directory(PathBuf),
+    /// Where a caller wants them.
+    Volume(Arc<dyn Volume>),
+}
 
 /// The journal of an account. Clones write to the same one.
 #[derive(Clone, Default)]
@@ -51,7 +67,18 @@ impl Journal {
 
     /// Opens the journal in a directory, which is made if it is not there. One process at a time may have it open.
     pub fn open(directory: &Path) -> Result<Self, StorageError> {
-        Ok(Self { writer: Some(Arc::new(Writer::start(disk::Disk::open(directory)?)?)) })
+        Ok(Self { writer: Some(Arc::new(Writer::start(open_directory(directory)?)?)) })
+    }
+
+    /// Opens the journal in a directory or on a volume, with a thread that writes or, in a runtime, with a task.
+    pub(crate) async fn start(place: &DataPlace, threads: bool) -> Result<Self, StorageError> {
+        let disk = match place {
+            DataPlace::Directory(path) => open_directory(path)?,
+            DataPlace::Volume(volume) => Disk::open(Arc::clone(volume), None)?,
+        };
+        disk.settled().await.map_err(StorageError::other)?;
+        let writer = if threads { Writer::start(disk)? } else { Writer::start_task(disk) };
+        Ok(Self { writer: Some(Arc::new(writer)) })
     }
 
     /// What did not go well when it was opened, and need not stop anybody.
@@ -85,7 +112,7 @@ impl Journal {
     pub(crate) fn load(&self) -> Result<Saved, StorageError> {
         match &self.writer {
             None => Ok(Saved::default()),
-            Some(writer) => writer.disk().load().map_err(|error| self.located(error)),
+            Some(writer) => writer.load().map_err(|error| self.located(error)),
         }
     }
 
@@ -96,6 +123,12 @@ impl Journal {
             None => error,
         }
     }
+}
+
+fn open_directory(path: &Path) -> Result<Disk, StorageError> {
+    let file = path.join(disk::FILE);
+    let directory = LocalDirectory::new(path).map_err(|error| StorageError::other(error).at(&file))?;
+    Disk::open(Arc::new(directory), Some(file))
 }
 
 impl fmt::Debug for Journal {

@@ -50,13 +50,26 @@ impl StorageBackend for FailingDisk {
     }
 }
 
-fn journal(fails: &Arc<AtomicBool>) -> Journal {
-    journal_on(FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(fails), panics: false })
+fn journal(threads: bool, fails: &Arc<AtomicBool>) -> Journal {
+    journal_on(
+        threads,
+        FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(fails), panics: false },
+    )
 }
 
-fn journal_on(backend: FailingDisk) -> Journal {
+fn journal_on(threads: bool, backend: FailingDisk) -> Journal {
     let disk = Disk::new(Database::builder().create_with_backend(backend).unwrap()).unwrap();
-    Journal { writer: Some(Arc::new(Writer::start(disk).unwrap())) }
+    let writer = if threads { Writer::start(disk).unwrap() } else { Writer::start_task(disk) };
+    Journal { writer: Some(Arc::new(writer)) }
+}
+
+/// Does something with a journal that a thread writes to, and with one that a task writes to.
+fn each_way(what: impl Fn(bool)) {
+    what(true);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    // The task has no turn: whoever waits here writes.
+    let _entered = runtime.enter();
+    what(false);
 }
 
 fn record(number: u32) -> Record {
@@ -73,65 +86,75 @@ impl Wake for Flag {
 
 #[test]
 fn nothing_is_acknowledged_after_the_disk_has_failed() {
-    let fails = Arc::new(AtomicBool::new(false));
-    let journal = journal(&fails);
-    let safe = journal.append([record(1)]);
-    safe.wait().unwrap();
-    fails.store(true, Ordering::Relaxed);
-    let lost = journal.append([record(2)]);
-    let failure = lost.wait().unwrap_err();
-    assert_eq!(failure.status, CosmosStatus::INTERNAL_SERVER_ERROR);
-    assert!(failure.message.contains("no space left"), "{failure}");
-    // Not even when the disk is well again: what was lost may have come before.
-    fails.store(false, Ordering::Relaxed);
-    let later = journal.append([record(3)]);
-    assert!(later.wait().is_err());
-    assert!(safe.is_done() && !lost.is_done() && !later.is_done());
-    assert!(safe.wait().is_ok());
+    each_way(|threads| {
+        let fails = Arc::new(AtomicBool::new(false));
+        let journal = journal(threads, &fails);
+        let safe = journal.append([record(1)]);
+        safe.wait().unwrap();
+        fails.store(true, Ordering::Relaxed);
+        let lost = journal.append([record(2)]);
+        let failure = lost.wait().unwrap_err();
+        assert_eq!(failure.status, CosmosStatus::INTERNAL_SERVER_ERROR);
+        assert!(failure.message.contains("no space left"), "{failure}");
+        // Not even when the disk is well again: what was lost may have come before.
+        fails.store(false, Ordering::Relaxed);
+        let later = journal.append([record(3)]);
+        assert!(later.wait().is_err());
+        assert!(safe.is_done() && !lost.is_done() && !later.is_done());
+        assert!(safe.wait().is_ok());
+    });
 }
 
 #[test]
 fn a_panic_of_the_storage_engine_is_an_error_of_the_write() {
-    let fails = Arc::new(AtomicBool::new(false));
-    let backend = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), panics: true };
-    let journal = journal_on(backend);
-    journal.append([record(1)]).wait().unwrap();
-    fails.store(true, Ordering::Relaxed);
-    let failure = journal.append([record(2)]).wait().unwrap_err();
-    assert!(failure.message.contains("page 7"), "{failure}");
-    assert!(journal.append([record(3)]).wait().is_err());
+    each_way(|threads| {
+        let fails = Arc::new(AtomicBool::new(false));
+        let backend = FailingDisk { memory: InMemoryBackend::new(), fails: Arc::clone(&fails), panics: true };
+        let journal = journal_on(threads, backend);
+        journal.append([record(1)]).wait().unwrap();
+        fails.store(true, Ordering::Relaxed);
+        let failure = journal.append([record(2)]).wait().unwrap_err();
+        assert!(failure.message.contains("page 7"), "{failure}");
+        assert!(journal.append([record(3)]).wait().is_err());
+    });
 }
 
 #[test]
 fn a_commit_wakes_whoever_awaits_it() {
-    let journal = journal(&Arc::default());
-    let commit = journal.append([record(1)]);
-    let flag = Arc::new(Flag(AtomicBool::new(false)));
-    let waker = Waker::from(Arc::clone(&flag));
-    let mut awaited = pin!(commit.clone());
-    let first = awaited.as_mut().poll(&mut Context::from_waker(&waker));
-    commit.wait().unwrap();
-    // The journal wakes after it has said so: closing it waits for its thread.
-    drop(journal);
-    assert!(first.is_ready() || flag.0.load(Ordering::Relaxed));
-    assert!(matches!(awaited.poll(&mut Context::from_waker(&waker)), Poll::Ready(Ok(()))));
+    each_way(|threads| {
+        let journal = journal(threads, &Arc::default());
+        let commit = journal.append([record(1)]);
+        let flag = Arc::new(Flag(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&flag));
+        let mut awaited = pin!(commit.clone());
+        let first = awaited.as_mut().poll(&mut Context::from_waker(&waker));
+        commit.wait().unwrap();
+        // The journal wakes after it has said so: closing it waits for its thread.
+        drop(journal);
+        assert!(first.is_ready() || flag.0.load(Ordering::Relaxed));
+        assert!(matches!(awaited.poll(&mut Context::from_waker(&waker)), Poll::Ready(Ok(()))));
+    });
 }
 
 #[test]
 fn closing_writes_what_is_queued() {
-    let journal = journal(&Arc::default());
-    let commits: Vec<Commit> = (0..100).map(|number| journal.append([record(number)])).collect();
-    drop(journal);
-    assert!(commits.iter().all(Commit::is_done));
+    each_way(|threads| {
+        let journal = journal(threads, &Arc::default());
+        let commits: Vec<Commit> = (0..100).map(|number| journal.append([record(number)])).collect();
+        drop(journal);
+        assert!(commits.iter().all(Commit::is_done));
+    });
 }
 
 #[test]
 fn an_empty_append_resolves_with_what_came_before() {
-    let journal = journal(&Arc::default());
-    journal.append([]).wait().unwrap();
-    drop(journal.append([record(1)]));
-    journal.append([]).wait().unwrap();
-    assert_eq!(journal.load().unwrap().databases.len(), 1);
+    each_way(|threads| {
+        let journal = journal(threads, &Arc::default());
+        journal.append([]).wait().unwrap();
+        drop(journal.append([record(1)]));
+        journal.append([]).wait().unwrap();
+        assert_eq!(journal.load().unwrap().databases.len(), 1);
+    });
 }
 
 #[test]

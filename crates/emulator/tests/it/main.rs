@@ -15,6 +15,7 @@ mod key_values;
 mod long_work;
 mod malformed;
 mod management;
+mod no_threads;
 mod offers;
 mod outages;
 mod queries;

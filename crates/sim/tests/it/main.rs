@@ -1,4 +1,5 @@
-//! The checker against histories written by hand, and against a store that is right unless it is told to err.
+//! The checker against histories written by hand, and against a store that is right unless it is told to err; the
+//! simulator's disk under power failures; worlds that are the same whenever they are lived.
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
 mod script;
@@ -12,5 +13,8 @@ mod timelines;
 
 mod faults;
 mod legal;
+
+mod disk;
+mod power;
 
 mod replay;

@@ -116,6 +116,7 @@ impl Engine {
         Surroundings {
             account: Arc::clone(&self.account),
             journal: self.journal.clone(),
+            one_thread: self.config.one_thread,
             enforced: self.config.enforce_throughput,
             shared: own.is_none().then(|| Arc::clone(&database.bucket)),
             throughput: own.map_or(0, throughput::ceiling),

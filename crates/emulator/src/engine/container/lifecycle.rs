@@ -31,6 +31,8 @@ const PURGED_AT_ONCE: usize = 256;
 pub(crate) struct Surroundings {
     pub(crate) account: Arc<Account>,
     pub(crate) journal: Journal,
+    /// Whether no work is divided among threads.
+    pub(crate) one_thread: bool,
     /// Whether throughput is enforced.
     pub(crate) enforced: bool,
     /// The database's bucket, if the container shares its throughput.
@@ -83,6 +85,7 @@ impl Container {
             conflicts: Mutex::new(conflicts),
             account: around.account,
             journal: around.journal,
+            one_thread: around.one_thread,
             properties: RwLock::new(Arc::new(properties)),
             layout: ArcSwap::from_pointee(Layout::new(ranges, saved.record.version)),
             next_number: AtomicU64::new(next_number),
@@ -312,7 +315,8 @@ fn restore_range(
     let progress = saved.progress(range, &lineage);
     let documents = saved.documents.iter().filter(|document| range.keys.contains(&document.epk));
     let replica = |region: RegionId| {
-        let mut state = ReplicaState::new(progress.clone(), Index::new(&policy)?, unique_keys.clone());
+        let index = Index::new(&policy)?.with_one_thread(around.one_thread);
+        let mut state = ReplicaState::new(progress.clone(), index, unique_keys.clone());
         state.follow(properties.default_ttl, retention(properties));
         state.fill(documents.clone().cloned().collect());
         if retention(properties) != Retention::Tail {

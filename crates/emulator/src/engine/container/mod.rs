@@ -42,6 +42,8 @@ pub struct Container {
     rid: ResourceId,
     account: Arc<Account>,
     journal: Journal,
+    /// Whether no work is divided among threads.
+    one_thread: bool,
     keys: KeyReader,
     resolution: Resolution,
     conflicts: Mutex<Conflicts>,

@@ -174,7 +174,8 @@ impl Container {
     }
 
     pub(super) fn new_index(&self) -> Result<Index, Failure> {
-        Index::new(&self.properties().indexing_policy.clone().unwrap_or_default())
+        let index = Index::new(&self.properties().indexing_policy.clone().unwrap_or_default())?;
+        Ok(index.with_one_thread(self.one_thread))
     }
 }
 

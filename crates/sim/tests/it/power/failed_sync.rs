@@ -1,0 +1,76 @@
+//! Files of which a sync has failed.
+
+use std::time::Duration;
+
+use cosmonaut_emulator::Emulator;
+use cosmonaut_sim::disk::{DiskFault, RamDisk};
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::client::{DOCS, REGIONS, definitions, document, key, send};
+use super::clock::sleep;
+use crate::disk::chance;
+
+const HERE: &str = REGIONS[0];
+
+#[tokio::test(start_paused = true)]
+async fn files_last_though_the_sync_of_their_names_failed_when_they_were_made() {
+    let mut refused = 0;
+    for (after, seed) in (0..8).flat_map(|after| (0..8).map(move |seed| (after, seed))) {
+        let disk = RamDisk::new(chance(seed));
+        let start = || {
+            let builder = Emulator::builder().auth(false).threads(false);
+            builder.volume(disk.mount()).start()
+        };
+        disk.fail(Some((DiskFault::Sync, after)));
+        refused += u32::from(start().await.is_err());
+        disk.fail(None);
+        sleep(Duration::from_millis(1)).await;
+        let emulator = start().await.unwrap();
+        assert_eq!(
+            send((&emulator, HERE), "POST /dbs", &[], &json!({"id": "d"})).await.0,
+            StatusCode::CREATED
+        );
+        disk.crash();
+        drop(emulator);
+        let emulator = start().await.unwrap_or_else(|error| panic!("{after}, {seed}: {error}"));
+        let (status, _) = send((&emulator, HERE), "GET /dbs/d", &[], &Value::Null).await;
+        assert_eq!(status, StatusCode::OK, "{after}, {seed}");
+    }
+    assert!(refused > 8, "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_failed_sync_has_left_in_the_cache_is_not_built_upon() {
+    for seed in 0..20 {
+        let disk = RamDisk::new(chance(seed));
+        let start = || {
+            let builder = Emulator::builder().auth(false).threads(false);
+            builder.volume(disk.mount()).start()
+        };
+        let put = async |emulator: &Emulator, item: u32| {
+            let headers = [key(0), ("x-ms-documentdb-is-upsert", "true".to_owned())];
+            send((emulator, HERE), &format!("POST {DOCS}"), &headers, &document(0, item, 7, 60_000)).await.0
+        };
+        let emulator = start().await.unwrap();
+        for (path, body) in definitions() {
+            assert_eq!(
+                send((&emulator, HERE), &format!("POST {path}"), &[], &body).await.0,
+                StatusCode::CREATED
+            );
+        }
+        disk.fail(Some((DiskFault::Sync, 0)));
+        assert_eq!(put(&emulator, 1).await, StatusCode::INTERNAL_SERVER_ERROR);
+        drop(emulator);
+        disk.fail(None);
+        sleep(Duration::from_millis(1)).await;
+        // The machine goes on, and its cache has what the sync did not make last.
+        let emulator = start().await.unwrap();
+        assert_eq!(put(&emulator, 2).await, StatusCode::CREATED);
+        disk.crash();
+        drop(emulator);
+        let emulator = start().await.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let (status, _) = send((&emulator, HERE), &format!("GET {DOCS}/2"), &[key(0)], &Value::Null).await;
+        assert_eq!(status, StatusCode::OK, "seed {seed}");
+    }
+}

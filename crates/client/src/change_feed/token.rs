@@ -1,13 +1,13 @@
 //! The token of a change feed: what it is of, and how far each part of it was read.
 
-use cosmonaut_wire::{EffectivePartitionKey, EpkRange, ResourceId};
+use cosmonaut_wire::{EpkRange, ResourceId};
 use serde::{Deserialize, Serialize};
 
 use super::request::Mode;
 use super::start::Opening;
 use crate::Result;
 use crate::feed_range::ResolvedScope;
-use crate::feeds::token;
+use crate::feeds::token::{self, PartText};
 
 /// What tokens of change feeds call themselves.
 pub(super) const KIND: &str = "change feed";
@@ -31,19 +31,8 @@ struct TokenText {
     parts: Vec<PartText>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct PartText {
-    min: EffectivePartitionKey,
-    max: EffectivePartitionKey,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    at: Option<String>,
-}
-
 pub(super) fn write(container: ResourceId, mode: Mode, scope: &ResolvedScope, progress: &Progress) -> String {
-    let part = |(range, at): &(EpkRange, Option<String>)| {
-        let EpkRange { min, max } = range.clone();
-        PartText { min, max, at: at.clone() }
-    };
+    let part = |(range, at): &(EpkRange, Option<String>)| PartText::new(range.clone(), at.clone());
     let text = TokenText {
         container: container.to_string(),
         mode,
@@ -68,8 +57,8 @@ pub(super) fn read(text: &str, container: ResourceId, mode: Mode, scope: &Resolv
         return refused("it is of another scope");
     }
     let within = |part: PartText| {
-        let range = EpkRange { min: part.min, max: part.max }.intersection(&scope.range)?;
-        Some((range, part.at))
+        let (range, at) = part.into_part();
+        Some((range.intersection(&scope.range)?, at))
     };
     let mut parts: Vec<_> = read.parts.into_iter().filter_map(within).collect();
     parts.sort_by(|(a, _), (b, _)| a.min.cmp(&b.min));

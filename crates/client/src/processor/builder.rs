@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::bootstrap;
@@ -18,7 +16,7 @@ use super::running::ChangeFeedProcessor;
 use super::settings::{ProcessorStart, Settings};
 use super::store::guid;
 use super::workers::Workers;
-use crate::change_feed::{Change, Mode, read_item};
+use crate::change_feed::{Change, Mode};
 use crate::container::ContainerHandle;
 use crate::options::FeedOptions;
 use crate::{ContainerClient, Error, ErrorKind, FromItem, Result};
@@ -150,8 +148,11 @@ impl ProcessorBuilder {
         self
     }
 
-    /// Options of the requests for changes. What they say of concurrency has no effect.
+    /// Options of the requests for changes. What they say of concurrency has no effect, and leases say where to go on.
     pub fn options(mut self, options: FeedOptions) -> Self {
+        if let Some(interval) = options.poll_interval {
+            self.settings.poll_interval = interval;
+        }
         let max_item_count = options.max_item_count.or(self.settings.options.max_item_count);
         self.settings.options = FeedOptions { max_item_count, ..options };
         self
@@ -194,7 +195,7 @@ impl ProcessorBuilder {
         F: Fn(Changes<T>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
-        let delivery = self.delivery(read_item, handler);
+        let delivery = self.delivery(handler);
         self.begin(delivery).await
     }
 
@@ -213,18 +214,17 @@ impl ProcessorBuilder {
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         self.settings.mode = Mode::AllVersionsAndDeletes;
-        let delivery = self.delivery(Change::read, handler);
+        let delivery = self.delivery(handler);
         self.begin(delivery).await
     }
 
-    fn delivery<C, F, Fut>(&self, read: fn(&RawValue, &Bytes) -> Result<C>, handler: F) -> Box<dyn Deliver>
+    fn delivery<C, F, Fut>(&self, handler: F) -> Box<dyn Deliver>
     where
-        C: Send + 'static,
+        C: FromItem + Send + 'static,
         F: Fn(Changes<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         Box::new(Delivery {
-            read,
             handler: Arc::new(move |changes| Box::pin(handler(changes))),
             poison: self.poison.clone(),
             sees_empty_pages: !self.settings.checkpoints_itself,

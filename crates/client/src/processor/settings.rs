@@ -85,6 +85,8 @@ impl Settings {
             format!(
                 "leases are renewed each {renew:?} and expire after {expiry:?} (renew at least twice until then)"
             )
+        } else if self.options.continuation.is_some() {
+            "`continuation` says nothing to a change feed processor (leases say where to go on)".to_owned()
         } else if max > 0 && min > max {
             format!("an instance is to have at least {min} leases and at most {max} (raise the maximum)")
         } else if self.mode == Mode::AllVersionsAndDeletes && self.start != ProcessorStart::Now {
@@ -98,12 +100,14 @@ impl Settings {
     /// Where leases start that say nothing, for a processor that is started at this time of day. It is fixed once, so
     /// that leases which are acquired later lose nothing. Accounts with several write regions take no time.
     pub(super) fn opening(&self, now: Duration, has_several_writers: bool) -> Opening {
-        // The header names the second before the first one that is read.
-        let after = |time: Duration| Opening::Time(time.as_secs().saturating_sub(1));
         match (self.start, self.mode) {
             (ProcessorStart::Beginning, _) => Opening::Beginning,
-            (ProcessorStart::Time(time), _) => after(time.duration_since(UNIX_EPOCH).unwrap_or_default()),
-            (ProcessorStart::Now, Mode::LatestVersion) if !has_several_writers => after(now),
+            (ProcessorStart::Time(time), _) => {
+                Opening::from_second_of(time.duration_since(UNIX_EPOCH).unwrap_or_default())
+            }
+            (ProcessorStart::Now, Mode::LatestVersion) if !has_several_writers => {
+                Opening::from_second_of(now)
+            }
             (ProcessorStart::Now, Mode::LatestVersion | Mode::AllVersionsAndDeletes) => Opening::Now,
         }
     }
@@ -153,6 +157,7 @@ mod tests {
             ),
             (&|settings| settings.lease_expiry = Duration::from_secs(17), "renew"),
             (&|settings| settings.limits = LeaseLimits { min: 3, max: 2 }, "at least 3"),
+            (&|settings| settings.options = FeedOptions::default().continue_from("token"), "leases say"),
             (
                 &|settings| {
                     settings.mode = Mode::AllVersionsAndDeletes;

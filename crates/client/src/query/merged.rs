@@ -14,27 +14,24 @@ use super::fetch::{Fetched, PageRequest};
 use super::planning::Plan;
 use super::run::Context;
 use super::token::{At, Progress, outdated};
-use crate::feeds::in_flight::InFlight;
-use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
+use crate::feeds::parts::{Arrival, Part, Parts};
+use crate::feeds::place::{Place, places};
 use crate::{Error, ErrorKind, Result};
 
 /// A result in the making.
 pub(super) struct Merged {
     merger: Merger,
-    sources: Vec<Source>,
-    in_flight: InFlight<'static, Fetched>,
+    /// The partitions, by the numbers that the merger has for them.
+    sources: Parts<SourceState, Fetched>,
     /// A row that was taken to see whether there is one. It is not in what [`Merged::progress`] says.
     ahead: Option<Box<RawValue>>,
     progress: Progress,
     is_done: bool,
-    moves: u32,
 }
 
-struct Source {
-    place: Place,
+/// What is known of a partition that rows are merged of.
+struct SourceState {
     body: Bytes,
-    continuation: Option<String>,
-    is_asked: bool,
     has_ended: bool,
     /// How many rows its last answer had; `None` before the first.
     answered: Option<usize>,
@@ -57,34 +54,26 @@ impl Merged {
         merger.resume(checkpoint(&progress, standings, context.plan.info.order_by.len())?);
         merger.give_at_once(context.page_size.into());
         let most = first_page(&merger, &progress.window, context.page_size);
-        let source = |(place, body)| Source {
-            place,
-            body,
-            continuation: None,
-            is_asked: false,
-            has_ended: false,
-            answered: None,
-            most,
-            then: None,
-        };
-        let sources = places.into_iter().zip(bodies).map(source).collect();
-        let in_flight = InFlight::new();
-        Ok(Self { merger, sources, in_flight, ahead: None, progress, is_done: false, moves: 0 })
+        let mut sources = Parts::new();
+        for (place, body) in places.into_iter().zip(bodies) {
+            let state = SourceState { body, has_ended: false, answered: None, most, then: None };
+            sources.push(place, None, state);
+        }
+        Ok(Self { merger, sources, ahead: None, progress, is_done: false })
     }
 
     /// The rows of the next page; fewer than it could have only at the end.
     pub(super) async fn next_rows(&mut self, context: &mut Context) -> Result<Vec<Box<RawValue>>> {
         let most = context.page_size as usize;
         let mut rows: Vec<_> = self.ahead.take().into_iter().collect();
+        self.sources.begin_page();
         while rows.len() < most && !self.is_done {
             match self.step()? {
                 Step::Row(row) => rows.push(row),
                 Step::Done => self.is_done = true,
                 Step::NeedPage(source) => {
                     self.ask(context, Some(source));
-                    if let Some(fetched) = self.in_flight.next().await {
-                        self.receive(context, fetched).await?;
-                    }
+                    self.receive(context).await?;
                 }
             }
         }
@@ -98,7 +87,7 @@ impl Merged {
         }
         if !self.is_done {
             self.ask(context, None);
-            self.in_flight.send().await;
+            self.sources.send().await;
         }
         Ok(rows)
     }
@@ -130,41 +119,41 @@ impl Merged {
         let whole = self.merger.is_whole();
         for at in needed.into_iter().chain(0..self.sources.len()) {
             let buffered = self.merger.buffered(at);
-            let source = &mut self.sources[at];
+            let source = &self.sources[at];
+            let state = &source.state;
             // Rows of a whole result are not kept; else the next answer is asked for when half of the last is used.
-            let has_room = whole || source.answered.is_none_or(|answered| buffered <= answered / 2);
-            let is_due = has_room && !source.is_asked && !source.has_ended;
-            let may = self.in_flight.len() < context.concurrency || needed == Some(at);
+            let has_room = whole || state.answered.is_none_or(|answered| buffered <= answered / 2);
+            let is_due = has_room && !source.is_asked && !state.has_ended;
+            let may = self.sources.under_way() < context.concurrency || needed == Some(at);
             if !is_due || !may {
                 continue;
             }
-            source.is_asked = true;
             let request = PageRequest {
                 target: source.place.target.clone(),
-                body: source.body.clone(),
-                continuation: source.continuation.clone(),
-                most: source.most,
+                body: state.body.clone(),
+                continuation: source.at.clone(),
+                most: state.most,
             };
-            self.in_flight.push(context.fetcher.fetch(at, context.page_number, request));
+            self.sources.ask(at, context.fetcher.fetch(request));
         }
     }
 
-    async fn receive(&mut self, context: &mut Context, fetched: Fetched) -> Result<()> {
-        let source = &mut self.sources[fetched.source];
-        source.is_asked = false;
-        match fetched.result {
-            Ok((page, response)) => {
-                context.tally.add(&response);
-                self.moves = 0;
-                source.answered = Some(page.rows.len());
+    /// Waits for an answer.
+    async fn receive(&mut self, context: &mut Context) -> Result<()> {
+        match self.sources.next().await {
+            Some(Arrival::Answered(at, (page, response))) => {
+                context.tally.add(response.diagnostics());
+                let source = &mut self.sources[at];
+                source.state.answered = Some(page.rows.len());
                 let goes_on = page.continuation.is_some();
-                source.go_on(page.continuation);
-                self.merger.reads(fetched.source, page.execution_info);
-                self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)?;
-                if goes_on { self.pass_repeats(context, fetched.source) } else { Ok(()) }
+                go_on(source, page.continuation);
+                self.merger.reads(at, page.execution_info);
+                self.merger.feed(at, page.rows, source.state.has_ended).map_err(unmergeable)?;
+                if goes_on { self.pass_repeats(context, at) } else { Ok(()) }
             }
-            Err(error) if has_moved(&error) => self.follow(context, error).await,
-            Err(error) => context.unless_stale(fetched.asked_for, error),
+            Some(Arrival::Moved(_)) => self.follow(context).await,
+            Some(Arrival::Failed(_, error)) => Err(context.explained(error)),
+            Some(Arrival::Late) | None => Ok(()),
         }
     }
 
@@ -178,7 +167,7 @@ impl Merged {
         let (plan, source) = (&context.plan, &mut self.sources[at]);
         let repeats = self.merger.take_repeats(at);
         let fill_page = repeats.as_ref().is_some_and(|repeats| repeats.fill_page);
-        source.most = source.most.map(|most| match fill_page {
+        source.state.most = source.state.most.map(|most| match fill_page {
             true => (most / 2).max(LEAST_PAGE).min(context.page_size),
             false => most.saturating_mul(2).min(context.page_size),
         });
@@ -186,35 +175,30 @@ impl Merged {
             let filters = pass_filters(plan, &repeats);
             let mut bodies = filters.iter().map(|filter| plan.body(filter));
             if let Some(body) = bodies.next().transpose()? {
-                (source.body, source.continuation) = (body, None);
-                source.then = bodies.next().transpose()?;
+                (source.state.body, source.at) = (body, None);
+                source.state.then = bodies.next().transpose()?;
             }
         }
         Ok(())
     }
 
     /// Begins another merge with the partitions that there are now, behind the rows that were taken.
-    async fn follow(&mut self, context: &Context, error: Error) -> Result<()> {
-        let moves = self.moves + 1;
-        if moves > MOST_MOVES {
-            return Err(error);
-        }
+    async fn follow(&mut self, context: &Context) -> Result<()> {
         let start = Self::start(context, self.reached(), true);
-        let next = self.in_flight.during(start).await?;
-        *self = Self { moves, ..next };
+        let mut next = self.sources.during(start).await?;
+        next.sources.count_moves_of(&self.sources);
+        *self = next;
         Ok(())
     }
 }
 
-impl Source {
-    /// Goes on behind a page, if there is anything.
-    fn go_on(&mut self, continuation: Option<String>) {
-        self.continuation = continuation;
-        if self.continuation.is_none() {
-            match self.then.take() {
-                Some(body) => self.body = body,
-                None => self.has_ended = true,
-            }
+/// Goes on behind a page of a source, if there is anything.
+fn go_on(source: &mut Part<SourceState>, continuation: Option<String>) {
+    source.at = continuation;
+    if source.at.is_none() {
+        match source.state.then.take() {
+            Some(body) => source.state.body = body,
+            None => source.state.has_ended = true,
         }
     }
 }

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use cosmonaut_driver::DiagnosticsContext;
+use cosmonaut_wire::EpkRange;
 use cosmonaut_wire::model::QuerySpec;
 use serde_json::value::RawValue;
 
-use super::fetch::{Fetcher, Tally};
+use super::fetch::Fetcher;
 use super::merged::{Merged, beginning};
 use super::planning::Plan;
 use super::streamed::Streamed;
 use super::token::{self, At, Binding, outdated};
 use crate::container::ContainerHandle;
 use crate::feed_range::ResolvedScope;
+use crate::feeds::place::{Place, places};
+use crate::feeds::tally::Tally;
 use crate::options::FeedOptions;
 use crate::{Error, FeedScope, Result};
 
@@ -42,8 +44,6 @@ pub(super) struct Context {
     pub(super) scope: ResolvedScope,
     pub(super) page_size: u32,
     pub(super) concurrency: usize,
-    /// Which page of the result is being made.
-    pub(super) page_number: u64,
     pub(super) tally: Tally,
     binding: Binding,
 }
@@ -52,8 +52,7 @@ pub(super) struct Context {
 pub(super) struct Rows {
     pub(super) rows: Vec<Box<RawValue>>,
     pub(super) continuation: Option<String>,
-    pub(super) request_charge: f64,
-    pub(super) diagnostics: Vec<DiagnosticsContext>,
+    pub(super) tally: Tally,
 }
 
 impl Context {
@@ -61,10 +60,16 @@ impl Context {
         &self.fetcher.handle
     }
 
-    /// An error, unless it is of a request that was sent ahead for an earlier page: then nobody may have polled
-    /// it for longer than it had time, and it is asked again.
-    pub(super) fn unless_stale(&self, asked_for: u64, error: Error) -> Result<()> {
-        if asked_for < self.page_number { Ok(()) } else { Err(self.plan.explained(error)) }
+    /// The places that hold a part of the container now and can have results.
+    pub(super) async fn concerned(&self, range: &EpkRange, refresh: bool) -> Result<Vec<Place>> {
+        let mut places = places(self.handle(), &self.scope, range, refresh).await?;
+        places.retain(|place| self.plan.concerns(&place.range));
+        Ok(places)
+    }
+
+    /// An error of the service in this client's words.
+    pub(super) fn explained(&self, error: Error) -> Error {
+        self.plan.explained(error)
     }
 }
 
@@ -80,8 +85,8 @@ impl Run {
         let layer = options.operation_layer();
         let plan = Plan::new(&handle, spec, &scope, &container.partition_key, &layer).await?;
         let fetcher = Arc::new(Fetcher { handle, options: layer, is_measured: false });
-        let (page_number, tally) = (0, Tally::default());
-        let context = Context { fetcher, plan, scope, page_size, concurrency, page_number, tally, binding };
+        let tally = Tally::default();
+        let context = Context { fetcher, plan, scope, page_size, concurrency, tally, binding };
         let window = context.plan.window();
         let way = match (context.plan.is_streamed(), resumed) {
             (true, None) => {
@@ -105,7 +110,6 @@ impl Run {
     /// The next page; `None` if there is nothing more to say.
     pub(super) async fn next_page(&mut self) -> Result<Option<Rows>> {
         let Self { context, way } = self;
-        context.page_number += 1;
         let (rows, progress) = loop {
             let (rows, progress) = match way {
                 Way::Streamed(streamed) => (streamed.next_rows(context).await?, streamed.progress()),
@@ -116,12 +120,12 @@ impl Run {
                 break (rows, progress);
             }
         };
-        let Tally { charge, diagnostics } = std::mem::take(&mut context.tally);
-        if rows.is_empty() && diagnostics.is_empty() {
+        let tally = std::mem::take(&mut context.tally);
+        if rows.is_empty() && tally.diagnostics.is_empty() {
             return Ok(None);
         }
         let continuation = progress.and_then(|progress| token::write(&context.binding, &progress));
-        Ok(Some(Rows { rows, continuation, request_charge: charge, diagnostics }))
+        Ok(Some(Rows { rows, continuation, tally }))
     }
 }
 
@@ -129,5 +133,6 @@ impl Run {
 pub(super) fn page_size(options: &FeedOptions) -> Result<u32> {
     const DEFAULT: u32 = 1000;
     options.check_page()?;
+    options.refuse(None, None)?;
     Ok(options.max_item_count.unwrap_or(DEFAULT))
 }

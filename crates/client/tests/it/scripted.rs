@@ -13,7 +13,7 @@ use crate::harness::{no_environment, speaking};
 /// The resource id of the one container.
 pub(crate) const CONTAINER: &str = "AAAAAIAAAAE=";
 
-/// What is answered: a body, and headers that end with a line break each.
+/// What is answered: a body, which is null if nothing has changed, and headers that end with a line break each.
 pub(crate) struct Scripted {
     pub(crate) body: Value,
     pub(crate) headers: &'static str,
@@ -91,7 +91,7 @@ fn answer(method: &str, path: &str, is_known: bool, address: &str, script: &Scri
         ),
         _ => {
             let Scripted { body, headers } = script(method, path);
-            ("200 OK", body, headers)
+            (if body.is_null() { "304 Not Modified" } else { "200 OK" }, body, headers)
         }
     };
     let body = if body.is_null() { String::new() } else { body.to_string() };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{
     ChangeFeedProcessor, Changes, ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime,
     Credential, FeedScope, ProcessorBuilder, ProcessorEvent, ProcessorStart,
@@ -105,22 +104,6 @@ pub(super) fn client(url: &str, key: &str) -> CosmosClient {
         .credential(Credential::master_key(key).unwrap())
         .build()
         .unwrap()
-}
-
-/// A client of its own whose requests can be made to fail.
-pub(super) fn faulty_client(bench: &Bench) -> (CosmosClient, FaultInjector) {
-    let faults = FaultInjector::new();
-    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
-    let (url, key) = (bench.emulator.url(), Credential::master_key(bench.emulator.key()).unwrap());
-    (
-        CosmosClient::builder()
-            .runtime(&runtime.build().unwrap())
-            .endpoint(url)
-            .credential(key)
-            .build()
-            .unwrap(),
-        faults,
-    )
 }
 
 /// Short intervals, from the beginning on.

@@ -7,6 +7,7 @@ mod reader;
 mod request;
 mod start;
 mod token;
+mod turn;
 
 use crate::{ContainerClient, FeedScope, FromItem, Items};
 
@@ -24,7 +25,7 @@ impl ContainerClient {
     ///
     /// # What there is now
     ///
-    /// The stream ends when all changes were read that there are. Asked again, it gives those that came since. Its
+    /// The stream ends when each partition was read to its end. Asked again, it gives what came since. Its
     /// [continuation](Items::continuation) goes on there later, in any process:
     ///
     /// ```no_run
@@ -47,8 +48,9 @@ impl ContainerClient {
     ///
     /// # What comes
     ///
-    /// With a [`poll_interval`](Items::poll_interval) it never ends: it waits that long when there is nothing new, and
-    /// after an error. Each page says where to go on behind it. A page without changes says that all were read:
+    /// With a [`poll_interval`](Items::poll_interval) it never ends: a partition that has nothing new, or fails, is asked
+    /// again after that time. Each page says where to go on behind it. A page without changes says that each partition was
+    /// read to its end:
     ///
     /// ```no_run
     /// # async fn keep(_: Option<String>) {}
@@ -99,7 +101,7 @@ impl ContainerClient {
     /// # Order
     ///
     /// Changes to the items of one partition key come in the order in which they were made. Partitions are asked side by
-    /// side, each once before any is asked again, and a page has changes of one of them. A partition that splits is
+    /// side and in turn, and a page has changes of one of them. A partition that splits is
     /// replaced by its children, which go on where it was. No more is read ahead than one page of as many partitions as
     /// [`max_concurrency`](Items::max_concurrency) says.
     ///

@@ -1,7 +1,6 @@
-//! Reading changes: every part is asked in turn, several at once, and each remembers where it goes on.
+//! Reading changes: parts are asked in turn, several at once, and each remembers where it goes on.
 //!
-//! In each round each part is asked once. A round that brings nothing says that all changes were read; the reader then
-//! ends for now, or waits and asks again.
+//! When each part was at its end, the reader ends for now, or waits and asks again. When a part is asked is said by `turn`.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,13 +9,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_driver::transport::BoxFuture;
-use cosmonaut_driver::{CosmosResponse, OperationOptions};
+use cosmonaut_driver::{CosmosResponse, Moment, OperationOptions};
 use cosmonaut_wire::ResourceId;
 use http::StatusCode;
 
 use super::request::{CHANGE, ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
 use super::start::Opening;
 use super::token::{self, Progress};
+use super::turn::Turn;
 use crate::container::ContainerHandle;
 use crate::feed_range::ResolvedScope;
 use crate::feeds::RawPage;
@@ -25,6 +25,7 @@ use crate::feeds::place::places;
 use crate::feeds::source::{Made, Making, Source};
 use crate::feeds::tally::Tally;
 use crate::options::FeedOptions;
+use crate::waiting::unless;
 use crate::{Error, ErrorKind, FeedScope, Result};
 
 /// A change feed as a source of pages.
@@ -42,13 +43,13 @@ pub(super) struct Reader {
 /// What came of the last page.
 #[derive(Default)]
 pub(super) enum Last {
-    /// There was none yet, or it had changes.
+    /// There was none yet, or it had changes, or a part has failed.
     #[default]
     Changes,
-    /// All changes were read.
-    CaughtUp,
-    /// An error, and how long the service asks to wait.
-    Failed(Option<Duration>),
+    /// Each part was at its end.
+    AtEnd,
+    /// The feed could not be begun, and the service asks to wait so long.
+    NotBegun(Option<Duration>),
 }
 
 /// What is known once the container is.
@@ -57,16 +58,9 @@ pub(super) struct Begun {
     scope: ResolvedScope,
     opening: Opening,
     parts: Parts<Turn, CosmosResponse>,
-    /// Whether this round has brought anything, or may not have.
-    is_news: bool,
+    /// The part that is asked next, if it is its turn.
+    next: usize,
     tally: Tally,
-}
-
-/// How far a part has come in this round.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    Due,
-    Over,
 }
 
 impl Source for Reader {
@@ -74,12 +68,15 @@ impl Source for Reader {
         Box::pin(async move {
             let page = self.next_page().await;
             let Err(error) = &page else { return Made { page, rest: Some(self) } };
-            self.last = Last::Failed(error.retry_after());
-            // What is asked for makes no sense, and never will.
-            let is_refused =
-                matches!(error.kind(), ErrorKind::Query | ErrorKind::Configuration | ErrorKind::BadRequest);
-            let rest = if is_refused && self.begun.is_none() { None } else { Some(self as Box<dyn Source>) };
-            Made { page, rest }
+            if self.begun.is_none() {
+                // Some requests make no sense, and never will.
+                if matches!(error.kind(), ErrorKind::Query | ErrorKind::Configuration | ErrorKind::BadRequest)
+                {
+                    return Made::last(page);
+                }
+                self.last = Last::NotBegun(error.retry_after());
+            }
+            Made { page, rest: Some(self) }
         })
     }
 
@@ -89,14 +86,14 @@ impl Source for Reader {
 }
 
 impl Reader {
-    /// The next page; `None` if the last one said that all changes were read, and nobody wants to wait for others.
+    /// The next page; `None` if the last one was the end, and nobody wants to wait for others.
     async fn next_page(&mut self) -> Result<Option<RawPage>> {
         match (mem::take(&mut self.last), self.options.poll_interval) {
-            (Last::Changes, _) | (Last::Failed(_), None) => {}
-            (Last::CaughtUp, None) => return Ok(None),
-            (Last::CaughtUp, Some(interval)) => self.pause(interval).await,
-            (Last::Failed(wait), Some(interval)) => {
-                self.pause(wait.map_or(interval, |wait| wait.max(interval))).await;
+            (Last::Changes, _) | (Last::NotBegun(_), None) => {}
+            (Last::AtEnd, None) => return Ok(None),
+            (Last::AtEnd, Some(interval)) => self.pause(interval).await,
+            (Last::NotBegun(wait), Some(interval)) => {
+                self.pause(wait.unwrap_or_default().max(interval)).await;
             }
         }
         let begun = match &mut self.begun {
@@ -111,11 +108,12 @@ impl Reader {
             mode: self.mode,
             max_item_count: self.options.max_item_count,
             concurrency: self.options.concurrency(),
+            interval: self.options.poll_interval,
             layer: Arc::new(self.options.operation_layer()),
         };
         let items = begun.changes(&asking).await?;
         if items.is_empty() {
-            self.last = Last::CaughtUp;
+            self.last = Last::AtEnd;
         }
         Ok(Some(begun.page(self.mode, items)))
     }
@@ -135,11 +133,11 @@ impl Reader {
         let mut parts = Parts::new();
         for (range, at) in progress.parts {
             for place in places(handle, &scope, &range, false).await? {
-                parts.push(place, at.clone(), Turn::Due);
+                parts.push(place, at.clone(), Turn::default());
             }
         }
         let (opening, tally) = (progress.opening, Tally::default());
-        Ok(Begun { container: container.rid, scope, opening, parts, is_news: false, tally })
+        Ok(Begun { container: container.rid, scope, opening, parts, next: 0, tally })
     }
 }
 
@@ -149,10 +147,15 @@ struct Asking<'a> {
     mode: Mode,
     max_item_count: Option<u32>,
     concurrency: usize,
+    interval: Option<Duration>,
     layer: Arc<OperationOptions>,
 }
 
 impl Asking<'_> {
+    fn now(&self) -> Moment {
+        self.handle.driver.platform().now()
+    }
+
     fn request(
         &self,
         part: &Part<Turn>,
@@ -173,52 +176,72 @@ impl Asking<'_> {
 }
 
 impl Begun {
-    /// The next changes, which are of one part; none if no part has any.
+    /// The next changes, which are of one part; none when each part was at its end.
     async fn changes(&mut self, asking: &Asking<'_>) -> Result<VecDeque<Bytes>> {
         self.parts.begin_page();
         loop {
+            if self.parts.under_way() == 0 && self.parts.iter().all(|part| part.state.was_at_end()) {
+                self.parts.iter_mut().for_each(|part| part.state = Turn::default());
+                return Ok(VecDeque::new());
+            }
             self.ask(asking);
-            match self.parts.next().await {
-                Some(Arrival::Answered(at, response)) => match self.receive(at, response) {
+            match self.next(asking).await {
+                Some(Arrival::Answered(at, response)) => match self.receive(asking, at, response) {
                     Ok(changes) if changes.is_empty() => {}
                     Ok(changes) => return Ok(changes),
-                    Err(error) => return self.fail(at, error),
+                    Err(error) => return self.fail(asking, at, error),
                 },
-                Some(Arrival::Failed(at, error)) => return self.fail(at, error),
+                Some(Arrival::Failed(at, error)) => return self.fail(asking, at, error),
                 Some(Arrival::Moved(at)) => {
                     let range = self.parts[at].place.range.clone();
                     let found = places(asking.handle, &self.scope, &range, true);
                     let found = self.parts.during(found).await?;
-                    self.parts.replace(at, found, || Turn::Due);
+                    self.parts.replace(at, found, Turn::default);
                 }
-                Some(Arrival::Late) => {}
-                None => {
-                    self.parts.iter_mut().for_each(|part| part.state = Turn::Due);
-                    if !mem::take(&mut self.is_news) {
-                        return Ok(VecDeque::new());
-                    }
-                }
+                Some(Arrival::Late) | None => {}
             }
         }
     }
 
     /// Asks parts whose turn it is, as many as may be under way at once.
     fn ask(&mut self, asking: &Asking<'_>) {
-        for at in 0..self.parts.len() {
-            let part = &self.parts[at];
-            if part.state == Turn::Over || part.is_asked {
-                continue;
-            }
+        let (now, count) = (asking.now(), self.parts.len());
+        for at in (self.next..self.next + count).map(|at| at % count) {
             if self.parts.under_way() >= asking.concurrency {
                 return;
             }
-            let request = asking.request(part, self.opening);
-            self.parts.ask(at, request);
+            let part = &self.parts[at];
+            if !part.is_asked && part.state.rest_left(now).is_none() {
+                let request = asking.request(part, self.opening);
+                self.parts.ask(at, request);
+                self.next = at + 1;
+            }
+        }
+    }
+
+    /// What has become of a part that was asked; `None` if one that has rested is to be asked first.
+    async fn next(&mut self, asking: &Asking<'_>) -> Option<Arrival<CosmosResponse>> {
+        let (now, may_ask) = (asking.now(), self.parts.under_way() < asking.concurrency);
+        let resting = self.parts.iter().filter(|part| may_ask && !part.is_asked);
+        let rest = resting.filter_map(|part| part.state.rest_left(now)).min();
+        let rested = rest.map(|rest| asking.handle.driver.platform().sleep(rest));
+        match rested {
+            Some(rested) if self.parts.under_way() == 0 => {
+                rested.await;
+                None
+            }
+            Some(rested) => unless(rested, self.parts.next()).await.flatten(),
+            None => self.parts.next().await,
         }
     }
 
     /// Moves a part on behind an answer, and gives the changes in it. An answer without changes need not be the last.
-    fn receive(&mut self, at: usize, response: CosmosResponse) -> Result<VecDeque<Bytes>> {
+    fn receive(
+        &mut self,
+        asking: &Asking<'_>,
+        at: usize,
+        response: CosmosResponse,
+    ) -> Result<VecDeque<Bytes>> {
         self.tally.add(response.diagnostics());
         let part = &mut self.parts[at];
         let read =
@@ -227,15 +250,20 @@ impl Begun {
             Ok(read) => read,
             Err(error) => return Err(error.found_in(response)),
         };
-        self.is_news |= response.status().code() != StatusCode::NOT_MODIFIED;
-        (part.at, part.state) = (Some(etag), Turn::Over);
+        part.at = Some(etag);
+        if response.status().code() == StatusCode::NOT_MODIFIED {
+            part.state.rest(asking.interval, asking.now());
+        }
         Ok(changes)
     }
 
-    /// Leaves a part to the next round, so that the others are read meanwhile. Whether it has changes is not known.
-    fn fail<T>(&mut self, at: usize, error: Error) -> Result<T> {
-        self.is_news = true;
-        self.parts[at].state = Turn::Over;
+    /// Leaves a part alone for a while, so that the others are read meanwhile.
+    fn fail<T>(&mut self, asking: &Asking<'_>, at: usize, error: Error) -> Result<T> {
+        if asking.interval.is_none() {
+            // Whoever reads says when parts are asked again, and then all are.
+            self.parts.iter_mut().for_each(|part| part.state.wake());
+        }
+        self.parts[at].state.fail(asking.interval, error.retry_after(), asking.now());
         Err(error)
     }
 

@@ -229,8 +229,10 @@ impl Shared {
             // It ends behind the page that says that nothing is left, and can be asked again.
             let Some(page) = feed.next().await.transpose()? else { continue };
             self.traffic.add(&page.diagnostics, page.request_charge);
+            // One partition is asked once for each page.
+            read.is_split |= page.diagnostics.len() > 1;
             if page.items.is_empty() {
-                (read.is_split, read.is_drained) = (page.diagnostics.len() > 1, true);
+                read.is_drained = true;
                 break;
             }
             read.news |= self.seen(&page.items);

@@ -97,7 +97,6 @@ mod query;
 
 // What comes back, and what calls have in common.
 mod error;
-mod listing;
 mod request;
 mod response;
 

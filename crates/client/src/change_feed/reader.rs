@@ -15,7 +15,7 @@ use http::StatusCode;
 
 use super::request::{CHANGE, ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
 use super::start::Opening;
-use super::token::{self, Progress};
+use super::token::{self, FeedPosition};
 use super::turn::Turn;
 use crate::container::ContainerHandle;
 use crate::feed_range::ResolvedScope;
@@ -126,17 +126,17 @@ impl Reader {
         let handle = &self.handle;
         let container = handle.driver.container(&handle.path).await?;
         let scope = ResolvedScope::new(&self.scope, &container.partition_key)?;
-        let progress = match &self.options.continuation {
+        let position = match &self.options.continuation {
             Some(text) => token::read(text, container.rid, self.mode, &scope)?,
-            None => Progress { opening: self.start, parts: vec![(scope.range.clone(), None)] },
+            None => FeedPosition { opening: self.start, parts: vec![(scope.range.clone(), None)] },
         };
         let mut parts = Parts::new();
-        for (range, at) in progress.parts {
+        for (range, at) in position.parts {
             for place in places(handle, &scope, &range, false).await? {
                 parts.push(place, at.clone(), Turn::default());
             }
         }
-        let (opening, tally) = (progress.opening, Tally::default());
+        let (opening, tally) = (position.opening, Tally::default());
         Ok(Begun { container: container.rid, scope, opening, parts, next: 0, tally })
     }
 }
@@ -270,8 +270,8 @@ impl Begun {
     /// A page of changes, with what was spent since the last one.
     fn page(&mut self, mode: Mode, items: VecDeque<Bytes>) -> RawPage {
         let part = |part: &Part<Turn>| (part.place.range.clone(), part.at.clone());
-        let progress = Progress { opening: self.opening, parts: self.parts.iter().map(part).collect() };
-        let continuation = Some(token::write(self.container, mode, &self.scope, &progress));
+        let position = FeedPosition { opening: self.opening, parts: self.parts.iter().map(part).collect() };
+        let continuation = Some(token::write(self.container, mode, &self.scope, &position));
         RawPage { items, item: CHANGE.into(), continuation, tally: mem::take(&mut self.tally) }
     }
 }

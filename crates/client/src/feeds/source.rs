@@ -3,7 +3,7 @@
 use cosmonaut_driver::transport::BoxFuture;
 
 use super::RawPage;
-use crate::Result;
+use crate::{Error, ErrorKind, Result};
 
 /// What gives pages, one after the other.
 pub(crate) trait Source: Send {
@@ -32,4 +32,13 @@ impl Made {
     pub(crate) fn last(page: Result<Option<RawPage>>) -> Self {
         Self { page, rest: None }
     }
+}
+
+/// An error if a page has no rows and goes on where it began: asking for the next one would never end.
+pub(crate) fn check_progress(rows: usize, from: Option<&str>, next: Option<&str>) -> Result<()> {
+    if rows > 0 || next.is_none() || from != next {
+        return Ok(());
+    }
+    let message = "a page without rows goes on where it began, so that asking again would never end";
+    Err(Error::new(ErrorKind::InvalidResponse, message))
 }

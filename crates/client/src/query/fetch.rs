@@ -10,7 +10,7 @@ use http::HeaderValue;
 use serde_json::value::RawValue;
 
 use crate::container::ContainerHandle;
-use crate::listing::check_progress;
+use crate::feeds::source::check_progress;
 use crate::{Error, ErrorKind, Result};
 
 /// What the requests of one query have in common.

@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result};
 pub(super) struct Merged {
     merger: Merger,
     /// The partitions, by the numbers that the merger has for them.
-    sources: Parts<SourceState, Fetched>,
+    parts: Parts<MergedPart, Fetched>,
     /// A row that was taken to see whether there is one. It is not in what [`Merged::progress`] says.
     ahead: Option<Box<RawValue>>,
     progress: Progress,
@@ -30,7 +30,7 @@ pub(super) struct Merged {
 }
 
 /// What is known of a partition that rows are merged of.
-struct SourceState {
+struct MergedPart {
     body: Bytes,
     has_ended: bool,
     /// How many rows its last answer had; `None` before the first.
@@ -43,7 +43,7 @@ struct SourceState {
 
 impl Merged {
     pub(super) async fn start(context: &Context, progress: Progress, refresh: bool) -> Result<Self> {
-        let found = sources(context, &progress.at, refresh).await?;
+        let found = to_ask(context, &progress.at, refresh).await?;
         let mut merger = Merger::new(&context.plan.info, found.len());
         let replays = merger.replays();
         let passes_alike = merger.is_ordered_distinct();
@@ -54,25 +54,25 @@ impl Merged {
         merger.resume(checkpoint(&progress, standings, context.plan.info.order_by.len())?);
         merger.give_at_once(context.page_size.into());
         let most = first_page(&merger, &progress.window, context.page_size);
-        let mut sources = Parts::new();
+        let mut parts = Parts::new();
         for (place, body) in places.into_iter().zip(bodies) {
-            let state = SourceState { body, has_ended: false, answered: None, most, then: None };
-            sources.push(place, None, state);
+            let state = MergedPart { body, has_ended: false, answered: None, most, then: None };
+            parts.push(place, None, state);
         }
-        Ok(Self { merger, sources, ahead: None, progress, is_done: false })
+        Ok(Self { merger, parts, ahead: None, progress, is_done: false })
     }
 
     /// The rows of the next page; fewer than it could have only at the end.
     pub(super) async fn next_rows(&mut self, context: &mut Context) -> Result<Vec<Box<RawValue>>> {
         let most = context.page_size as usize;
         let mut rows: Vec<_> = self.ahead.take().into_iter().collect();
-        self.sources.begin_page();
+        self.parts.begin_page();
         while rows.len() < most && !self.is_done {
             match self.step()? {
                 Step::Row(row) => rows.push(row),
                 Step::Done => self.is_done = true,
-                Step::NeedPage(source) => {
-                    self.ask(context, Some(source));
+                Step::NeedPage(part) => {
+                    self.ask(context, Some(part));
                     self.receive(context).await?;
                 }
             }
@@ -87,7 +87,7 @@ impl Merged {
         }
         if !self.is_done {
             self.ask(context, None);
-            self.sources.send().await;
+            self.parts.send().await;
         }
         Ok(rows)
     }
@@ -107,48 +107,48 @@ impl Merged {
             Reached::Start => At::Start,
             Reached::Marked(mark) => At::Marked(mark),
             Reached::Ordered { order, standings, row } => {
-                let ranges = self.sources.iter().map(|source| source.place.range.clone());
+                let ranges = self.parts.iter().map(|part| part.place.range.clone());
                 At::Ordered { order, parts: ranges.zip(standings).collect(), row }
             }
         };
         Progress { window, at }
     }
 
-    /// Asks the source that is waited for, and as many others as may be under way at once.
+    /// Asks the part that is waited for, and as many others as may be under way at once.
     fn ask(&mut self, context: &Context, needed: Option<usize>) {
         let whole = self.merger.is_whole();
-        for at in needed.into_iter().chain(0..self.sources.len()) {
+        for at in needed.into_iter().chain(0..self.parts.len()) {
             let buffered = self.merger.buffered(at);
-            let source = &self.sources[at];
-            let state = &source.state;
+            let part = &self.parts[at];
+            let state = &part.state;
             // Rows of a whole result are not kept; else the next answer is asked for when half of the last is used.
             let has_room = whole || state.answered.is_none_or(|answered| buffered <= answered / 2);
-            let is_due = has_room && !source.is_asked && !state.has_ended;
-            let may = self.sources.under_way() < context.concurrency || needed == Some(at);
+            let is_due = has_room && !part.is_asked && !state.has_ended;
+            let may = self.parts.under_way() < context.concurrency || needed == Some(at);
             if !is_due || !may {
                 continue;
             }
             let request = PageRequest {
-                target: source.place.target.clone(),
+                target: part.place.target.clone(),
                 body: state.body.clone(),
-                continuation: source.at.clone(),
+                continuation: part.at.clone(),
                 most: state.most,
             };
-            self.sources.ask(at, context.fetcher.fetch(request));
+            self.parts.ask(at, context.fetcher.fetch(request));
         }
     }
 
     /// Waits for an answer.
     async fn receive(&mut self, context: &mut Context) -> Result<()> {
-        match self.sources.next().await {
+        match self.parts.next().await {
             Some(Arrival::Answered(at, (page, response))) => {
                 context.tally.add(response.diagnostics());
-                let source = &mut self.sources[at];
-                source.state.answered = Some(page.rows.len());
+                let part = &mut self.parts[at];
+                part.state.answered = Some(page.rows.len());
                 let goes_on = page.continuation.is_some();
-                go_on(source, page.continuation);
+                go_on(part, page.continuation);
                 self.merger.reads(at, page.execution_info);
-                self.merger.feed(at, page.rows, source.state.has_ended).map_err(unmergeable)?;
+                self.merger.feed(at, page.rows, part.state.has_ended).map_err(unmergeable)?;
                 if goes_on { self.pass_repeats(context, at) } else { Ok(()) }
             }
             Some(Arrival::Moved(_)) => self.follow(context).await,
@@ -157,17 +157,17 @@ impl Merged {
         }
     }
 
-    /// Lets a source of distinct rows go on behind those that only repeat its last one.
+    /// Lets a part of distinct rows go on behind those that only repeat its last one.
     ///
     /// Pages get smaller while they hold nothing but repetitions, and larger again when they do not.
     fn pass_repeats(&mut self, context: &Context, at: usize) -> Result<()> {
         if !self.merger.is_ordered_distinct() {
             return Ok(());
         }
-        let (plan, source) = (&context.plan, &mut self.sources[at]);
+        let (plan, part) = (&context.plan, &mut self.parts[at]);
         let repeats = self.merger.take_repeats(at);
         let fill_page = repeats.as_ref().is_some_and(|repeats| repeats.fill_page);
-        source.state.most = source.state.most.map(|most| match fill_page {
+        part.state.most = part.state.most.map(|most| match fill_page {
             true => (most / 2).max(LEAST_PAGE).min(context.page_size),
             false => most.saturating_mul(2).min(context.page_size),
         });
@@ -175,8 +175,8 @@ impl Merged {
             let filters = pass_filters(plan, &repeats);
             let mut bodies = filters.iter().map(|filter| plan.body(filter));
             if let Some(body) = bodies.next().transpose()? {
-                (source.state.body, source.at) = (body, None);
-                source.state.then = bodies.next().transpose()?;
+                (part.state.body, part.at) = (body, None);
+                part.state.then = bodies.next().transpose()?;
             }
         }
         Ok(())
@@ -185,20 +185,20 @@ impl Merged {
     /// Begins another merge with the partitions that there are now, behind the rows that were taken.
     async fn follow(&mut self, context: &Context) -> Result<()> {
         let start = Self::start(context, self.reached(), true);
-        let mut next = self.sources.during(start).await?;
-        next.sources.count_moves_of(&self.sources);
+        let mut next = self.parts.during(start).await?;
+        next.parts.count_moves_of(&self.parts);
         *self = next;
         Ok(())
     }
 }
 
-/// Goes on behind a page of a source, if there is anything.
-fn go_on(source: &mut Part<SourceState>, continuation: Option<String>) {
-    source.at = continuation;
-    if source.at.is_none() {
-        match source.state.then.take() {
-            Some(body) => source.state.body = body,
-            None => source.state.has_ended = true,
+/// Goes on behind a page of a part, if there is anything.
+fn go_on(part: &mut Part<MergedPart>, continuation: Option<String>) {
+    part.at = continuation;
+    if part.at.is_none() {
+        match part.state.then.take() {
+            Some(body) => part.state.body = body,
+            None => part.state.has_ended = true,
         }
     }
 }
@@ -215,11 +215,11 @@ fn pass_filters(plan: &Plan, repeats: &Repeats) -> Vec<String> {
     }
 }
 
-/// How many rows a source of distinct rows is asked for at least, if a page may have as many: fewer would save less than
+/// How many rows a part of distinct rows is asked for at least, if a page may have as many: fewer would save less than
 /// another request costs.
 const LEAST_PAGE: u32 = 32;
 
-/// How many rows each source is asked for at first: of distinct ones, about as many as the result has.
+/// How many rows each part is asked for at first: of distinct ones, about as many as the result has.
 fn first_page(merger: &Merger, window: &Window, page_size: u32) -> Option<u32> {
     let rows = |count: u64| u32::try_from(count).unwrap_or(u32::MAX).max(1);
     match (merger.enough(), merger.is_whole()) {
@@ -233,24 +233,24 @@ fn first_page(merger: &Merger, window: &Window, page_size: u32) -> Option<u32> {
 }
 
 /// The partitions to ask, each with what was given of it.
-async fn sources(context: &Context, at: &At, refresh: bool) -> Result<Vec<(Place, Standing)>> {
+async fn to_ask(context: &Context, at: &At, refresh: bool) -> Result<Vec<(Place, Standing)>> {
     let whole = [(context.scope.range.clone(), Standing::None)];
     let parts = match at {
         At::Ordered { parts, .. } => &parts[..],
         At::Start | At::Marked(_) | At::Pieces(_) => &whole,
     };
-    let mut sources = Vec::new();
+    let mut found = Vec::new();
     for (nth, (range, standing)) in parts.iter().enumerate() {
         let places = places(context.handle(), &context.scope, range, refresh && nth == 0).await?;
-        sources.extend(places.into_iter().map(|place| (place, standing.clone())));
+        found.extend(places.into_iter().map(|place| (place, standing.clone())));
     }
-    let somewhere = sources.first().cloned();
-    sources.retain(|(place, _)| context.plan.concerns(&place.range));
-    if sources.is_empty() {
+    let somewhere = found.first().cloned();
+    found.retain(|(place, _)| context.plan.concerns(&place.range));
+    if found.is_empty() {
         // Nothing can be found, but that still is for a partition to say: a count of nothing is 0.
-        sources.extend(somewhere);
+        found.extend(somewhere);
     }
-    Ok(sources)
+    Ok(found)
 }
 
 fn checkpoint(progress: &Progress, standings: Vec<Standing>, keys: usize) -> Result<Checkpoint> {
@@ -270,7 +270,7 @@ struct Bodies<'a> {
     plan: &'a Plan,
     at: &'a At,
     replays: bool,
-    /// Whether rows that sort as the last given row does are not wanted of any source, because they repeat it.
+    /// Whether rows that sort as the last given row does are not wanted of any part, because they repeat it.
     passes_alike: bool,
     made: Vec<(Option<Remaining>, Bytes)>,
 }

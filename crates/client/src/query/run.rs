@@ -29,10 +29,11 @@ pub(super) struct QueryRequest {
 /// A query under way.
 pub(super) struct Run {
     context: Context,
-    way: Way,
+    assembly: Assembly,
 }
 
-enum Way {
+/// How the rows of partitions become rows of the result.
+enum Assembly {
     Streamed(Streamed),
     Merged(Box<Merged>),
 }
@@ -88,32 +89,32 @@ impl Run {
         let tally = Tally::default();
         let context = Context { fetcher, plan, scope, page_size, concurrency, tally, binding };
         let window = context.plan.window();
-        let way = match (context.plan.is_streamed(), resumed) {
+        let assembly = match (context.plan.is_streamed(), resumed) {
             (true, None) => {
                 let everything = vec![(context.scope.range.clone(), None)];
-                Way::Streamed(Streamed::start(&context, window, everything).await?)
+                Assembly::Streamed(Streamed::start(&context, window, everything).await?)
             }
             (true, Some(progress)) => match progress.at {
                 At::Pieces(pieces) => {
-                    Way::Streamed(Streamed::start(&context, progress.window, pieces).await?)
+                    Assembly::Streamed(Streamed::start(&context, progress.window, pieces).await?)
                 }
                 At::Start | At::Ordered { .. } | At::Marked(_) => return Err(outdated()),
             },
             (false, resumed) => {
                 let progress = resumed.unwrap_or_else(|| beginning(window));
-                Way::Merged(Box::new(Merged::start(&context, progress, false).await?))
+                Assembly::Merged(Box::new(Merged::start(&context, progress, false).await?))
             }
         };
-        Ok(Self { context, way })
+        Ok(Self { context, assembly })
     }
 
     /// The next page; `None` if there is nothing more to say.
     pub(super) async fn next_page(&mut self) -> Result<Option<Rows>> {
-        let Self { context, way } = self;
+        let Self { context, assembly } = self;
         let (rows, progress) = loop {
-            let (rows, progress) = match way {
-                Way::Streamed(streamed) => (streamed.next_rows(context).await?, streamed.progress()),
-                Way::Merged(merged) => (merged.next_rows(context).await?, merged.progress()),
+            let (rows, progress) = match assembly {
+                Assembly::Streamed(streamed) => (streamed.next_rows(context).await?, streamed.progress()),
+                Assembly::Merged(merged) => (merged.next_rows(context).await?, merged.progress()),
             };
             // An empty page in the midst of a result is of no use to anyone.
             if !rows.is_empty() || progress.is_none() {

@@ -135,20 +135,20 @@ fn distinct(asked: impl Iterator<Item = Wanted>) -> (Vec<Wanted>, Vec<usize>) {
 }
 
 /// What was found, by the place of what was wanted.
-struct Catch {
+struct FoundItems {
     items: Vec<Option<Bytes>>,
     tally: Tally,
 }
 
-async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions) -> Result<Catch> {
+async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions) -> Result<FoundItems> {
     let concurrency = options.concurrency();
     let layer = OperationOptions { operation_name: Some("read_many_items"), ..options.operation_layer() };
-    let mut catch = Catch { items: vec![None; wanted.len()], tally: Tally::default() };
+    let mut found_items = FoundItems { items: vec![None; wanted.len()], tally: Tally::default() };
     let mut open: Vec<usize> = (0..wanted.len()).collect();
     let mut last_split: Option<Error> = None;
     for round in 0..MOST_ROUNDS {
         if open.is_empty() {
-            return Ok(catch);
+            return Ok(found_items);
         }
         let container = handle.driver.container(&handle.path).await?;
         let partitions = handle.driver.partitions(&handle.path, round > 0).await?;
@@ -160,11 +160,11 @@ async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions)
         for found in try_all(requests, concurrency).await? {
             match found {
                 Found::Items { items, diagnostics } => {
-                    diagnostics.iter().for_each(|tried| catch.tally.add(tried));
-                    items.into_iter().for_each(|(slot, json)| catch.items[slot] = Some(json));
+                    diagnostics.iter().for_each(|tried| found_items.tally.add(tried));
+                    items.into_iter().for_each(|(slot, json)| found_items.items[slot] = Some(json));
                 }
                 Found::Split { slots, error } => {
-                    error.diagnostics().into_iter().for_each(|tried| catch.tally.add(tried));
+                    error.diagnostics().into_iter().for_each(|tried| found_items.tally.add(tried));
                     open.extend(slots);
                     last_split = Some(error);
                 }
@@ -173,6 +173,6 @@ async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions)
     }
     match last_split {
         Some(error) if !open.is_empty() => Err(error),
-        Some(_) | None => Ok(catch),
+        Some(_) | None => Ok(found_items),
     }
 }

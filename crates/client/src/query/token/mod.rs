@@ -214,5 +214,4 @@ fn raw(value: &Value) -> Option<Box<RawValue>> {
 }
 
 #[cfg(test)]
-#[path = "token/tests.rs"]
 mod tests;

@@ -8,10 +8,10 @@ use cosmonaut_wire::model::FeedEnvelope;
 use cosmonaut_wire::{ResourcePath, headers};
 use http::HeaderValue;
 
+use super::RawPage;
+use super::source::{Made, Making, Source, check_progress};
+use super::tally::Tally;
 use crate::container::{ContainerHandle, run};
-use crate::feeds::RawPage;
-use crate::feeds::source::{Made, Making, Source};
-use crate::feeds::tally::Tally;
 use crate::metadata::json_body;
 use crate::options::FeedOptions;
 use crate::{Error, ErrorKind, Items, Query, Result};
@@ -136,13 +136,4 @@ impl Feed {
         let continuation = response.continuation().map(str::to_owned);
         Ok(RawPage { items, item: format!("a row of {path}").into(), continuation, tally })
     }
-}
-
-/// An error if a page has no rows and goes on where it began: asking for the next one would never end.
-pub(crate) fn check_progress(rows: usize, from: Option<&str>, next: Option<&str>) -> Result<()> {
-    if rows > 0 || next.is_none() || from != next {
-        return Ok(());
-    }
-    let message = "a page without rows goes on where it began, so that asking again would never end";
-    Err(Error::new(ErrorKind::InvalidResponse, message))
 }

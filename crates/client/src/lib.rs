@@ -143,7 +143,7 @@ pub use items::{FromItem, IntoItem, ItemRequest, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;
 pub use processor::{
     ChangeFeedEstimator, ChangeFeedProcessor, Changes, ChangesContext, CloseReason, HandlerError, LeaseLag,
-    Poison, ProcessorBuilder, ProcessorError, ProcessorEvent, ProcessorLag, ProcessorStart,
+    Poison, ProcessorBuilder, ProcessorError, ProcessorEvent, ProcessorLag,
 };
 pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryMetrics};
 pub use read_many::ReadMany;

@@ -13,13 +13,13 @@ use super::engine::Engine;
 use super::estimator::ChangeFeedEstimator;
 use super::events::{Listener, ProcessorEvent};
 use super::running::ChangeFeedProcessor;
-use super::settings::{ProcessorStart, Settings};
+use super::settings::Settings;
 use super::store::guid;
 use super::workers::Workers;
 use crate::change_feed::{Change, Mode};
 use crate::container::ContainerHandle;
 use crate::options::FeedOptions;
-use crate::{ContainerClient, Error, ErrorKind, FromItem, Result};
+use crate::{ChangeFeedStart, ContainerClient, Error, ErrorKind, FromItem, Result};
 
 /// A processor that is being set up. Every interval has .NET's default.
 ///
@@ -79,8 +79,12 @@ impl ProcessorBuilder {
         self
     }
 
-    /// Where to start to read what no lease says how far it was read. It has no effect on what was checkpointed.
-    pub fn start_from(mut self, start: ProcessorStart) -> Self {
+    /// Where to start to read what no lease says how far it was read; with what changes after the processor was started
+    /// if nothing is said. It has no effect on what was checkpointed.
+    ///
+    /// All versions and deletes are read from now on only, and accounts with several write regions know no start at a
+    /// time. What changed in the same second before that may come too.
+    pub fn start_from(mut self, start: ChangeFeedStart) -> Self {
         self.settings.start = start;
         self
     }
@@ -240,9 +244,9 @@ impl ProcessorBuilder {
         let names = super::names(&monitored, &self.name).await?;
         let account = monitored.driver.account().await?;
         let has_several_writers = account.enable_multiple_write_locations.unwrap_or(false);
-        if has_several_writers && matches!(self.settings.start, ProcessorStart::Time(_)) {
+        if has_several_writers && matches!(self.settings.start, ChangeFeedStart::Time(_)) {
             let message = "an account with several write regions has no changes from a time on (use \
-                           `ProcessorStart::Now` or `Beginning`)";
+                           `ChangeFeedStart::Now` or `Beginning`)";
             return Err(Error::new(ErrorKind::Configuration, message));
         }
         let opening = self.settings.opening(platform.time_of_day(), has_several_writers);

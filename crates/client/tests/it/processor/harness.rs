@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cosmonaut::{
-    ChangeFeedProcessor, Changes, ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime,
-    Credential, FeedScope, ProcessorBuilder, ProcessorEvent, ProcessorStart,
+    ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, ContainerProperties, CosmosClient,
+    CosmosDriverRuntime, Credential, FeedScope, ProcessorBuilder, ProcessorEvent,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -109,7 +109,7 @@ pub(super) fn client(url: &str, key: &str) -> CosmosClient {
 /// Short intervals, from the beginning on.
 pub(super) fn quick(builder: ProcessorBuilder) -> ProcessorBuilder {
     builder
-        .start_from(ProcessorStart::Beginning)
+        .start_from(ChangeFeedStart::Beginning)
         .lease_expiry(NEVER)
         .renew_interval(Duration::from_millis(300))
         .acquire_interval(Duration::from_millis(200))

@@ -91,7 +91,7 @@ impl ContainerClient {
     ///         while let Some(order) = changes.next().await {
     ///             println!("{}", order?.id);
     ///         }
-    ///         cosmonaut::Result::Ok(())
+    ///         Ok::<(), cosmonaut::Error>(())
     ///     });
     /// }
     /// # Ok(())

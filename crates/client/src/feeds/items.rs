@@ -99,12 +99,12 @@ impl<T> Items<T> {
 }
 
 impl<T: FromItem> Items<T> {
-    /// The next item; `None` at the end.
+    /// The next item; `None` at the end, behind which a change feed goes on when it is asked again.
     pub async fn next(&mut self) -> Option<Result<T>> {
         poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
-    /// All items that are left.
+    /// All items that are left. A change feed that is followed never ends, and neither does this.
     ///
     /// # Errors
     /// The first error; the items before it are lost.

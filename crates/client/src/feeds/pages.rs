@@ -42,7 +42,7 @@ impl<T> Pages<T> {
 }
 
 impl<T: FromItem> Pages<T> {
-    /// The next page; `None` at the end.
+    /// The next page; `None` at the end, behind which a change feed goes on when it is asked again.
     ///
     /// # Errors
     /// What a read can end in, and [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) if an item is no `T`.

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
 use cosmonaut::model::ChangeFeedPolicy;
-use cosmonaut::{Change, ChangeFeedStart, ChangeKind, Changes, ContainerProperties, ErrorKind};
+use cosmonaut::{Change, ChangeFeedStart, ChangeKind, Changes, ContainerProperties, CosmosStatus, ErrorKind};
+use cosmonaut_driver::OperationType;
+use cosmonaut_wire::ResourceType;
 use serde_json::{Value, json};
 
-use super::harness::{Events, Ledger, Note, Shop, patiently, pause, shared};
-use crate::harness::Bench;
+use super::harness::{Events, Ledger, Note, Shop, patiently, pause, quick, shared};
+use crate::harness::{Bench, faulty_client};
 use crate::partitioned::{FIVE, ONE, make};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,9 +198,18 @@ async fn what_an_instance_has_begun_and_not_ended_is_begun_there_by_the_next() {
             async { Err("this instance handles nothing".into()) }
         }
     };
-    // Written in the second in which the processor starts, so that its first answer has changes already.
+    // It reads nothing until something was written, so that its first answer has changes already.
+    let (client, faults) = faulty_client(&shop.bench);
+    let status = CosmosStatus::TOO_MANY_REQUESTS;
+    let result = FaultInjectionResult::Status { status, retry_after: Some(Duration::from_millis(10)) };
+    let (operation, resource) = (Some(OperationType::ChangeFeed), Some(ResourceType::Document));
+    let condition = FaultInjectionCondition { operation, resource, ..Default::default() };
+    faults.set(FaultInjectionRule::new("throttled", result).when(condition));
+    let database = client.database("d");
+    let builder = quick(database.container("c").change_feed_processor("p", &database.container("leases")));
+    let one = builder.start_from(ChangeFeedStart::Now).start(failing).await.unwrap();
     shop.write(1).await;
-    let one = shop.processor().start_from(ChangeFeedStart::Now).start(failing).await.unwrap();
+    faults.clear();
     patiently(async {
         while *seen.lock().unwrap() == 0 {
             pause().await;

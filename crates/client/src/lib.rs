@@ -91,6 +91,7 @@ mod read_many;
 mod change_feed;
 mod conflicts;
 mod feed_range;
+mod feed_scope;
 mod feeds;
 mod processor;
 mod query;
@@ -137,7 +138,8 @@ pub use cosmonaut_wire::{
 };
 pub use database::DatabaseClient;
 pub use error::{Error, ErrorKind, Result};
-pub use feed_range::{FeedRange, FeedScope};
+pub use feed_range::FeedRange;
+pub use feed_scope::FeedScope;
 pub use feeds::{Items, Page, Pages};
 pub use items::{FromItem, IntoItem, ItemRequest, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;

@@ -18,7 +18,7 @@ use super::start::Opening;
 use super::token::{self, FeedPosition};
 use super::turn::Turn;
 use crate::container::ContainerHandle;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::feeds::RawPage;
 use crate::feeds::parts::{Arrival, Part, Parts};
 use crate::feeds::place::places;

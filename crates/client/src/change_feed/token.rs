@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::request::Mode;
 use super::start::Opening;
 use crate::Result;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::feeds::token::{self, PartText};
 
 /// What tokens of change feeds call themselves.

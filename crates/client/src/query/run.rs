@@ -12,7 +12,7 @@ use super::planning::Plan;
 use super::streamed::Streamed;
 use super::token::{self, At, Binding, outdated};
 use crate::container::ContainerHandle;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::feeds::place::{Place, places};
 use crate::feeds::tally::Tally;
 use crate::options::FeedOptions;

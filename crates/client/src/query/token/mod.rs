@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::feeds::token::{self, PartText};
 use crate::{Error, Result};
 

@@ -334,7 +334,7 @@ async fn an_operation_that_is_throttled_for_ever_fails_though_others_of_its_part
     while let Some(result) = run.next().await {
         if result.id() == Some("never") {
             assert_eq!(result.outcome().unwrap_err().kind(), ErrorKind::Throttled);
-            assert!(0 < done && done < OTHERS, "its partition takes others all the time: {done}");
+            assert!(done < OTHERS, "it is not given up before all others are done");
         } else {
             result.outcome().unwrap();
             done += 1;

@@ -30,7 +30,7 @@ async fn whoever_follows_a_feed_is_given_what_comes_and_never_its_end() {
         // Each time that there is nothing new is told, with what it cost.
         let idle = pages.next().await.unwrap().unwrap();
         assert!(idle.items.is_empty() && idle.continuation.is_some());
-        assert!(round > 0 || idle.diagnostics.len() == 5, "each partition is asked once");
+        assert!(round > 0 || idle.diagnostics.len() >= 5, "each partition was asked");
         write(&many, 0..1, round).await;
         let page = loop {
             let page = pages.next().await.unwrap().unwrap();

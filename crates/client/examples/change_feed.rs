@@ -1,10 +1,11 @@
-//! The change feed: what was written, then what is written since, shared out between two readers.
+//! The change feed: what was written, then what is written since, shared out between two readers, then what comes.
 //!
 //! `cargo run -p cosmonaut --example change_feed`
 
 mod support;
 
 use std::error::Error;
+use std::time::Duration;
 
 use cosmonaut::{ChangeFeedStart, ContainerClient, ContainerProperties, CosmosClient, FeedRange, FeedScope};
 use serde::{Deserialize, Serialize};
@@ -33,35 +34,41 @@ pub(crate) async fn run(client: &CosmosClient) -> Result<(), Box<dyn Error>> {
     // From the beginning until nothing is new; the token is what a reader keeps.
     let mut changes = readings.change_feed::<Reading>(ChangeFeedStart::Beginning, FeedScope::Container);
     let mut seen = 0;
-    let token = loop {
-        let page = changes.next_page().await?;
-        if page.items.is_empty() {
-            break page.continuation;
-        }
-        seen += page.items.len();
-    };
+    while let Some(reading) = changes.next().await {
+        reading?;
+        seen += 1;
+    }
     assert_eq!(seen, 10);
+    let token = changes.continuation().ok_or("a change feed can always go on")?.to_owned();
 
     // What comes later is for two readers, each with one half of the keys.
     measure(&readings, 2.0).await?;
     let (low, high) = FeedRange::full().split().ok_or("the whole can always be halved")?;
-    let mut later = 0;
-    for half in [low, high] {
-        let mut changes = readings.change_feed::<Reading>(ChangeFeedStart::Token(token.clone()), half);
-        loop {
-            let page = changes.next_page().await?;
-            if page.items.is_empty() {
-                break;
-            }
-            for Reading { sensor, value, .. } in page.items {
-                println!("{sensor} now reads {value}");
-                later += 1;
-            }
-        }
+    let half = |range: FeedRange| {
+        let changes = readings.change_feed::<Reading>(ChangeFeedStart::Beginning, range);
+        changes.continue_from(token.clone()).collect()
+    };
+    let (low, high) = tokio::join!(half(low), half(high));
+    assert_eq!(low?.len() + high?.len(), 10);
+
+    // Whoever follows the feed is not told that it ends.
+    let changes = readings.change_feed::<Reading>(ChangeFeedStart::Beginning, "sensor 7");
+    let mut changes =
+        changes.continue_from(first_page(&readings).await?).poll_interval(Duration::from_millis(100));
+    let (written, change) = tokio::join!(measure(&readings, 3.0), changes.next());
+    written?;
+    if let Some(Reading { sensor, value, .. }) = change.transpose()? {
+        println!("{sensor} now reads {value}");
     }
-    assert_eq!(later, 10);
     database.delete().await?;
     Ok(())
+}
+
+/// The token behind the first page of one sensor.
+async fn first_page(readings: &ContainerClient) -> Result<String, Box<dyn Error>> {
+    let mut pages = readings.change_feed::<Reading>(ChangeFeedStart::Beginning, "sensor 7").into_pages();
+    let page = pages.next().await.ok_or("there is always a first page")??;
+    Ok(page.continuation.ok_or("a change feed can always go on")?)
 }
 
 async fn measure(readings: &ContainerClient, value: f64) -> Result<(), Box<dyn Error>> {

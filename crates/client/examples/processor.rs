@@ -8,7 +8,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use cosmonaut::{
-    ChangeFeedProcessor, Changes, ContainerClient, ContainerProperties, CosmosClient, ProcessorStart,
+    ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, ContainerProperties, CosmosClient,
 };
 use serde::{Deserialize, Serialize};
 use support::Account;
@@ -68,7 +68,7 @@ async fn bill(
     orders
         .change_feed_processor("billing", leases)
         .instance_name(instance)
-        .start_from(ProcessorStart::Beginning)
+        .start_from(ChangeFeedStart::Beginning)
         // Short, so that the example is.
         .acquire_interval(Duration::from_millis(200))
         .poll_interval(Duration::from_millis(100))

@@ -10,7 +10,7 @@ use cosmonaut_wire::model::{AccountProperties, DatabaseProperties};
 use cosmonaut_wire::{EMULATOR_KEY, ResourcePath, ResourceType};
 
 use crate::container::run;
-use crate::listing::{Listing, Runner};
+use crate::feeds::listing::{Listing, Runner};
 use crate::metadata::{create, json_body, resource, with_throughput};
 use crate::options::{CreateDatabaseOptions, ReadDatabaseOptions};
 use crate::{DatabaseClient, Error, Items, Query, Request, Response, Result};
@@ -154,7 +154,8 @@ impl CosmosClient {
         Ok(self.credential.rotate_key(base64)?)
     }
 
-    /// The database of this name, whether or not there is one. A name that cannot be shows at the first call.
+    /// The database of this name, whether or not there is one. An invalid name is reported by the first
+    /// request.
     ///
     /// ```no_run
     /// # async fn run(client: cosmonaut::CosmosClient) -> cosmonaut::Result<()> {

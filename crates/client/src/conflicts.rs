@@ -4,7 +4,7 @@ use cosmonaut_driver::{CosmosOperation, OperationType};
 use cosmonaut_wire::{PartitionKey, ResourceType};
 use serde::Deserialize;
 
-use crate::listing::{Listing, Runner};
+use crate::feeds::listing::{Listing, Runner};
 use crate::options::DeleteConflictOptions;
 use crate::{ContainerClient, Error, ErrorKind, FromItem, Items, Query, Request, Response, Result};
 

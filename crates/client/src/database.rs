@@ -8,7 +8,7 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, ThroughputP
 use cosmonaut_wire::{ResourcePath, ResourceType};
 
 use crate::container::run;
-use crate::listing::{Listing, Runner};
+use crate::feeds::listing::{Listing, Runner};
 use crate::metadata::{create, if_match, json_body, resource, with_throughput};
 use crate::options::{
     CreateContainerOptions, DeleteDatabaseOptions, ReadContainerOptions, ReadDatabaseOptions,
@@ -33,7 +33,7 @@ use crate::{ContainerClient, Error, ErrorKind, Items, Query, Request, Response, 
 pub struct DatabaseClient {
     driver: CosmosDriver,
     id: Arc<str>,
-    /// A name that cannot be shows at the first call, so that clients are made without a `?`.
+    /// An invalid name is reported by the first request, so that clients are made without a `?`.
     path: Result<Arc<ResourcePath>>,
 }
 
@@ -52,7 +52,8 @@ impl DatabaseClient {
         &self.id
     }
 
-    /// The container of this name, whether or not there is one. A name that cannot be shows at the first call.
+    /// The container of this name, whether or not there is one. An invalid name is reported by the first
+    /// request.
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> cosmonaut::Result<()> {

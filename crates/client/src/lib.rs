@@ -91,14 +91,13 @@ mod read_many;
 mod change_feed;
 mod conflicts;
 mod feed_range;
+mod feed_scope;
 mod feeds;
 mod processor;
 mod query;
 
 // What comes back, and what calls have in common.
 mod error;
-mod listing;
-mod page;
 mod request;
 mod response;
 
@@ -111,7 +110,7 @@ mod waiting;
 pub use batch::{Batch, BatchFailure, BatchResponse, BatchResult};
 pub use builder::CosmosClientBuilder;
 pub use bulk::{Bulk, BulkOperation, BulkProgress, BulkResult, BulkRun, BulkSummary};
-pub use change_feed::{Change, ChangeFeed, ChangeFeedPage, ChangeFeedStart, ChangeKind};
+pub use change_feed::{Change, ChangeFeedStart, ChangeKind};
 pub use client::CosmosClient;
 pub use conflicts::Conflict;
 pub use connection_string::{ConnectionString, ConnectionStringError};
@@ -139,13 +138,14 @@ pub use cosmonaut_wire::{
 };
 pub use database::DatabaseClient;
 pub use error::{Error, ErrorKind, Result};
-pub use feed_range::{FeedRange, FeedScope};
+pub use feed_range::FeedRange;
+pub use feed_scope::FeedScope;
+pub use feeds::{Items, Page, Pages};
 pub use items::{FromItem, IntoItem, ItemRequest, ItemResponse, Patch, RawItem};
 pub use options::ItemOptions;
-pub use page::{Items, Page, Pages};
 pub use processor::{
     ChangeFeedEstimator, ChangeFeedProcessor, Changes, ChangesContext, CloseReason, HandlerError, LeaseLag,
-    Poison, ProcessorBuilder, ProcessorError, ProcessorEvent, ProcessorLag, ProcessorStart,
+    Poison, ProcessorBuilder, ProcessorError, ProcessorEvent, ProcessorLag,
 };
 pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, QueryMetrics};
 pub use read_many::ReadMany;

@@ -12,7 +12,7 @@ use cosmonaut_driver::OperationOptions;
 use cosmonaut_wire::model::ThroughputProperties;
 use cosmonaut_wire::{ConsistencyLevel, Etag, IndexingDirective, PriorityLevel, RegionName, SessionToken};
 
-use crate::{ChangeFeed, Error, ErrorKind, Items, Request, Result};
+use crate::{Error, ErrorKind, Items, Request, Result};
 
 pub use cosmonaut_options::{
     ConnectionOptions, ConnectionPoolOptions, CosmosAccountOptions, CosmosClientOptions,
@@ -92,10 +92,13 @@ pub struct FeedOptions {
     /// How many items a page has at most: a query's has 1000 if nothing is said, and what the service finds right
     /// otherwise. It may have fewer although there are more; of a change feed it has more if one transaction made more.
     pub max_item_count: Option<u32>,
-    /// The [continuation](crate::Page::continuation) of an earlier page of a query or a list, to go on behind it.
+    /// The [continuation](crate::Page::continuation) of an earlier page, to go on behind it.
     pub continuation: Option<String>,
     /// How many partitions are asked at once at most; 10 if nothing is said.
     pub max_concurrency: Option<usize>,
+    /// How long a change feed waits when all changes were read, before it asks for others; if nothing is said, it ends
+    /// there. Only change feeds have it.
+    pub poll_interval: Option<Duration>,
 }
 
 impl FeedOptions {
@@ -127,11 +130,25 @@ impl FeedOptions {
         }
     }
 
-    /// An error if something is set that says nothing here.
+    /// An error for an interval of nothing.
+    pub(crate) fn check_polling(&self) -> Result<()> {
+        match self.poll_interval {
+            Some(Duration::ZERO) => {
+                let message = "poll_interval is zero (leave it out to read what there is now)";
+                Err(Error::new(ErrorKind::Configuration, message))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// An error if something is set that says nothing here. An interval says nothing anywhere but in change feeds.
     pub(crate) fn refuse(&self, continuation: Option<&str>, max_item_count: Option<&str>) -> Result<()> {
         let message = match (&self.continuation, continuation, self.max_item_count, max_item_count) {
             (Some(_), Some(remedy), _, _) => format!("`continuation` says nothing here ({remedy})"),
             (_, _, Some(_), Some(remedy)) => format!("`max_item_count` says nothing here ({remedy})"),
+            _ if self.poll_interval.is_some() => {
+                "`poll_interval` says nothing here (only change feeds wait for what comes)".to_owned()
+            }
             _ => return Ok(()),
         };
         Err(Error::new(ErrorKind::Configuration, message))
@@ -186,7 +203,7 @@ macro_rules! request_setters {
 
 request_setters!(ItemOptions);
 request_setters!(BatchOptions);
-request_setters!(FeedOptions Items ChangeFeed);
+request_setters!(FeedOptions Items);
 
 setters! { ItemOptions [] {
     /// Only if the item has this version.
@@ -206,18 +223,18 @@ setters! { BatchOptions [] {
     session_token(token: SessionToken) => |to| to.session_token = Some(token);
 } }
 
-setters! { FeedOptions [Items ChangeFeed] {
+setters! { FeedOptions [Items] {
     /// Gives at most this many items a page.
     max_item_count(count: u32) => |to| to.max_item_count = Some(count);
     /// Asks at most this many partitions at once.
     max_concurrency(partitions: usize) => |to| to.max_concurrency = Some(partitions);
     /// Continues this session instead of the client's own.
     session_token(token: SessionToken) => |to| to.session_token = Some(token);
-} }
-
-setters! { FeedOptions [Items] {
     /// Goes on behind an earlier page; see [`Page::continuation`](crate::Page::continuation).
     continue_from(continuation: impl Into<String>) => |to| to.continuation = Some(continuation.into());
+    /// Follows a [change feed](crate::ContainerClient::change_feed) for ever: when all changes were read, it waits so long
+    /// and asks for others.
+    poll_interval(interval: Duration) => |to| to.poll_interval = Some(interval);
 } }
 
 /// Options of calls on databases, containers and throughput, which know no groups of their own.

@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 
 use crate::container::run;
-use crate::listing::check_progress;
+use crate::feeds::source::check_progress;
 use crate::metadata::{json_body, resource};
 use crate::options::ThroughputOptions;
 use crate::{Error, ErrorKind, Response, Result};

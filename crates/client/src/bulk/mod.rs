@@ -109,7 +109,8 @@ impl Bulk {
         self
     }
 
-    /// How long a partition may throttle everything before its operations fail; a minute if nothing is said.
+    /// How long a partition may throttle everything before its operations fail; a minute if nothing is said. One operation
+    /// fails when it was throttled for ten times as long, though its partition has taken others meanwhile.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self

@@ -5,6 +5,7 @@ use cosmonaut_wire::{PartitionKey, PartitionKeyValue};
 use serde::Deserialize;
 
 use super::backlog::Held;
+use super::pace::Refused;
 use crate::batch::raw;
 use crate::{Error, ErrorKind, Etag, IntoItem, Patch, Result};
 
@@ -142,6 +143,7 @@ impl BulkOperation {
         operation.partition_key = Some(written);
         operation.minimal_return_preference = !returns_items;
         let (key, id) = (key.clone(), id.clone());
-        Ok(Held { index, key, id, place, operation, bytes, tries: 0, strays: 0, collisions: 0 })
+        let (tries, strays, collisions, refused) = (0, 0, 0, Refused::default());
+        Ok(Held { index, key, id, place, operation, bytes, tries, strays, collisions, refused })
     }
 }

@@ -12,7 +12,8 @@
 //! | anything else, such as that the partition is gone | the same | |
 //!
 //! How long a partition has refused everything is counted by what it was asked, and by the waits that it asked for: not by
-//! the clock, as nobody may have asked it for a while.
+//! the clock, as nobody may have asked it for a while. So is how long one operation was refused while its partition has
+//! accepted others.
 
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use cosmonaut_driver::Moment;
 const STEP: usize = 20;
 /// The window that is never cut.
 const LEAST: usize = 10;
+/// How many times as long as a partition one operation may be refused: where much is throttled, it may be the turn of
+/// others for a while.
+const OPERATION_PATIENCE: u32 = 10;
 /// The pause if the service does not say how long to wait.
 const USUAL_PAUSE: Duration = Duration::from_millis(100);
 
@@ -59,6 +63,33 @@ pub(super) struct Answered {
 pub(super) enum Throttled {
     SentAgain,
     GivenUp,
+}
+
+/// How long one operation was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Refused(Duration);
+
+impl Refused {
+    /// Counts a refusal.
+    pub(super) fn again(&mut self, answer: &Answered, patience: Duration) -> Throttled {
+        self.0 = self.0.saturating_add(answer.refusal());
+        match self.0 <= patience.saturating_mul(OPERATION_PATIENCE) {
+            true => Throttled::SentAgain,
+            false => Throttled::GivenUp,
+        }
+    }
+}
+
+impl Answered {
+    /// How long the service says to wait.
+    fn pause(&self) -> Duration {
+        self.retry_after.unwrap_or(USUAL_PAUSE)
+    }
+
+    /// How long it took to be refused, with the wait that the service asks for.
+    fn refusal(&self) -> Duration {
+        self.answered.since(self.sent).saturating_add(self.pause())
+    }
 }
 
 impl Pace {
@@ -119,14 +150,13 @@ impl Pace {
             }
             return Throttled::SentAgain;
         }
-        let pause = answer.retry_after.unwrap_or(USUAL_PAUSE);
+        let pause = answer.pause();
         // Whatever the service says, nobody sleeps longer than somebody has patience.
         self.pause(answer.answered + pause.min(patience));
         if self.cut.is_none_or(|cut| cut <= answer.sent) {
             self.cut = Some(answer.answered);
             self.window = (self.window * 2 / 3).max(LEAST.min(self.most));
-            self.refused =
-                self.refused.saturating_add(answer.answered.since(answer.sent)).saturating_add(pause);
+            self.refused = self.refused.saturating_add(answer.refusal());
         }
         if self.refused <= patience && pause <= patience {
             return Throttled::SentAgain;
@@ -210,6 +240,19 @@ mod tests {
         pace.sent(10);
         let later = answer(999_000_000, 999_000_010, 10, 10);
         assert_eq!(pace.answered(later, Duration::from_millis(200)), Throttled::SentAgain);
+    }
+
+    #[test]
+    fn an_operation_is_given_up_after_ten_times_the_patience_with_its_partition() {
+        let mut refused = Refused::default();
+        let patience = Duration::from_millis(60);
+        // Each round takes 10 ms and asks for 50 more.
+        for round in 1..=10 {
+            assert_eq!(refused.again(&answer(0, 10, 100, 1), patience), Throttled::SentAgain, "{round}");
+        }
+        assert_eq!(refused.again(&answer(0, 10, 100, 1), patience), Throttled::GivenUp);
+        let endless = Answered { retry_after: Some(Duration::MAX), ..answer(0, 10, 100, 1) };
+        assert_eq!(Refused::default().again(&endless, Duration::MAX), Throttled::SentAgain);
     }
 
     #[test]

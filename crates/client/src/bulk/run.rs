@@ -322,15 +322,15 @@ impl Run {
             progress.throttled += sum.throttled as u64;
         }
         let throttled = self.backlog.answered(&request.partition, sum);
-        let is_known = self.backlog.knows(&request.partition);
+        let (is_known, patience) = (self.backlog.knows(&request.partition), self.settings.bounds.patience);
         let (mut again, mut over) = (Vec::new(), Vec::new());
         for (mut held, came) in request.operations.into_iter().zip(came) {
             match came {
                 Came::Answered(outcome) => over.push((held, outcome)),
                 Came::Failed(error) => over.push((held, Err(error))),
-                Came::Throttled { error, .. } => match throttled {
-                    Throttled::SentAgain => again.push(held),
-                    Throttled::GivenUp => over.push((held, Err(error))),
+                Came::Throttled { error, .. } => match (throttled, held.refused.again(&sum, patience)) {
+                    (Throttled::SentAgain, Throttled::SentAgain) => again.push(held),
+                    (Throttled::GivenUp, _) | (_, Throttled::GivenUp) => over.push((held, Err(error))),
                 },
                 Came::Strayed(error) if held.strays >= MOST_STRAYS => over.push((held, Err(error))),
                 Came::Strayed(_) => {

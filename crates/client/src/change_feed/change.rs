@@ -6,7 +6,6 @@ use bytes::Bytes;
 use cosmonaut_wire::model::{ChangeOperationType, FullFidelityChange, from_json};
 use serde_json::value::RawValue;
 
-use super::read_item;
 use crate::{Error, FromItem, Result};
 
 /// What happened to an item.
@@ -45,11 +44,10 @@ pub struct Change<T> {
     pub expired: bool,
 }
 
-impl<T: FromItem> Change<T> {
-    /// Reads a change in the body of an answer.
-    pub(crate) fn read(change: &RawValue, body: &Bytes) -> Result<Self> {
-        let read: FullFidelityChange<'_> = from_json("change", change.get().as_bytes())
-            .map_err(|error| Error::unreadable::<Self>("an entry of the change feed", error))?;
+impl<T: FromItem> FromItem for Change<T> {
+    fn from_json(json: &Bytes, what: impl std::fmt::Display) -> Result<Self> {
+        let read: FullFidelityChange<'_> =
+            from_json("change", json).map_err(|error| Error::unreadable::<Self>(&what, error))?;
         let metadata = &read.metadata;
         let kind = match metadata.operation_type {
             ChangeOperationType::Create => ChangeKind::Create,
@@ -57,7 +55,7 @@ impl<T: FromItem> Change<T> {
             ChangeOperationType::Delete => ChangeKind::Delete,
             ChangeOperationType::Other => ChangeKind::Other,
         };
-        let image = |image: &RawValue| read_item(image, body);
+        let image = |image: &RawValue| T::from_json(&json.slice_ref(image.get().as_bytes()), &what);
         Ok(Self {
             kind,
             current: read.current_item().map(image).transpose()?,

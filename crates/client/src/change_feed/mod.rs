@@ -1,126 +1,32 @@
-//! The change feed, pulled page by page: from the beginning, from now, from a time, or from a token.
+//! The change feed: from the beginning, from now, from a time, or behind an earlier page.
 //!
-//! Who reads which part, and how often, is the application's business.
+//! It is a feed like lists and queries; who reads which part is the application's business, or that of `processor`.
 
 mod change;
 mod reader;
 mod request;
 mod start;
 mod token;
+mod turn;
 
-use std::fmt;
-
-use bytes::Bytes;
-use cosmonaut_driver::DiagnosticsContext;
-use serde_json::value::RawValue;
-
-use crate::options::FeedOptions;
-use crate::{ContainerClient, FeedScope, FromItem, Result};
+use crate::{ContainerClient, FeedScope, FromItem, Items};
 
 pub use change::{Change, ChangeKind};
 pub use start::ChangeFeedStart;
 
-pub(crate) use request::{ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
+pub(crate) use request::{CHANGE, ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
 pub(crate) use start::Opening;
 
-use reader::Reader;
-
-/// The changes of a container or a part of it, page by page. It has no end: an empty page says that there is
-/// nothing new at the moment.
-///
-/// Items are read as any type that `serde` knows, or as [`RawItem`](crate::RawItem).
-///
-/// Changes to the items of one partition key come in the order in which they were made. After an error, and if
-/// what [`next_page`](Self::next_page) returns is dropped, the next call goes on behind the last page.
-pub struct ChangeFeed<C> {
-    reader: Box<Reader>,
-    read: fn(&RawValue, &Bytes) -> Result<C>,
-}
-
-/// Some changes, and where to go on behind them.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ChangeFeedPage<C> {
-    /// The changes; none if there is nothing new.
-    pub items: Vec<C>,
-    /// Where to go on, for [`ChangeFeedStart::Token`]: it covers all that the feed covers.
-    pub continuation: String,
-    /// What the page cost, in request units.
-    pub request_charge: f64,
-    /// What was tried for the page, request by request.
-    pub diagnostics: Vec<DiagnosticsContext>,
-}
-
-impl<C> ChangeFeed<C> {
-    /// Options by themselves, instead of all that were given before. Like all options they hold from the next
-    /// request on.
-    #[must_use]
-    pub fn options(mut self, options: impl Into<Option<FeedOptions>>) -> Self {
-        *self.options_mut() = options.into().unwrap_or_default();
-        self
-    }
-
-    /// The options, for their setters.
-    pub(crate) fn options_mut(&mut self) -> &mut FeedOptions {
-        self.reader.options_mut()
-    }
-
-    /// The next changes; an empty page, once every partition was asked, if there are none.
-    ///
-    /// Partitions are asked side by side, and a page has changes of one of them. One that splits is replaced by
-    /// its children, which go on where it was.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Query`](crate::ErrorKind::Query) for a token of something else,
-    /// [`ErrorKind::Serialization`](crate::ErrorKind::Serialization) for a change that is no `C`, and what a
-    /// read can end in. The page is not lost: the next call tries again. [`next_results`](Self::next_results) passes
-    /// what is no `C`.
-    pub async fn next_page(&mut self) -> Result<ChangeFeedPage<C>> {
-        self.next(|changes| changes.collect()).await
-    }
-
-    /// As [`next_page`](Self::next_page), but a change that is no `C` is an error in the page, in its place. The changes
-    /// around it are read, and the feed goes on behind them.
-    ///
-    /// ```no_run
-    /// # async fn run(mut changes: cosmonaut::ChangeFeed<String>) -> cosmonaut::Result<()> {
-    /// for change in changes.next_results().await?.items {
-    ///     match change {
-    ///         Ok(change) => println!("{change}"),
-    ///         Err(error) => eprintln!("passed over: {error}"),
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As for [`next_page`](Self::next_page), but for changes that are no `C`.
-    pub async fn next_results(&mut self) -> Result<ChangeFeedPage<Result<C>>> {
-        self.next(|changes| Ok(changes.collect())).await
-    }
-
-    async fn next<I>(
-        &mut self,
-        read: impl FnOnce(&mut dyn Iterator<Item = Result<C>>) -> Result<Vec<I>>,
-    ) -> Result<ChangeFeedPage<I>> {
-        let reader = &mut self.reader;
-        let page = reader.next_page().await?;
-        let items = page.read(|changes, body| read(&mut changes.map(|change| (self.read)(change, body))))?;
-        let (request_charge, diagnostics) = reader.accept(page);
-        Ok(ChangeFeedPage { items, continuation: reader.continuation()?, request_charge, diagnostics })
-    }
-}
-
-impl<C> fmt::Debug for ChangeFeed<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChangeFeed").finish_non_exhaustive()
-    }
-}
+use reader::{Last, Reader};
 
 impl ContainerClient {
-    /// The latest versions of items that changed. Deletes are not in it, nor are versions that were overwritten
-    /// before they were read.
+    /// The latest versions of items that changed, as a stream of `T` or [page by page](Items::into_pages). Deletes are not
+    /// in it, nor are versions that were overwritten before they were read.
+    ///
+    /// # What there is now
+    ///
+    /// The stream ends when each partition was read to its end. Asked again, it gives what came since. Its
+    /// [continuation](Items::continuation) goes on there later, in any process:
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
@@ -128,37 +34,100 @@ impl ContainerClient {
     /// use cosmonaut::{ChangeFeedStart, FeedScope};
     ///
     /// let mut changes = orders.change_feed::<Order>(ChangeFeedStart::Beginning, FeedScope::Container);
-    /// let token = loop {
-    ///     let page = changes.next_page().await?;
-    ///     if page.items.is_empty() {
-    ///         break page.continuation; // caught up: keep the token, and ask again later
-    ///     }
-    ///     page.items.iter().for_each(|order| println!("{}", order.id));
-    /// };
-    /// let mut later = orders.change_feed::<Order>(ChangeFeedStart::Token(token), FeedScope::Container);
+    /// while let Some(order) = changes.next().await {
+    ///     println!("{}", order?.id);
+    /// }
+    /// let token = changes.continuation().expect("a change feed can always go on").to_owned();
+    ///
+    /// // Elsewhere, later:
+    /// let mut later =
+    ///     orders.change_feed::<Order>(ChangeFeedStart::Beginning, FeedScope::Container).continue_from(token);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn change_feed<T: FromItem>(
-        &self,
-        start: ChangeFeedStart,
-        scope: impl Into<FeedScope>,
-    ) -> ChangeFeed<T> {
-        ChangeFeed { reader: self.reader(Mode::LatestVersion, start, scope.into()), read: read_item }
-    }
-
-    /// Every version of every item, and every delete. The container has to keep them, by the change feed policy
-    /// in its properties, and they can be read from now on or behind a token, as long as they are kept.
+    ///
+    /// # What comes
+    ///
+    /// With a [`poll_interval`](Items::poll_interval) it never ends: a partition that has nothing new, or fails, is asked
+    /// again after that time. Each page says where to go on behind it. A page without changes says that each partition was
+    /// read to its end:
+    ///
+    /// ```no_run
+    /// # async fn keep(_: Option<String>) {}
+    /// # async fn run(orders: cosmonaut::ContainerClient, kept: Option<String>) {
+    /// # #[derive(serde::Deserialize)] struct Order { id: String }
+    /// use std::time::Duration;
+    /// use cosmonaut::options::FeedOptions;
+    /// use cosmonaut::{ChangeFeedStart, FeedScope};
+    ///
+    /// let options = FeedOptions { continuation: kept, ..Default::default() };
+    /// let changes = orders.change_feed::<Order>(ChangeFeedStart::Now, FeedScope::Container);
+    /// let mut pages = changes.options(options).poll_interval(Duration::from_secs(1)).into_pages();
+    /// while let Some(page) = pages.next().await {
+    ///     match page {
+    ///         Ok(page) => {
+    ///             page.items.iter().for_each(|order| println!("{}", order.id));
+    ///             keep(page.continuation).await;
+    ///         }
+    ///         Err(error) => eprintln!("asked again in a second: {error}"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # By several readers
+    ///
+    /// Each reads a part of the container. A token goes on in what it covers or in a part of that, so work can be shared
+    /// out anew between any number of readers. A [processor](Self::change_feed_processor) does that by itself.
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
     /// # #[derive(serde::Deserialize)] struct Order { id: String }
+    /// use cosmonaut::ChangeFeedStart;
+    ///
+    /// for range in orders.feed_ranges().await? {
+    ///     let mut changes = orders.change_feed::<Order>(ChangeFeedStart::Beginning, range);
+    ///     tokio::spawn(async move {
+    ///         while let Some(order) = changes.next().await {
+    ///             println!("{}", order?.id);
+    ///         }
+    ///         Ok::<(), cosmonaut::Error>(())
+    ///     });
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Order
+    ///
+    /// Changes to the items of one partition key come in the order in which they were made. Partitions are asked side by
+    /// side and in turn, and a page has changes of one of them. A partition that splits is
+    /// replaced by its children, which go on where it was. No more is read ahead than one page of as many partitions as
+    /// [`max_concurrency`](Items::max_concurrency) says.
+    ///
+    /// # Errors
+    /// They are what the stream gives. [`ErrorKind::Query`](crate::ErrorKind::Query) for a token of something else and
+    /// what else makes no sense are the end of it. After any other it goes on behind the last page when it is asked again.
+    /// A change that is no `T` is an error in its place, behind which the stream goes on; of [pages](crate::Pages) it
+    /// is one that comes again.
+    pub fn change_feed<T: FromItem>(&self, start: ChangeFeedStart, scope: impl Into<FeedScope>) -> Items<T> {
+        self.changes(Mode::LatestVersion, start, scope.into())
+    }
+
+    /// Every version of every item, and every delete; otherwise as [`change_feed`](Self::change_feed). The container has
+    /// to keep them, by the change feed policy in its properties, and they can be read from now on or behind a page, as
+    /// long as they are kept.
+    ///
+    /// ```no_run
+    /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {
+    /// # #[derive(serde::Deserialize)] struct Order { id: String }
+    /// use std::time::Duration;
     /// use cosmonaut::{ChangeFeedStart, ChangeKind, FeedScope};
     ///
-    /// let mut changes =
-    ///     orders.all_versions_and_deletes::<Order>(ChangeFeedStart::Now, FeedScope::Container);
-    /// changes.next_page().await?; // "now" is when this is asked
-    /// for change in changes.next_page().await?.items {
+    /// let changes = orders.all_versions_and_deletes::<Order>(ChangeFeedStart::Now, FeedScope::Container);
+    /// let mut changes = changes.poll_interval(Duration::from_secs(1));
+    /// while let Some(change) = changes.next().await {
+    ///     let change = change?;
     ///     match change.kind {
     ///         ChangeKind::Create | ChangeKind::Replace => println!("written at {}", change.lsn),
     ///         ChangeKind::Delete => println!("deleted: {:?}", change.id),
@@ -172,17 +141,17 @@ impl ContainerClient {
         &self,
         start: ChangeFeedStart,
         scope: impl Into<FeedScope>,
-    ) -> ChangeFeed<Change<T>> {
-        let reader = self.reader(Mode::AllVersionsAndDeletes, start, scope.into());
-        ChangeFeed { reader, read: Change::read }
+    ) -> Items<Change<T>> {
+        self.changes(Mode::AllVersionsAndDeletes, start, scope.into())
     }
 
-    fn reader(&self, mode: Mode, start: ChangeFeedStart, scope: FeedScope) -> Box<Reader> {
-        Box::new(Reader::new(self.handle().cloned(), mode, start, scope))
+    fn changes<C>(&self, mode: Mode, start: ChangeFeedStart, scope: FeedScope) -> Items<C> {
+        let handle = self.handle().cloned();
+        Items::new(move |options| {
+            options.check_page()?;
+            options.check_polling()?;
+            let (handle, start) = (handle?, start.into());
+            Ok(Box::new(Reader { handle, mode, scope, start, options, begun: None, last: Last::default() }))
+        })
     }
-}
-
-/// Reads an item in the body of an answer.
-pub(crate) fn read_item<T: FromItem>(item: &RawValue, body: &Bytes) -> Result<T> {
-    T::from_json(&body.slice_ref(item.get().as_bytes()), "an item of the change feed")
 }

@@ -1,300 +1,277 @@
-//! Reading changes: every part is asked in turn, several at once, and each remembers where it goes on.
+//! Reading changes: parts are asked in turn, several at once, and each remembers where it goes on.
+//!
+//! When each part was at its end, the reader ends for now, or waits and asks again. When a part is asked is said by `turn`.
 
+use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use cosmonaut_driver::{CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions};
+use cosmonaut_driver::transport::BoxFuture;
+use cosmonaut_driver::{CosmosResponse, Moment, OperationOptions};
 use cosmonaut_wire::ResourceId;
 use http::StatusCode;
-use serde_json::value::RawValue;
 
-use super::request::{ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
-use super::start::{ChangeFeedStart, Opening};
-use super::token::{self, Progress};
+use super::request::{CHANGE, ChangesRequest, Mode, ReadFrom, changes_in, next_etag};
+use super::start::Opening;
+use super::token::{self, FeedPosition};
+use super::turn::Turn;
 use crate::container::ContainerHandle;
-use crate::feed_range::ResolvedScope;
-use crate::feeds::in_flight::InFlight;
-use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
+use crate::feed_scope::ResolvedScope;
+use crate::feeds::RawPage;
+use crate::feeds::parts::{Arrival, Part, Parts};
+use crate::feeds::place::places;
+use crate::feeds::source::{Made, Making, Source};
+use crate::feeds::tally::Tally;
 use crate::options::FeedOptions;
+use crate::waiting::unless;
 use crate::{Error, ErrorKind, FeedScope, Result};
 
-/// A feed being read. Whatever happens between two pages, parts stay where the last accepted page left them.
+/// A change feed as a source of pages.
 pub(super) struct Reader {
-    handle: Result<Arc<ContainerHandle>>,
-    mode: Mode,
-    scope: FeedScope,
-    start: ChangeFeedStart,
-    options: FeedOptions,
-    state: Option<State>,
+    pub(super) handle: Arc<ContainerHandle>,
+    pub(super) mode: Mode,
+    pub(super) scope: FeedScope,
+    pub(super) start: Opening,
+    pub(super) options: FeedOptions,
+    /// What is known once the container is.
+    pub(super) begun: Option<Begun>,
+    pub(super) last: Last,
+}
+
+/// What came of the last page.
+#[derive(Default)]
+pub(super) enum Last {
+    /// There was none yet, or it had changes, or a part has failed.
+    #[default]
+    Changes,
+    /// Each part was at its end.
+    AtEnd,
+    /// The feed could not be begun, and the service asks to wait so long.
+    NotBegun(Option<Duration>),
 }
 
 /// What is known once the container is.
-struct State {
+pub(super) struct Begun {
     container: ResourceId,
     scope: ResolvedScope,
     opening: Opening,
-    parts: Vec<Part>,
-    next_part: usize,
-    in_flight: InFlight<'static, Answer>,
-    /// Changes that are not accepted yet.
-    offered: Option<ChangesPage>,
-    had_changes: bool,
-    /// How often a page was asked for.
-    calls: u64,
-    moves: u32,
-    charge: f64,
-    diagnostics: Vec<DiagnosticsContext>,
+    parts: Parts<Turn, CosmosResponse>,
+    /// The part that is asked next, if it is its turn.
+    next: usize,
+    tally: Tally,
 }
 
-/// A part that is asked by itself.
-struct Part {
-    number: usize,
-    place: Place,
-    at: Option<String>,
-    turn: Turn,
-}
+impl Source for Reader {
+    fn next(mut self: Box<Self>) -> Making {
+        Box::pin(async move {
+            let page = self.next_page().await;
+            let Err(error) = &page else { return Made { page, rest: Some(self) } };
+            if self.begun.is_none() {
+                // Some requests make no sense, and never will.
+                if matches!(error.kind(), ErrorKind::Query | ErrorKind::Configuration | ErrorKind::BadRequest)
+                {
+                    return Made::last(page);
+                }
+                self.last = Last::NotBegun(error.retry_after());
+            }
+            Made { page, rest: Some(self) }
+        })
+    }
 
-/// How far a part has come in this round, in which each part is asked once.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    Due,
-    Asked,
-    Over,
-    /// Its partition is not there any more.
-    Lost,
-}
-
-struct Answer {
-    part: usize,
-    /// The call that it was asked in.
-    asked_in: u64,
-    result: Result<CosmosResponse>,
-}
-
-/// Changes of one part, or none of any.
-#[derive(Clone)]
-pub(super) struct ChangesPage(Option<(usize, CosmosResponse)>);
-
-impl ChangesPage {
-    /// Hands out the changes, with the body that they are in.
-    pub(super) fn read<T>(
-        &self,
-        read: impl FnOnce(&mut dyn Iterator<Item = &RawValue>, &Bytes) -> Result<T>,
-    ) -> Result<T> {
-        match &self.0 {
-            Some((_, response)) => read(&mut changes_in(response)?.into_iter(), response.body()),
-            None => read(&mut std::iter::empty(), &Bytes::new()),
-        }
+    fn outlasts_errors(&self) -> bool {
+        true
     }
 }
 
 impl Reader {
-    pub(super) fn new(
-        handle: Result<Arc<ContainerHandle>>,
-        mode: Mode,
-        start: ChangeFeedStart,
-        scope: FeedScope,
-    ) -> Self {
-        Self { handle, mode, scope, start, options: FeedOptions::default(), state: None }
-    }
-
-    pub(super) fn options_mut(&mut self) -> &mut FeedOptions {
-        &mut self.options
-    }
-
-    /// The next changes. They come again until they are [accepted](Self::accept).
-    pub(super) async fn next_page(&mut self) -> Result<ChangesPage> {
-        let handle = self.handle.clone()?;
-        self.options.refuse(Some("pass `ChangeFeedStart::Token`"), None)?;
-        self.options.check_page()?;
-        if self.state.is_none() {
-            self.state = Some(self.begin(&handle).await?);
+    /// The next page; `None` if the last one was the end, and nobody wants to wait for others.
+    async fn next_page(&mut self) -> Result<Option<RawPage>> {
+        match (mem::take(&mut self.last), self.options.poll_interval) {
+            (Last::Changes, _) | (Last::NotBegun(_), None) => {}
+            (Last::AtEnd, None) => return Ok(None),
+            (Last::AtEnd, Some(interval)) => self.pause(interval).await,
+            (Last::NotBegun(wait), Some(interval)) => {
+                self.pause(wait.unwrap_or_default().max(interval)).await;
+            }
         }
-        let Self { state: Some(state), mode, options, .. } = self else {
-            return Err(not_begun());
+        let begun = match &mut self.begun {
+            Some(begun) => begun,
+            None => {
+                let begun = self.begin().await?;
+                self.begun.insert(begun)
+            }
         };
-        let asking = Asking { handle: &handle, mode: *mode, options, layer: options.operation_layer() };
-        state.calls += 1;
-        loop {
-            if let Some(page) = &state.offered {
-                return Ok(page.clone());
-            }
-            state.find_lost(&asking).await?;
-            state.ask(&asking);
-            match state.in_flight.next().await {
-                Some(answer) => state.receive(answer)?,
-                None => state.end_round(),
-            }
+        let asking = Asking {
+            handle: &self.handle,
+            mode: self.mode,
+            max_item_count: self.options.max_item_count,
+            concurrency: self.options.concurrency(),
+            interval: self.options.poll_interval,
+            layer: Arc::new(self.options.operation_layer()),
+        };
+        let items = begun.changes(&asking).await?;
+        if items.is_empty() {
+            self.last = Last::AtEnd;
         }
+        Ok(Some(begun.page(self.mode, items)))
     }
 
-    /// Moves on behind a page, and says what was spent since the last one.
-    pub(super) fn accept(&mut self, page: ChangesPage) -> (f64, Vec<DiagnosticsContext>) {
-        let Some(state) = &mut self.state else { return (0.0, Vec::new()) };
-        state.offered = None;
-        if let Some((number, response)) = page.0
-            && let Some(part) = state.parts.iter_mut().find(|part| part.number == number)
-        {
-            part.at = response.etag().map(str::to_owned);
-        }
-        (std::mem::take(&mut state.charge), std::mem::take(&mut state.diagnostics))
+    fn pause(&self, time: Duration) -> BoxFuture<'static, ()> {
+        self.handle.driver.platform().sleep(time)
     }
 
-    /// The token of what was accepted.
-    pub(super) fn continuation(&self) -> Result<String> {
-        let state = self.state.as_ref().ok_or_else(not_begun)?;
-        let part = |part: &Part| (part.place.range.clone(), part.at.clone());
-        let progress = Progress { opening: state.opening, parts: state.parts.iter().map(part).collect() };
-        Ok(token::write(state.container, self.mode, &state.scope, &progress))
-    }
-
-    async fn begin(&mut self, handle: &Arc<ContainerHandle>) -> Result<State> {
+    async fn begin(&mut self) -> Result<Begun> {
+        let handle = &self.handle;
         let container = handle.driver.container(&handle.path).await?;
         let scope = ResolvedScope::new(&self.scope, &container.partition_key)?;
-        let from = |opening| Progress { opening, parts: vec![(scope.range.clone(), None)] };
-        let progress = match &self.start {
-            ChangeFeedStart::Beginning => from(Opening::Beginning),
-            ChangeFeedStart::Now => from(Opening::Now),
-            ChangeFeedStart::Time(time) => from(Opening::at(*time)),
-            ChangeFeedStart::Token(text) => token::read(text, container.rid, self.mode, &scope)?,
+        let position = match &self.options.continuation {
+            Some(text) => token::read(text, container.rid, self.mode, &scope)?,
+            None => FeedPosition { opening: self.start, parts: vec![(scope.range.clone(), None)] },
         };
-        let mut state = State {
-            container: container.rid,
-            opening: progress.opening,
-            scope,
-            parts: Vec::new(),
-            next_part: 0,
-            in_flight: InFlight::new(),
-            offered: None,
-            had_changes: false,
-            calls: 0,
-            moves: 0,
-            charge: 0.0,
-            diagnostics: Vec::new(),
-        };
-        for (range, at) in progress.parts {
-            let found = places(handle, &state.scope, &range, false).await?;
-            state.add(found, at);
+        let mut parts = Parts::new();
+        for (range, at) in position.parts {
+            for place in places(handle, &scope, &range, false).await? {
+                parts.push(place, at.clone(), Turn::default());
+            }
         }
-        Ok(state)
+        let (opening, tally) = (position.opening, Tally::default());
+        Ok(Begun { container: container.rid, scope, opening, parts, next: 0, tally })
     }
-}
-
-/// Never seen: a page comes before it can be accepted.
-fn not_begun() -> Error {
-    Error::new(ErrorKind::Configuration, "the change feed has not been asked for a page yet")
 }
 
 /// What requests are made with.
 struct Asking<'a> {
     handle: &'a Arc<ContainerHandle>,
     mode: Mode,
-    options: &'a FeedOptions,
-    layer: OperationOptions,
+    max_item_count: Option<u32>,
+    concurrency: usize,
+    interval: Option<Duration>,
+    layer: Arc<OperationOptions>,
 }
 
 impl Asking<'_> {
-    fn request(
-        &self,
-        part: &Part,
-        opening: Opening,
-        asked_in: u64,
-    ) -> impl Future<Output = Answer> + Send + 'static {
-        let operation = self.operation(part, opening);
-        let (handle, layer, part) = (Arc::clone(self.handle), self.layer.clone(), part.number);
-        async move {
-            let result = match operation {
-                Ok(operation) => handle.run(&operation, &layer).await,
-                Err(error) => Err(error),
-            };
-            Answer { part, asked_in, result }
-        }
+    fn now(&self) -> Moment {
+        self.handle.driver.platform().now()
     }
 
-    fn operation(&self, part: &Part, opening: Opening) -> Result<CosmosOperation> {
-        let from = part.at.clone().map_or(ReadFrom::Opening(opening), ReadFrom::Etag);
-        let max_item_count = self.options.max_item_count;
-        let request =
-            ChangesRequest { mode: self.mode, target: part.place.target.clone(), from, max_item_count };
-        request.operation(self.handle)
+    fn request(
+        &self,
+        part: &Part<Turn>,
+        opening: Opening,
+    ) -> impl Future<Output = Result<CosmosResponse>> + Send + 'static {
+        let request = ChangesRequest {
+            mode: self.mode,
+            target: part.place.target.clone(),
+            from: part.at.clone().map_or(ReadFrom::Opening(opening), ReadFrom::Etag),
+            max_item_count: self.max_item_count,
+        };
+        let (handle, layer) = (Arc::clone(self.handle), Arc::clone(&self.layer));
+        async move {
+            let operation = request.operation(&handle)?;
+            handle.run(&operation, &layer).await
+        }
     }
 }
 
-impl State {
-    fn add(&mut self, places: Vec<Place>, at: Option<String>) {
-        for place in places {
-            self.next_part += 1;
-            self.parts.push(Part { number: self.next_part, place, at: at.clone(), turn: Turn::Due });
+impl Begun {
+    /// The next changes, which are of one part; none when each part was at its end.
+    async fn changes(&mut self, asking: &Asking<'_>) -> Result<VecDeque<Bytes>> {
+        self.parts.begin_page();
+        loop {
+            if self.parts.under_way() == 0 && self.parts.iter().all(|part| part.state.was_at_end()) {
+                self.parts.iter_mut().for_each(|part| part.state = Turn::default());
+                return Ok(VecDeque::new());
+            }
+            self.ask(asking);
+            match self.next(asking).await {
+                Some(Arrival::Answered(at, response)) => match self.receive(asking, at, response) {
+                    Ok(changes) if changes.is_empty() => {}
+                    Ok(changes) => return Ok(changes),
+                    Err(error) => return self.fail(asking, at, error),
+                },
+                Some(Arrival::Failed(at, error)) => return self.fail(asking, at, error),
+                Some(Arrival::Moved(at)) => {
+                    let range = self.parts[at].place.range.clone();
+                    let found = places(asking.handle, &self.scope, &range, true);
+                    let found = self.parts.during(found).await?;
+                    self.parts.replace(at, found, Turn::default);
+                }
+                Some(Arrival::Late) | None => {}
+            }
         }
-        self.parts.sort_by(|a, b| a.place.range.min.cmp(&b.place.range.min));
     }
 
     /// Asks parts whose turn it is, as many as may be under way at once.
     fn ask(&mut self, asking: &Asking<'_>) {
-        for part in self.parts.iter_mut().filter(|part| part.turn == Turn::Due) {
-            if self.in_flight.len() >= asking.options.concurrency() {
+        let (now, count) = (asking.now(), self.parts.len());
+        for at in (self.next..self.next + count).map(|at| at % count) {
+            if self.parts.under_way() >= asking.concurrency {
                 return;
             }
-            part.turn = Turn::Asked;
-            self.in_flight.push(asking.request(part, self.opening, self.calls));
-        }
-    }
-
-    fn receive(&mut self, answer: Answer) -> Result<()> {
-        let Some(part) = self.parts.iter_mut().find(|part| part.number == answer.part) else { return Ok(()) };
-        match answer.result {
-            Ok(response) => {
-                self.moves = 0;
-                self.charge += response.request_charge();
-                self.diagnostics.push(response.diagnostics().clone());
-                let is_unchanged = response.status().code() == StatusCode::NOT_MODIFIED;
-                // It would be asked for the same for ever.
-                part.turn = Turn::Due;
-                let at = match next_etag(&response, part.at.as_deref()) {
-                    Ok(at) => at,
-                    Err(error) => return Err(error.found_in(response)),
-                };
-                part.turn = Turn::Over;
-                if is_unchanged {
-                    part.at = Some(at);
-                } else {
-                    self.had_changes = true;
-                    self.offered = Some(ChangesPage(Some((answer.part, response))));
-                }
-                Ok(())
-            }
-            Err(error) if has_moved(&error) && self.moves < MOST_MOVES => {
-                self.moves += 1;
-                part.turn = Turn::Lost;
-                Ok(())
-            }
-            Err(error) => {
-                part.turn = Turn::Due;
-                // What was asked in an earlier call may not have been polled for longer than it had time.
-                if answer.asked_in < self.calls { Ok(()) } else { Err(error) }
+            let part = &self.parts[at];
+            if !part.is_asked && part.state.rest_left(now).is_none() {
+                let request = asking.request(part, self.opening);
+                self.parts.ask(at, request);
+                self.next = at + 1;
             }
         }
     }
 
-    /// Replaces parts whose partitions are gone by those that hold them now, which go on where they were.
-    async fn find_lost(&mut self, asking: &Asking<'_>) -> Result<()> {
-        while let Some(lost) = self.parts.iter().position(|part| part.turn == Turn::Lost) {
-            let range = self.parts[lost].place.range.clone();
-            // A request under way may hold what the look-up waits for.
-            let found = self.in_flight.during(places(asking.handle, &self.scope, &range, true)).await?;
-            let parent = self.parts.remove(lost);
-            self.add(found, parent.at);
+    /// What has become of a part that was asked; `None` if one that has rested is to be asked first.
+    async fn next(&mut self, asking: &Asking<'_>) -> Option<Arrival<CosmosResponse>> {
+        let (now, may_ask) = (asking.now(), self.parts.under_way() < asking.concurrency);
+        let resting = self.parts.iter().filter(|part| may_ask && !part.is_asked);
+        let rest = resting.filter_map(|part| part.state.rest_left(now)).min();
+        let rested = rest.map(|rest| asking.handle.driver.platform().sleep(rest));
+        match rested {
+            Some(rested) if self.parts.under_way() == 0 => {
+                rested.await;
+                None
+            }
+            Some(rested) => unless(rested, self.parts.next()).await.flatten(),
+            None => self.parts.next().await,
         }
-        Ok(())
     }
 
-    /// Begins the next round; if this one had nothing, that is what there is to say.
-    fn end_round(&mut self) {
-        for part in &mut self.parts {
-            part.turn = Turn::Due;
+    /// Moves a part on behind an answer, and gives the changes in it. An answer without changes need not be the last.
+    fn receive(
+        &mut self,
+        asking: &Asking<'_>,
+        at: usize,
+        response: CosmosResponse,
+    ) -> Result<VecDeque<Bytes>> {
+        self.tally.add(response.diagnostics());
+        let part = &mut self.parts[at];
+        let read =
+            next_etag(&response, part.at.as_deref()).and_then(|etag| Ok((etag, changes_in(&response)?)));
+        let (etag, changes) = match read {
+            Ok(read) => read,
+            Err(error) => return Err(error.found_in(response)),
+        };
+        part.at = Some(etag);
+        if response.status().code() == StatusCode::NOT_MODIFIED {
+            part.state.rest(asking.interval, asking.now());
         }
-        if !std::mem::replace(&mut self.had_changes, false) {
-            self.offered = Some(ChangesPage(None));
+        Ok(changes)
+    }
+
+    /// Leaves a part alone for a while, so that the others are read meanwhile.
+    fn fail<T>(&mut self, asking: &Asking<'_>, at: usize, error: Error) -> Result<T> {
+        if asking.interval.is_none() {
+            // Whoever reads says when parts are asked again, and then all are.
+            self.parts.iter_mut().for_each(|part| part.state.wake());
         }
+        self.parts[at].state.fail(asking.interval, error.retry_after(), asking.now());
+        Err(error)
+    }
+
+    /// A page of changes, with what was spent since the last one.
+    fn page(&mut self, mode: Mode, items: VecDeque<Bytes>) -> RawPage {
+        let part = |part: &Part<Turn>| (part.place.range.clone(), part.at.clone());
+        let position = FeedPosition { opening: self.opening, parts: self.parts.iter().map(part).collect() };
+        let continuation = Some(token::write(self.container, mode, &self.scope, &position));
+        RawPage { items, item: CHANGE.into(), continuation, tally: mem::take(&mut self.tally) }
     }
 }

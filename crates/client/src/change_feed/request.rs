@@ -1,13 +1,14 @@
 //! One request for changes: of which part, from where on, and what its answer says.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use cosmonaut_driver::{CosmosOperation, CosmosResponse, OperationType, PartitionTarget, Precondition};
 use cosmonaut_wire::model::FeedEnvelope;
 use cosmonaut_wire::{ResourceType, headers};
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
 use super::start::Opening;
 use super::token;
@@ -69,15 +70,19 @@ impl ChangesRequest {
     }
 }
 
-/// The changes that an answer holds; none for a 304.
-pub(crate) fn changes_in(response: &CosmosResponse) -> Result<Vec<&RawValue>> {
+/// What changes are called in an error.
+pub(crate) const CHANGE: &str = "an item of the change feed";
+
+/// The changes that an answer holds, as JSON; none for a 304.
+pub(crate) fn changes_in(response: &CosmosResponse) -> Result<VecDeque<Bytes>> {
     if response.status().code() == StatusCode::NOT_MODIFIED {
-        return Ok(Vec::new());
+        return Ok(VecDeque::new());
     }
-    let envelope = FeedEnvelope::parse(ResourceType::Document, response.body()).map_err(|error| {
+    let body = response.body();
+    let envelope = FeedEnvelope::parse(ResourceType::Document, body).map_err(|error| {
         Error::caused_by(ErrorKind::InvalidResponse, format!("a page of changes: {error}"), error)
     })?;
-    Ok(envelope.items)
+    Ok(envelope.items.iter().map(|change| body.slice_ref(change.get().as_bytes())).collect())
 }
 
 /// Where to go on behind an answer. A page of changes has to move on, or it would be asked for again for ever.

@@ -6,19 +6,16 @@ use cosmonaut_driver::{CosmosOperation, Precondition};
 use http::{HeaderValue, header};
 use serde::{Deserialize, Serialize};
 
-/// Where a change feed starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a change feed starts, unless it [goes on](crate::Items::continue_from) behind a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeFeedStart {
     /// With the first change.
     Beginning,
-    /// With the next change after the first page was asked for.
+    /// With the next change after the first was asked for.
     Now,
-    /// With the first change at or after a time, to the second.
+    /// With the first change in the second of a time, or after it.
     Time(SystemTime),
-    /// Behind the page that had this [continuation](super::ChangeFeedPage::continuation). The scope may be a
-    /// part of what the token covers.
-    Token(String),
 }
 
 /// Where the parts of a feed start that nothing was read of.
@@ -27,13 +24,27 @@ pub enum ChangeFeedStart {
 pub(crate) enum Opening {
     Beginning,
     Now,
-    /// In seconds since 1970.
+    /// Behind a second, counted since 1970.
     Time(u64),
 }
 
+impl From<ChangeFeedStart> for Opening {
+    fn from(start: ChangeFeedStart) -> Self {
+        match start {
+            ChangeFeedStart::Beginning => Self::Beginning,
+            ChangeFeedStart::Now => Self::Now,
+            ChangeFeedStart::Time(time) => {
+                Self::from_second_of(time.duration_since(UNIX_EPOCH).unwrap_or_default())
+            }
+        }
+    }
+}
+
 impl Opening {
-    pub(crate) fn at(time: SystemTime) -> Self {
-        Self::Time(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+    /// With the changes of the second of a time of day, and all that came later.
+    pub(crate) fn from_second_of(time: Duration) -> Self {
+        // A header names the second behind which changes are wanted.
+        Self::Time(time.as_secs().saturating_sub(1))
     }
 
     /// Makes a request start here.
@@ -51,6 +62,21 @@ impl Opening {
                     .expect("a date is written in letters, digits, commas, colons and spaces");
                 operation.with_header(header::IF_MODIFIED_SINCE, date)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_asked_for_by_the_second_before() {
+        for (time, second) in
+            [(Duration::ZERO, 0), (Duration::from_secs(7), 6), (Duration::from_millis(7999), 6)]
+        {
+            let start = ChangeFeedStart::Time(UNIX_EPOCH + time);
+            assert_eq!(Opening::from(start), Opening::Time(second), "{time:?}");
         }
     }
 }

@@ -1,20 +1,20 @@
 //! The token of a change feed: what it is of, and how far each part of it was read.
 
-use cosmonaut_wire::{EffectivePartitionKey, EpkRange, ResourceId};
+use cosmonaut_wire::{EpkRange, ResourceId};
 use serde::{Deserialize, Serialize};
 
 use super::request::Mode;
 use super::start::Opening;
 use crate::Result;
-use crate::feed_range::ResolvedScope;
-use crate::feeds::token;
+use crate::feed_scope::ResolvedScope;
+use crate::feeds::token::{self, PartText};
 
 /// What tokens of change feeds call themselves.
 pub(super) const KIND: &str = "change feed";
 
 /// How far a feed was read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Progress {
+pub(super) struct FeedPosition {
     pub(super) opening: Opening,
     /// The parts with where each goes on; those without start at the opening.
     pub(super) parts: Vec<(EpkRange, Option<String>)>,
@@ -31,31 +31,30 @@ struct TokenText {
     parts: Vec<PartText>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct PartText {
-    min: EffectivePartitionKey,
-    max: EffectivePartitionKey,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    at: Option<String>,
-}
-
-pub(super) fn write(container: ResourceId, mode: Mode, scope: &ResolvedScope, progress: &Progress) -> String {
-    let part = |(range, at): &(EpkRange, Option<String>)| {
-        let EpkRange { min, max } = range.clone();
-        PartText { min, max, at: at.clone() }
-    };
+pub(super) fn write(
+    container: ResourceId,
+    mode: Mode,
+    scope: &ResolvedScope,
+    position: &FeedPosition,
+) -> String {
+    let part = |(range, at): &(EpkRange, Option<String>)| PartText::new(range.clone(), at.clone());
     let text = TokenText {
         container: container.to_string(),
         mode,
         key: scope.key.as_ref().map(ToString::to_string),
-        opening: progress.opening,
-        parts: progress.parts.iter().map(part).collect(),
+        opening: position.opening,
+        parts: position.parts.iter().map(part).collect(),
     };
     token::write(KIND, &text)
 }
 
 /// Reads a token for this feed, which may be a part of the one that the token is of.
-pub(super) fn read(text: &str, container: ResourceId, mode: Mode, scope: &ResolvedScope) -> Result<Progress> {
+pub(super) fn read(
+    text: &str,
+    container: ResourceId,
+    mode: Mode,
+    scope: &ResolvedScope,
+) -> Result<FeedPosition> {
     let read: TokenText = token::read(KIND, text)?;
     let refused = |problem: &str| Err(token::refused(KIND, problem));
     if read.container != container.to_string() {
@@ -68,8 +67,8 @@ pub(super) fn read(text: &str, container: ResourceId, mode: Mode, scope: &Resolv
         return refused("it is of another scope");
     }
     let within = |part: PartText| {
-        let range = EpkRange { min: part.min, max: part.max }.intersection(&scope.range)?;
-        Some((range, part.at))
+        let (range, at) = part.into_part();
+        Some((range.intersection(&scope.range)?, at))
     };
     let mut parts: Vec<_> = read.parts.into_iter().filter_map(within).collect();
     parts.sort_by(|(a, _), (b, _)| a.min.cmp(&b.min));
@@ -79,7 +78,7 @@ pub(super) fn read(text: &str, container: ResourceId, mode: Mode, scope: &Resolv
     if !covered {
         return refused("it does not cover the scope");
     }
-    Ok(Progress { opening: read.opening, parts })
+    Ok(FeedPosition { opening: read.opening, parts })
 }
 
 #[cfg(test)]
@@ -95,15 +94,15 @@ mod tests {
         let container = ResourceId::container(1, 1);
         let scope = |range| ResolvedScope { key: None, range };
         let parts = vec![(range("", "20"), Some("\"5\"".to_owned())), (range("20", "FF"), None)];
-        let progress = Progress { opening: Opening::Time(7), parts };
+        let position = FeedPosition { opening: Opening::Time(7), parts };
         let full = scope(EpkRange::FULL);
-        let text = write(container, Mode::LatestVersion, &full, &progress);
-        assert_eq!(read(&text, container, Mode::LatestVersion, &full).unwrap(), progress);
+        let text = write(container, Mode::LatestVersion, &full, &position);
+        assert_eq!(read(&text, container, Mode::LatestVersion, &full).unwrap(), position);
         let part = read(&text, container, Mode::LatestVersion, &scope(range("10", "30"))).unwrap();
         assert_eq!(part.parts[0], (range("10", "20"), Some("\"5\"".to_owned())));
         assert_eq!(part.parts[1], (range("20", "30"), None));
 
-        let half = Progress { opening: Opening::Now, parts: vec![(range("", "20"), None)] };
+        let half = FeedPosition { opening: Opening::Now, parts: vec![(range("", "20"), None)] };
         let half = write(container, Mode::LatestVersion, &scope(range("", "20")), &half);
         let key = ResolvedScope { key: Some("a".into()), range: EpkRange::FULL };
         for (text, container, mode, scope, problem) in [

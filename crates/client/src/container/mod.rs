@@ -44,7 +44,7 @@ pub(crate) use handle::{ContainerHandle, run};
 #[derive(Clone)]
 pub struct ContainerClient {
     id: Arc<str>,
-    /// A name that cannot be shows at the first call, so that clients are made without a `?`.
+    /// An invalid name is reported by the first request, so that clients are made without a `?`.
     handle: Result<Arc<ContainerHandle>>,
 }
 

@@ -4,7 +4,7 @@ use cosmonaut_driver::{PartitionInfo, PartitionTarget};
 use cosmonaut_wire::EpkRange;
 
 use crate::container::ContainerHandle;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::{Error, Result};
 
 /// A part of a container that one request can be for.

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cosmonaut_wire::{EffectivePartitionKey, EpkRange};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +10,25 @@ use crate::{Error, ErrorKind, Result};
 
 /// The version that is written. A reader of a later one still reads this.
 const VERSION: u32 = 1;
+
+/// A part of the key space and where it goes on, as a token has it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct PartText {
+    min: EffectivePartitionKey,
+    max: EffectivePartitionKey,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+}
+
+impl PartText {
+    pub(crate) fn new(EpkRange { min, max }: EpkRange, at: Option<String>) -> Self {
+        Self { min, max, at }
+    }
+
+    pub(crate) fn into_part(self) -> (EpkRange, Option<String>) {
+        (EpkRange { min: self.min, max: self.max }, self.at)
+    }
+}
 
 /// What a token is of, and where that goes on.
 #[derive(Serialize, Deserialize)]

@@ -4,8 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::bootstrap;
@@ -15,13 +13,13 @@ use super::engine::Engine;
 use super::estimator::ChangeFeedEstimator;
 use super::events::{Listener, ProcessorEvent};
 use super::running::ChangeFeedProcessor;
-use super::settings::{ProcessorStart, Settings};
+use super::settings::Settings;
 use super::store::guid;
 use super::workers::Workers;
-use crate::change_feed::{Change, Mode, read_item};
+use crate::change_feed::{Change, Mode};
 use crate::container::ContainerHandle;
 use crate::options::FeedOptions;
-use crate::{ContainerClient, Error, ErrorKind, FromItem, Result};
+use crate::{ChangeFeedStart, ContainerClient, Error, ErrorKind, FromItem, Result};
 
 /// A processor that is being set up. Every interval has .NET's default.
 ///
@@ -81,8 +79,12 @@ impl ProcessorBuilder {
         self
     }
 
-    /// Where to start to read what no lease says how far it was read. It has no effect on what was checkpointed.
-    pub fn start_from(mut self, start: ProcessorStart) -> Self {
+    /// Where to start to read what no lease says how far it was read; with what changes after the processor was started
+    /// if nothing is said. It has no effect on what was checkpointed.
+    ///
+    /// All versions and deletes are read from now on only, and accounts with several write regions know no start at a
+    /// time. What changed in the same second before that may come too.
+    pub fn start_from(mut self, start: ChangeFeedStart) -> Self {
         self.settings.start = start;
         self
     }
@@ -150,8 +152,11 @@ impl ProcessorBuilder {
         self
     }
 
-    /// Options of the requests for changes. What they say of concurrency has no effect.
+    /// Options of the requests for changes. What they say of concurrency has no effect, and leases say where to go on.
     pub fn options(mut self, options: FeedOptions) -> Self {
+        if let Some(interval) = options.poll_interval {
+            self.settings.poll_interval = interval;
+        }
         let max_item_count = options.max_item_count.or(self.settings.options.max_item_count);
         self.settings.options = FeedOptions { max_item_count, ..options };
         self
@@ -194,7 +199,7 @@ impl ProcessorBuilder {
         F: Fn(Changes<T>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
-        let delivery = self.delivery(read_item, handler);
+        let delivery = self.delivery(handler);
         self.begin(delivery).await
     }
 
@@ -213,18 +218,17 @@ impl ProcessorBuilder {
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         self.settings.mode = Mode::AllVersionsAndDeletes;
-        let delivery = self.delivery(Change::read, handler);
+        let delivery = self.delivery(handler);
         self.begin(delivery).await
     }
 
-    fn delivery<C, F, Fut>(&self, read: fn(&RawValue, &Bytes) -> Result<C>, handler: F) -> Box<dyn Deliver>
+    fn delivery<C, F, Fut>(&self, handler: F) -> Box<dyn Deliver>
     where
-        C: Send + 'static,
+        C: FromItem + Send + 'static,
         F: Fn(Changes<C>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         Box::new(Delivery {
-            read,
             handler: Arc::new(move |changes| Box::pin(handler(changes))),
             poison: self.poison.clone(),
             sees_empty_pages: !self.settings.checkpoints_itself,
@@ -240,9 +244,9 @@ impl ProcessorBuilder {
         let names = super::names(&monitored, &self.name).await?;
         let account = monitored.driver.account().await?;
         let has_several_writers = account.enable_multiple_write_locations.unwrap_or(false);
-        if has_several_writers && matches!(self.settings.start, ProcessorStart::Time(_)) {
+        if has_several_writers && matches!(self.settings.start, ChangeFeedStart::Time(_)) {
             let message = "an account with several write regions has no changes from a time on (use \
-                           `ProcessorStart::Now` or `Beginning`)";
+                           `ChangeFeedStart::Now` or `Beginning`)";
             return Err(Error::new(ErrorKind::Configuration, message));
         }
         let opening = self.settings.opening(platform.time_of_day(), has_several_writers);

@@ -8,14 +8,12 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use bytes::Bytes;
 use cosmonaut_driver::CosmosResponse;
 use cosmonaut_driver::transport::BoxFuture;
-use serde_json::value::RawValue;
 
 use super::changes::{Changes, ChangesContext, Poison};
-use crate::change_feed::changes_in;
-use crate::{Error, RawItem, Result};
+use crate::change_feed::{CHANGE, changes_in};
+use crate::{Error, FromItem, RawItem, Result};
 
 /// What a handler may fail with: any error, by `?`.
 ///
@@ -50,14 +48,13 @@ pub(super) enum NotDelivered {
 
 /// Takes pages of changes of the type `C`.
 pub(super) struct Delivery<C> {
-    pub(super) read: fn(&RawValue, &Bytes) -> Result<C>,
     pub(super) handler: Handler<Changes<C>>,
     pub(super) poison: Option<Handler<Poison>>,
     /// Whether the handler says itself what was handled, and has to see pages of which nothing is left.
     pub(super) sees_empty_pages: bool,
 }
 
-impl<C: Send + 'static> Deliver for Delivery<C> {
+impl<C: FromItem + Send + 'static> Deliver for Delivery<C> {
     fn deliver(
         &self,
         context: ChangesContext,
@@ -82,17 +79,16 @@ impl<C: Send + 'static> Deliver for Delivery<C> {
     }
 }
 
-impl<C> Delivery<C> {
+impl<C: FromItem> Delivery<C> {
     /// The changes of a page, and those that are none.
     fn sort(&self, context: &ChangesContext, page: &CosmosResponse) -> Result<(Vec<C>, Vec<Poison>)> {
         let (mut items, mut poison) = (Vec::new(), Vec::new());
-        let body = page.body();
         for change in changes_in(page)? {
-            match (self.read)(change, body) {
+            match C::from_json(&change, CHANGE) {
                 Ok(item) => items.push(item),
                 Err(error) => {
                     // A copy: whoever keeps the change is not to keep all of the page.
-                    let json = RawItem::from(change.get().to_owned());
+                    let json = RawItem::from(change.to_vec());
                     poison.push(Poison { lease: context.lease().to_owned(), json, error });
                 }
             }

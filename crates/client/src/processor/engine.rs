@@ -12,13 +12,13 @@ use tokio::sync::watch;
 use super::delivery::Deliver;
 use super::events::Listener;
 use super::expiry::Now;
-use super::settings::{ProcessorStart, Settings};
+use super::settings::Settings;
 use super::split_plan::Partition;
 use super::store::LeaseStore;
 use super::workers::Workers;
 use crate::change_feed::{ChangesRequest, Opening, ReadFrom};
 use crate::container::ContainerHandle;
-use crate::{ContainerClient, Result};
+use crate::{ChangeFeedStart, ContainerClient, Result};
 
 /// What all tasks of one processor share.
 pub(super) struct Engine {
@@ -80,7 +80,7 @@ impl Engine {
     /// The second behind which leases are read that say nothing, where that depends on when this instance was started.
     pub(super) fn start(&self) -> Option<u64> {
         match (self.settings.start, self.opening) {
-            (ProcessorStart::Now, Opening::Time(second)) => Some(second),
+            (ChangeFeedStart::Now, Opening::Time(second)) => Some(second),
             (_, Opening::Time(_) | Opening::Beginning | Opening::Now) => None,
         }
     }

@@ -187,7 +187,10 @@ async fn known_lag(monitored: &ContainerHandle, partitions: &[Partition], lease:
                 async move { monitored.run(operation, &options.operation_layer()).await }
             });
             match answer.await {
-                Ok(answer) => lag::of_page(answer.session_token(), changes_in(&answer)?.first().copied()),
+                Ok(answer) => {
+                    let changes = changes_in(&answer)?;
+                    lag::of_page(answer.session_token(), changes.front().map(|change| &**change))
+                }
                 Err(error) if has_moved(&error) => lag::UNKNOWN,
                 Err(error) => return Err(error),
             }

@@ -15,7 +15,7 @@ use super::identity::is_from_another;
 use super::store::NotUpdated;
 use crate::Error;
 use crate::change_feed::next_etag;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::feeds::place::{has_moved, places};
 use crate::waiting::unless;
 

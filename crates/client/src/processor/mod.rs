@@ -40,7 +40,6 @@ pub use delivery::HandlerError;
 pub use estimator::{ChangeFeedEstimator, LeaseLag, ProcessorLag};
 pub use events::{CloseReason, ProcessorError, ProcessorEvent};
 pub use running::ChangeFeedProcessor;
-pub use settings::ProcessorStart;
 
 use naming::Names;
 
@@ -65,13 +64,13 @@ impl ContainerClient {
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> Result<(), Box<dyn std::error::Error>> {
     /// # #[derive(serde::Deserialize)] struct Order { id: String }
-    /// use cosmonaut::{Changes, ContainerProperties, ProcessorStart};
+    /// use cosmonaut::{ChangeFeedStart, Changes, ContainerProperties};
     ///
     /// shop.create_container_if_not_exists(ContainerProperties::new("leases", "/id")).await?;
     /// let (orders, leases) = (shop.container("orders"), shop.container("leases"));
     /// let processor = orders
     ///     .change_feed_processor("billing", &leases)
-    ///     .start_from(ProcessorStart::Beginning)
+    ///     .start_from(ChangeFeedStart::Beginning)
     ///     .on_event(|event| eprintln!("{event:?}"))
     ///     .start(|changes: Changes<Order>| async move {
     ///         for order in &changes.items {

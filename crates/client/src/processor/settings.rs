@@ -1,40 +1,18 @@
 //! How a processor is set: intervals, shares, where it starts. What makes no sense is refused before anything starts.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::balance::LeaseLimits;
 use super::store::LeaseTimeouts;
 use crate::change_feed::{Mode, Opening};
 use crate::options::FeedOptions;
-use crate::{Error, ErrorKind, Result};
-
-/// Where a processor starts to read what no lease says how far it was read.
-///
-/// ```
-/// use cosmonaut::ProcessorStart;
-/// use std::time::{Duration, SystemTime};
-///
-/// let yesterday = SystemTime::now() - Duration::from_secs(86_400);
-/// assert_ne!(ProcessorStart::Time(yesterday), ProcessorStart::default());
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ProcessorStart {
-    /// With what changes after the processor was started, and perhaps the second before.
-    #[default]
-    Now,
-    /// With the first change. Not for all versions and deletes.
-    Beginning,
-    /// With the first change at or after a time, and perhaps the second before. Not for all versions and deletes, nor
-    /// for accounts with several write regions.
-    Time(SystemTime),
-}
+use crate::{ChangeFeedStart, Error, ErrorKind, Result};
 
 /// What a processor is set to.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) mode: Mode,
-    pub(super) start: ProcessorStart,
+    pub(super) start: ChangeFeedStart,
     pub(super) lease_expiry: Duration,
     pub(super) renew_interval: Duration,
     pub(super) acquire_interval: Duration,
@@ -57,7 +35,7 @@ impl Settings {
     pub(super) fn new() -> Self {
         Self {
             mode: Mode::LatestVersion,
-            start: ProcessorStart::default(),
+            start: ChangeFeedStart::Now,
             lease_expiry: Duration::from_secs(60),
             renew_interval: Duration::from_secs(17),
             acquire_interval: Duration::from_secs(13),
@@ -85,10 +63,12 @@ impl Settings {
             format!(
                 "leases are renewed each {renew:?} and expire after {expiry:?} (renew at least twice until then)"
             )
+        } else if self.options.continuation.is_some() {
+            "`continuation` says nothing to a change feed processor (leases say where to go on)".to_owned()
         } else if max > 0 && min > max {
             format!("an instance is to have at least {min} leases and at most {max} (raise the maximum)")
-        } else if self.mode == Mode::AllVersionsAndDeletes && self.start != ProcessorStart::Now {
-            "all versions and deletes can be read from now on only (use `ProcessorStart::Now`)".to_owned()
+        } else if self.mode == Mode::AllVersionsAndDeletes && self.start != ChangeFeedStart::Now {
+            "all versions and deletes can be read from now on only (use `ChangeFeedStart::Now`)".to_owned()
         } else {
             return Ok(());
         };
@@ -98,13 +78,11 @@ impl Settings {
     /// Where leases start that say nothing, for a processor that is started at this time of day. It is fixed once, so
     /// that leases which are acquired later lose nothing. Accounts with several write regions take no time.
     pub(super) fn opening(&self, now: Duration, has_several_writers: bool) -> Opening {
-        // The header names the second before the first one that is read.
-        let after = |time: Duration| Opening::Time(time.as_secs().saturating_sub(1));
         match (self.start, self.mode) {
-            (ProcessorStart::Beginning, _) => Opening::Beginning,
-            (ProcessorStart::Time(time), _) => after(time.duration_since(UNIX_EPOCH).unwrap_or_default()),
-            (ProcessorStart::Now, Mode::LatestVersion) if !has_several_writers => after(now),
-            (ProcessorStart::Now, Mode::LatestVersion | Mode::AllVersionsAndDeletes) => Opening::Now,
+            (ChangeFeedStart::Now, Mode::LatestVersion) if !has_several_writers => {
+                Opening::from_second_of(now)
+            }
+            (start, Mode::LatestVersion | Mode::AllVersionsAndDeletes) => start.into(),
         }
     }
 
@@ -135,6 +113,8 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
     use super::*;
 
     #[test]
@@ -153,10 +133,11 @@ mod tests {
             ),
             (&|settings| settings.lease_expiry = Duration::from_secs(17), "renew"),
             (&|settings| settings.limits = LeaseLimits { min: 3, max: 2 }, "at least 3"),
+            (&|settings| settings.options = FeedOptions::default().continue_from("token"), "leases say"),
             (
                 &|settings| {
                     settings.mode = Mode::AllVersionsAndDeletes;
-                    settings.start = ProcessorStart::Beginning;
+                    settings.start = ChangeFeedStart::Beginning;
                 },
                 "from now on",
             ),
@@ -200,12 +181,12 @@ mod tests {
     #[test]
     fn a_processor_starts_where_it_is_told() {
         let now = Duration::from_millis(100_500);
-        let time = ProcessorStart::Time(UNIX_EPOCH + Duration::from_secs(7));
+        let time = ChangeFeedStart::Time(UNIX_EPOCH + Duration::from_secs(7));
         for (start, mode, several, expected) in [
-            (ProcessorStart::Now, Mode::LatestVersion, false, Opening::Time(99)),
-            (ProcessorStart::Now, Mode::LatestVersion, true, Opening::Now),
-            (ProcessorStart::Now, Mode::AllVersionsAndDeletes, false, Opening::Now),
-            (ProcessorStart::Beginning, Mode::LatestVersion, true, Opening::Beginning),
+            (ChangeFeedStart::Now, Mode::LatestVersion, false, Opening::Time(99)),
+            (ChangeFeedStart::Now, Mode::LatestVersion, true, Opening::Now),
+            (ChangeFeedStart::Now, Mode::AllVersionsAndDeletes, false, Opening::Now),
+            (ChangeFeedStart::Beginning, Mode::LatestVersion, true, Opening::Beginning),
             (time, Mode::LatestVersion, false, Opening::Time(6)),
         ] {
             let settings = Settings { start, mode, ..Settings::new() };

@@ -14,7 +14,7 @@ use super::fetch::{Fetcher, PageRequest};
 use super::metrics::{IndexUse, QueryMetrics};
 use super::planning::Plan;
 use super::run::page_size;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::feeds::in_flight::try_all;
 use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
 use crate::options::FeedOptions;

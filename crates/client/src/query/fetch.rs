@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cosmonaut_driver::{
-    CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions, OperationType, PartitionTarget,
-};
+use cosmonaut_driver::{CosmosOperation, CosmosResponse, OperationOptions, OperationType, PartitionTarget};
 use cosmonaut_wire::model::{FeedEnvelope, QueryExecutionInfo};
 use cosmonaut_wire::{ResourceType, headers};
 use http::HeaderValue;
 use serde_json::value::RawValue;
 
 use crate::container::ContainerHandle;
-use crate::listing::check_progress;
+use crate::feeds::source::check_progress;
 use crate::{Error, ErrorKind, Result};
 
 /// What the requests of one query have in common.
@@ -40,42 +38,20 @@ pub(super) struct PartitionPage {
     pub(super) execution_info: QueryExecutionInfo,
 }
 
-/// A page under way, and what has come of it.
-pub(super) struct Fetched {
-    /// Which partition it is for, as the asking side numbers them.
-    pub(super) source: usize,
-    /// The page of the result for which it was asked.
-    pub(super) asked_for: u64,
-    pub(super) result: Result<(PartitionPage, CosmosResponse)>,
-}
-
-/// What requests cost since this was last taken.
-#[derive(Default)]
-pub(super) struct Tally {
-    pub(super) charge: f64,
-    pub(super) diagnostics: Vec<DiagnosticsContext>,
-}
-
-impl Tally {
-    pub(super) fn add(&mut self, response: &CosmosResponse) {
-        self.charge += response.request_charge();
-        self.diagnostics.push(response.diagnostics().clone());
-    }
-}
+/// A page, and the answer that it came in.
+pub(super) type Fetched = (PartitionPage, CosmosResponse);
 
 impl Fetcher {
     /// Asks for a page.
     pub(super) fn fetch(
         self: &Arc<Self>,
-        source: usize,
-        asked_for: u64,
         request: PageRequest,
-    ) -> impl Future<Output = Fetched> + Send + 'static {
+    ) -> impl Future<Output = Result<Fetched>> + Send + 'static {
         let fetcher = Arc::clone(self);
-        async move { Fetched { source, asked_for, result: fetcher.page(request).await } }
+        async move { fetcher.page(request).await }
     }
 
-    pub(super) async fn page(&self, request: PageRequest) -> Result<(PartitionPage, CosmosResponse)> {
+    pub(super) async fn page(&self, request: PageRequest) -> Result<Fetched> {
         let most = request.most.map_or(HeaderValue::from_static("-1"), HeaderValue::from);
         let mut operation = CosmosOperation::new(OperationType::Query, Arc::clone(&self.handle.items))
             .with_target(request.target)

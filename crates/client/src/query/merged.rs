@@ -14,27 +14,24 @@ use super::fetch::{Fetched, PageRequest};
 use super::planning::Plan;
 use super::run::Context;
 use super::token::{At, Progress, outdated};
-use crate::feeds::in_flight::InFlight;
-use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
+use crate::feeds::parts::{Arrival, Part, Parts};
+use crate::feeds::place::{Place, places};
 use crate::{Error, ErrorKind, Result};
 
 /// A result in the making.
 pub(super) struct Merged {
     merger: Merger,
-    sources: Vec<Source>,
-    in_flight: InFlight<'static, Fetched>,
+    /// The partitions, by the numbers that the merger has for them.
+    parts: Parts<MergedPart, Fetched>,
     /// A row that was taken to see whether there is one. It is not in what [`Merged::progress`] says.
     ahead: Option<Box<RawValue>>,
     progress: Progress,
     is_done: bool,
-    moves: u32,
 }
 
-struct Source {
-    place: Place,
+/// What is known of a partition that rows are merged of.
+struct MergedPart {
     body: Bytes,
-    continuation: Option<String>,
-    is_asked: bool,
     has_ended: bool,
     /// How many rows its last answer had; `None` before the first.
     answered: Option<usize>,
@@ -46,7 +43,7 @@ struct Source {
 
 impl Merged {
     pub(super) async fn start(context: &Context, progress: Progress, refresh: bool) -> Result<Self> {
-        let found = sources(context, &progress.at, refresh).await?;
+        let found = to_ask(context, &progress.at, refresh).await?;
         let mut merger = Merger::new(&context.plan.info, found.len());
         let replays = merger.replays();
         let passes_alike = merger.is_ordered_distinct();
@@ -57,34 +54,26 @@ impl Merged {
         merger.resume(checkpoint(&progress, standings, context.plan.info.order_by.len())?);
         merger.give_at_once(context.page_size.into());
         let most = first_page(&merger, &progress.window, context.page_size);
-        let source = |(place, body)| Source {
-            place,
-            body,
-            continuation: None,
-            is_asked: false,
-            has_ended: false,
-            answered: None,
-            most,
-            then: None,
-        };
-        let sources = places.into_iter().zip(bodies).map(source).collect();
-        let in_flight = InFlight::new();
-        Ok(Self { merger, sources, in_flight, ahead: None, progress, is_done: false, moves: 0 })
+        let mut parts = Parts::new();
+        for (place, body) in places.into_iter().zip(bodies) {
+            let state = MergedPart { body, has_ended: false, answered: None, most, then: None };
+            parts.push(place, None, state);
+        }
+        Ok(Self { merger, parts, ahead: None, progress, is_done: false })
     }
 
     /// The rows of the next page; fewer than it could have only at the end.
     pub(super) async fn next_rows(&mut self, context: &mut Context) -> Result<Vec<Box<RawValue>>> {
         let most = context.page_size as usize;
         let mut rows: Vec<_> = self.ahead.take().into_iter().collect();
+        self.parts.begin_page();
         while rows.len() < most && !self.is_done {
             match self.step()? {
                 Step::Row(row) => rows.push(row),
                 Step::Done => self.is_done = true,
-                Step::NeedPage(source) => {
-                    self.ask(context, Some(source));
-                    if let Some(fetched) = self.in_flight.next().await {
-                        self.receive(context, fetched).await?;
-                    }
+                Step::NeedPage(part) => {
+                    self.ask(context, Some(part));
+                    self.receive(context).await?;
                 }
             }
         }
@@ -98,7 +87,7 @@ impl Merged {
         }
         if !self.is_done {
             self.ask(context, None);
-            self.in_flight.send().await;
+            self.parts.send().await;
         }
         Ok(rows)
     }
@@ -118,67 +107,67 @@ impl Merged {
             Reached::Start => At::Start,
             Reached::Marked(mark) => At::Marked(mark),
             Reached::Ordered { order, standings, row } => {
-                let ranges = self.sources.iter().map(|source| source.place.range.clone());
+                let ranges = self.parts.iter().map(|part| part.place.range.clone());
                 At::Ordered { order, parts: ranges.zip(standings).collect(), row }
             }
         };
         Progress { window, at }
     }
 
-    /// Asks the source that is waited for, and as many others as may be under way at once.
+    /// Asks the part that is waited for, and as many others as may be under way at once.
     fn ask(&mut self, context: &Context, needed: Option<usize>) {
         let whole = self.merger.is_whole();
-        for at in needed.into_iter().chain(0..self.sources.len()) {
+        for at in needed.into_iter().chain(0..self.parts.len()) {
             let buffered = self.merger.buffered(at);
-            let source = &mut self.sources[at];
+            let part = &self.parts[at];
+            let state = &part.state;
             // Rows of a whole result are not kept; else the next answer is asked for when half of the last is used.
-            let has_room = whole || source.answered.is_none_or(|answered| buffered <= answered / 2);
-            let is_due = has_room && !source.is_asked && !source.has_ended;
-            let may = self.in_flight.len() < context.concurrency || needed == Some(at);
+            let has_room = whole || state.answered.is_none_or(|answered| buffered <= answered / 2);
+            let is_due = has_room && !part.is_asked && !state.has_ended;
+            let may = self.parts.under_way() < context.concurrency || needed == Some(at);
             if !is_due || !may {
                 continue;
             }
-            source.is_asked = true;
             let request = PageRequest {
-                target: source.place.target.clone(),
-                body: source.body.clone(),
-                continuation: source.continuation.clone(),
-                most: source.most,
+                target: part.place.target.clone(),
+                body: state.body.clone(),
+                continuation: part.at.clone(),
+                most: state.most,
             };
-            self.in_flight.push(context.fetcher.fetch(at, context.page_number, request));
+            self.parts.ask(at, context.fetcher.fetch(request));
         }
     }
 
-    async fn receive(&mut self, context: &mut Context, fetched: Fetched) -> Result<()> {
-        let source = &mut self.sources[fetched.source];
-        source.is_asked = false;
-        match fetched.result {
-            Ok((page, response)) => {
-                context.tally.add(&response);
-                self.moves = 0;
-                source.answered = Some(page.rows.len());
+    /// Waits for an answer.
+    async fn receive(&mut self, context: &mut Context) -> Result<()> {
+        match self.parts.next().await {
+            Some(Arrival::Answered(at, (page, response))) => {
+                context.tally.add(response.diagnostics());
+                let part = &mut self.parts[at];
+                part.state.answered = Some(page.rows.len());
                 let goes_on = page.continuation.is_some();
-                source.go_on(page.continuation);
-                self.merger.reads(fetched.source, page.execution_info);
-                self.merger.feed(fetched.source, page.rows, source.has_ended).map_err(unmergeable)?;
-                if goes_on { self.pass_repeats(context, fetched.source) } else { Ok(()) }
+                go_on(part, page.continuation);
+                self.merger.reads(at, page.execution_info);
+                self.merger.feed(at, page.rows, part.state.has_ended).map_err(unmergeable)?;
+                if goes_on { self.pass_repeats(context, at) } else { Ok(()) }
             }
-            Err(error) if has_moved(&error) => self.follow(context, error).await,
-            Err(error) => context.unless_stale(fetched.asked_for, error),
+            Some(Arrival::Moved(_)) => self.follow(context).await,
+            Some(Arrival::Failed(_, error)) => Err(context.explained(error)),
+            Some(Arrival::Late) | None => Ok(()),
         }
     }
 
-    /// Lets a source of distinct rows go on behind those that only repeat its last one.
+    /// Lets a part of distinct rows go on behind those that only repeat its last one.
     ///
     /// Pages get smaller while they hold nothing but repetitions, and larger again when they do not.
     fn pass_repeats(&mut self, context: &Context, at: usize) -> Result<()> {
         if !self.merger.is_ordered_distinct() {
             return Ok(());
         }
-        let (plan, source) = (&context.plan, &mut self.sources[at]);
+        let (plan, part) = (&context.plan, &mut self.parts[at]);
         let repeats = self.merger.take_repeats(at);
         let fill_page = repeats.as_ref().is_some_and(|repeats| repeats.fill_page);
-        source.most = source.most.map(|most| match fill_page {
+        part.state.most = part.state.most.map(|most| match fill_page {
             true => (most / 2).max(LEAST_PAGE).min(context.page_size),
             false => most.saturating_mul(2).min(context.page_size),
         });
@@ -186,35 +175,30 @@ impl Merged {
             let filters = pass_filters(plan, &repeats);
             let mut bodies = filters.iter().map(|filter| plan.body(filter));
             if let Some(body) = bodies.next().transpose()? {
-                (source.body, source.continuation) = (body, None);
-                source.then = bodies.next().transpose()?;
+                (part.state.body, part.at) = (body, None);
+                part.state.then = bodies.next().transpose()?;
             }
         }
         Ok(())
     }
 
     /// Begins another merge with the partitions that there are now, behind the rows that were taken.
-    async fn follow(&mut self, context: &Context, error: Error) -> Result<()> {
-        let moves = self.moves + 1;
-        if moves > MOST_MOVES {
-            return Err(error);
-        }
+    async fn follow(&mut self, context: &Context) -> Result<()> {
         let start = Self::start(context, self.reached(), true);
-        let next = self.in_flight.during(start).await?;
-        *self = Self { moves, ..next };
+        let mut next = self.parts.during(start).await?;
+        next.parts.count_moves_of(&self.parts);
+        *self = next;
         Ok(())
     }
 }
 
-impl Source {
-    /// Goes on behind a page, if there is anything.
-    fn go_on(&mut self, continuation: Option<String>) {
-        self.continuation = continuation;
-        if self.continuation.is_none() {
-            match self.then.take() {
-                Some(body) => self.body = body,
-                None => self.has_ended = true,
-            }
+/// Goes on behind a page of a part, if there is anything.
+fn go_on(part: &mut Part<MergedPart>, continuation: Option<String>) {
+    part.at = continuation;
+    if part.at.is_none() {
+        match part.state.then.take() {
+            Some(body) => part.state.body = body,
+            None => part.state.has_ended = true,
         }
     }
 }
@@ -231,11 +215,11 @@ fn pass_filters(plan: &Plan, repeats: &Repeats) -> Vec<String> {
     }
 }
 
-/// How many rows a source of distinct rows is asked for at least, if a page may have as many: fewer would save less than
+/// How many rows a part of distinct rows is asked for at least, if a page may have as many: fewer would save less than
 /// another request costs.
 const LEAST_PAGE: u32 = 32;
 
-/// How many rows each source is asked for at first: of distinct ones, about as many as the result has.
+/// How many rows each part is asked for at first: of distinct ones, about as many as the result has.
 fn first_page(merger: &Merger, window: &Window, page_size: u32) -> Option<u32> {
     let rows = |count: u64| u32::try_from(count).unwrap_or(u32::MAX).max(1);
     match (merger.enough(), merger.is_whole()) {
@@ -249,24 +233,24 @@ fn first_page(merger: &Merger, window: &Window, page_size: u32) -> Option<u32> {
 }
 
 /// The partitions to ask, each with what was given of it.
-async fn sources(context: &Context, at: &At, refresh: bool) -> Result<Vec<(Place, Standing)>> {
+async fn to_ask(context: &Context, at: &At, refresh: bool) -> Result<Vec<(Place, Standing)>> {
     let whole = [(context.scope.range.clone(), Standing::None)];
     let parts = match at {
         At::Ordered { parts, .. } => &parts[..],
         At::Start | At::Marked(_) | At::Pieces(_) => &whole,
     };
-    let mut sources = Vec::new();
+    let mut found = Vec::new();
     for (nth, (range, standing)) in parts.iter().enumerate() {
         let places = places(context.handle(), &context.scope, range, refresh && nth == 0).await?;
-        sources.extend(places.into_iter().map(|place| (place, standing.clone())));
+        found.extend(places.into_iter().map(|place| (place, standing.clone())));
     }
-    let somewhere = sources.first().cloned();
-    sources.retain(|(place, _)| context.plan.concerns(&place.range));
-    if sources.is_empty() {
+    let somewhere = found.first().cloned();
+    found.retain(|(place, _)| context.plan.concerns(&place.range));
+    if found.is_empty() {
         // Nothing can be found, but that still is for a partition to say: a count of nothing is 0.
-        sources.extend(somewhere);
+        found.extend(somewhere);
     }
-    Ok(sources)
+    Ok(found)
 }
 
 fn checkpoint(progress: &Progress, standings: Vec<Standing>, keys: usize) -> Result<Checkpoint> {
@@ -286,7 +270,7 @@ struct Bodies<'a> {
     plan: &'a Plan,
     at: &'a At,
     replays: bool,
-    /// Whether rows that sort as the last given row does are not wanted of any source, because they repeat it.
+    /// Whether rows that sort as the last given row does are not wanted of any part, because they repeat it.
     passes_alike: bool,
     made: Vec<(Option<Remaining>, Bytes)>,
 }

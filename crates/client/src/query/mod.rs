@@ -8,7 +8,7 @@ mod merged;
 mod metrics;
 mod planning;
 mod run;
-mod stream;
+mod source;
 mod streamed;
 mod token;
 

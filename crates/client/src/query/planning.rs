@@ -13,7 +13,7 @@ use cosmonaut_wire::{EpkRange, headers};
 use http::HeaderValue;
 
 use crate::container::ContainerHandle;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
 use crate::{Error, ErrorKind, Result};
 
 /// What this client can put together from the answers of partitions, by the service's names.

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use cosmonaut_driver::DiagnosticsContext;
+use cosmonaut_wire::EpkRange;
 use cosmonaut_wire::model::QuerySpec;
 use serde_json::value::RawValue;
 
-use super::fetch::{Fetcher, Tally};
+use super::fetch::Fetcher;
 use super::merged::{Merged, beginning};
 use super::planning::Plan;
 use super::streamed::Streamed;
 use super::token::{self, At, Binding, outdated};
 use crate::container::ContainerHandle;
-use crate::feed_range::ResolvedScope;
+use crate::feed_scope::ResolvedScope;
+use crate::feeds::place::{Place, places};
+use crate::feeds::tally::Tally;
 use crate::options::FeedOptions;
 use crate::{Error, FeedScope, Result};
 
@@ -27,10 +29,11 @@ pub(super) struct QueryRequest {
 /// A query under way.
 pub(super) struct Run {
     context: Context,
-    way: Way,
+    assembly: Assembly,
 }
 
-enum Way {
+/// How the rows of partitions become rows of the result.
+enum Assembly {
     Streamed(Streamed),
     Merged(Box<Merged>),
 }
@@ -42,8 +45,6 @@ pub(super) struct Context {
     pub(super) scope: ResolvedScope,
     pub(super) page_size: u32,
     pub(super) concurrency: usize,
-    /// Which page of the result is being made.
-    pub(super) page_number: u64,
     pub(super) tally: Tally,
     binding: Binding,
 }
@@ -52,8 +53,7 @@ pub(super) struct Context {
 pub(super) struct Rows {
     pub(super) rows: Vec<Box<RawValue>>,
     pub(super) continuation: Option<String>,
-    pub(super) request_charge: f64,
-    pub(super) diagnostics: Vec<DiagnosticsContext>,
+    pub(super) tally: Tally,
 }
 
 impl Context {
@@ -61,10 +61,16 @@ impl Context {
         &self.fetcher.handle
     }
 
-    /// An error, unless it is of a request that was sent ahead for an earlier page: then nobody may have polled
-    /// it for longer than it had time, and it is asked again.
-    pub(super) fn unless_stale(&self, asked_for: u64, error: Error) -> Result<()> {
-        if asked_for < self.page_number { Ok(()) } else { Err(self.plan.explained(error)) }
+    /// The places that hold a part of the container now and can have results.
+    pub(super) async fn concerned(&self, range: &EpkRange, refresh: bool) -> Result<Vec<Place>> {
+        let mut places = places(self.handle(), &self.scope, range, refresh).await?;
+        places.retain(|place| self.plan.concerns(&place.range));
+        Ok(places)
+    }
+
+    /// An error of the service in this client's words.
+    pub(super) fn explained(&self, error: Error) -> Error {
+        self.plan.explained(error)
     }
 }
 
@@ -80,48 +86,47 @@ impl Run {
         let layer = options.operation_layer();
         let plan = Plan::new(&handle, spec, &scope, &container.partition_key, &layer).await?;
         let fetcher = Arc::new(Fetcher { handle, options: layer, is_measured: false });
-        let (page_number, tally) = (0, Tally::default());
-        let context = Context { fetcher, plan, scope, page_size, concurrency, page_number, tally, binding };
+        let tally = Tally::default();
+        let context = Context { fetcher, plan, scope, page_size, concurrency, tally, binding };
         let window = context.plan.window();
-        let way = match (context.plan.is_streamed(), resumed) {
+        let assembly = match (context.plan.is_streamed(), resumed) {
             (true, None) => {
                 let everything = vec![(context.scope.range.clone(), None)];
-                Way::Streamed(Streamed::start(&context, window, everything).await?)
+                Assembly::Streamed(Streamed::start(&context, window, everything).await?)
             }
             (true, Some(progress)) => match progress.at {
                 At::Pieces(pieces) => {
-                    Way::Streamed(Streamed::start(&context, progress.window, pieces).await?)
+                    Assembly::Streamed(Streamed::start(&context, progress.window, pieces).await?)
                 }
                 At::Start | At::Ordered { .. } | At::Marked(_) => return Err(outdated()),
             },
             (false, resumed) => {
                 let progress = resumed.unwrap_or_else(|| beginning(window));
-                Way::Merged(Box::new(Merged::start(&context, progress, false).await?))
+                Assembly::Merged(Box::new(Merged::start(&context, progress, false).await?))
             }
         };
-        Ok(Self { context, way })
+        Ok(Self { context, assembly })
     }
 
     /// The next page; `None` if there is nothing more to say.
     pub(super) async fn next_page(&mut self) -> Result<Option<Rows>> {
-        let Self { context, way } = self;
-        context.page_number += 1;
+        let Self { context, assembly } = self;
         let (rows, progress) = loop {
-            let (rows, progress) = match way {
-                Way::Streamed(streamed) => (streamed.next_rows(context).await?, streamed.progress()),
-                Way::Merged(merged) => (merged.next_rows(context).await?, merged.progress()),
+            let (rows, progress) = match assembly {
+                Assembly::Streamed(streamed) => (streamed.next_rows(context).await?, streamed.progress()),
+                Assembly::Merged(merged) => (merged.next_rows(context).await?, merged.progress()),
             };
             // An empty page in the midst of a result is of no use to anyone.
             if !rows.is_empty() || progress.is_none() {
                 break (rows, progress);
             }
         };
-        let Tally { charge, diagnostics } = std::mem::take(&mut context.tally);
-        if rows.is_empty() && diagnostics.is_empty() {
+        let tally = std::mem::take(&mut context.tally);
+        if rows.is_empty() && tally.diagnostics.is_empty() {
             return Ok(None);
         }
         let continuation = progress.and_then(|progress| token::write(&context.binding, &progress));
-        Ok(Some(Rows { rows, continuation, request_charge: charge, diagnostics }))
+        Ok(Some(Rows { rows, continuation, tally }))
     }
 }
 
@@ -129,5 +134,6 @@ impl Run {
 pub(super) fn page_size(options: &FeedOptions) -> Result<u32> {
     const DEFAULT: u32 = 1000;
     options.check_page()?;
+    options.refuse(None, None)?;
     Ok(options.max_item_count.unwrap_or(DEFAULT))
 }

@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use super::Wanted;
 use super::plan::Lookup;
 use crate::container::ContainerHandle;
-use crate::listing::check_progress;
+use crate::feeds::source::check_progress;
 use crate::metadata::json_body;
 use crate::{Error, ErrorKind, Result};
 

@@ -11,6 +11,7 @@ use cosmonaut_wire::PartitionKey;
 
 use crate::container::ContainerHandle;
 use crate::feeds::in_flight::try_all;
+use crate::feeds::tally::Tally;
 use crate::items::ItemName;
 use crate::options::FeedOptions;
 use crate::{ContainerClient, Error, FromItem, Request, Result};
@@ -113,7 +114,8 @@ impl ContainerClient {
                 found.items[slot].as_ref().map(|json| T::from_json(json, name)).transpose()
             };
             let items = slots.into_iter().map(read).collect::<Result<_>>()?;
-            Ok(ReadMany { items, request_charge: found.request_charge, diagnostics: found.diagnostics })
+            let Tally { charge: request_charge, diagnostics } = found.tally;
+            Ok(ReadMany { items, request_charge, diagnostics })
         })
     }
 }
@@ -133,21 +135,20 @@ fn distinct(asked: impl Iterator<Item = Wanted>) -> (Vec<Wanted>, Vec<usize>) {
 }
 
 /// What was found, by the place of what was wanted.
-struct Catch {
+struct FoundItems {
     items: Vec<Option<Bytes>>,
-    request_charge: f64,
-    diagnostics: Vec<DiagnosticsContext>,
+    tally: Tally,
 }
 
-async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions) -> Result<Catch> {
+async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions) -> Result<FoundItems> {
     let concurrency = options.concurrency();
     let layer = OperationOptions { operation_name: Some("read_many_items"), ..options.operation_layer() };
-    let mut catch = Catch { items: vec![None; wanted.len()], request_charge: 0.0, diagnostics: Vec::new() };
+    let mut found_items = FoundItems { items: vec![None; wanted.len()], tally: Tally::default() };
     let mut open: Vec<usize> = (0..wanted.len()).collect();
     let mut last_split: Option<Error> = None;
     for round in 0..MOST_ROUNDS {
         if open.is_empty() {
-            return Ok(catch);
+            return Ok(found_items);
         }
         let container = handle.driver.container(&handle.path).await?;
         let partitions = handle.driver.partitions(&handle.path, round > 0).await?;
@@ -158,9 +159,12 @@ async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions)
         open.clear();
         for found in try_all(requests, concurrency).await? {
             match found {
-                Found::Items { items, diagnostics } => catch.take(items, diagnostics),
+                Found::Items { items, diagnostics } => {
+                    diagnostics.iter().for_each(|tried| found_items.tally.add(tried));
+                    items.into_iter().for_each(|(slot, json)| found_items.items[slot] = Some(json));
+                }
                 Found::Split { slots, error } => {
-                    catch.spend(error.diagnostics().cloned());
+                    error.diagnostics().into_iter().for_each(|tried| found_items.tally.add(tried));
                     open.extend(slots);
                     last_split = Some(error);
                 }
@@ -169,23 +173,6 @@ async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions)
     }
     match last_split {
         Some(error) if !open.is_empty() => Err(error),
-        Some(_) | None => Ok(catch),
-    }
-}
-
-impl Catch {
-    fn take(&mut self, items: Vec<(usize, Bytes)>, diagnostics: Vec<DiagnosticsContext>) {
-        for (slot, json) in items {
-            self.items[slot] = Some(json);
-        }
-        self.spend(diagnostics);
-    }
-
-    /// Counts what was tried.
-    fn spend(&mut self, tried: impl IntoIterator<Item = DiagnosticsContext>) {
-        for context in tried {
-            self.request_charge += context.request_charge();
-            self.diagnostics.push(context);
-        }
+        Some(_) | None => Ok(found_items),
     }
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Bench, on_every_wire, pass, speaking};
 use crate::partitioned::{FIVE, container, split};
+use crate::scripted::{self, Scripted};
 
 fn item(key: &str, id: u64) -> Value {
     json!({"id": id.to_string(), "pk": key, "n": id})
@@ -310,6 +311,36 @@ async fn a_consumer_that_pauses_while_everything_is_throttled_loses_no_patience(
         count += 1;
     }
     assert_eq!(count, 3000);
+}
+
+#[tokio::test]
+async fn an_operation_that_is_throttled_for_ever_fails_though_others_of_its_partition_are_done() {
+    const OTHERS: u64 = 2000;
+    let client = scripted::client_by_body(|_, _, body| {
+        let operations: Vec<Value> = serde_json::from_slice(body).unwrap();
+        let result = |operation: &Value| match operation["id"].as_str() {
+            Some("never") => json!({"statusCode": 429, "requestCharge": 0, "retryAfterMilliseconds": 50}),
+            _ => json!({"statusCode": 204, "requestCharge": 1}),
+        };
+        Scripted { body: operations.iter().map(result).collect(), headers: "" }
+    })
+    .await;
+    let items = client.database("d").container("c");
+    let never = std::iter::once(BulkOperation::delete("a", "never"));
+    let operations = never.chain((0..OTHERS).map(|n| BulkOperation::delete("a", n.to_string())));
+    let patience = Duration::from_millis(100);
+    let mut run = items.bulk().buffer(100_000).patience(patience).run_all(operations).unwrap();
+    let mut done = 0;
+    while let Some(result) = run.next().await {
+        if result.id() == Some("never") {
+            assert_eq!(result.outcome().unwrap_err().kind(), ErrorKind::Throttled);
+            assert!(done < OTHERS, "it is not given up before all others are done");
+        } else {
+            result.outcome().unwrap();
+            done += 1;
+        }
+    }
+    assert_eq!(done, OTHERS);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::on_every_wire;
 
 /// Polls a future up to so many times, then drops it. Says whether it was done.
-async fn dropped_after<F: Future>(polls: usize, future: F) -> bool {
+pub(crate) async fn dropped_after<F: Future>(polls: usize, future: F) -> bool {
     let mut future = pin!(future);
     for _ in 0..polls {
         let polled =

@@ -1,5 +1,6 @@
 //! An emulator and a client for it.
 
+use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
 use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime, Credential};
 use cosmonaut_emulator::{Emulator, EmulatorBuilder};
@@ -71,6 +72,22 @@ impl Bench {
 /// A client of its own, as another process would have.
 pub(crate) fn another_client(bench: &Bench) -> CosmosClient {
     client_of(&bench.emulator, CosmosClientOptions::default())
+}
+
+/// A client of its own whose requests can be made to fail.
+pub(crate) fn faulty_client(bench: &Bench) -> (CosmosClient, FaultInjector) {
+    let faults = FaultInjector::new();
+    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
+    let (url, key) = (bench.emulator.url(), Credential::master_key(bench.emulator.key()).unwrap());
+    (
+        CosmosClient::builder()
+            .runtime(&runtime.build().unwrap())
+            .endpoint(url)
+            .credential(key)
+            .build()
+            .unwrap(),
+        faults,
+    )
 }
 
 /// The regions of an account that has several; writes go to the first.

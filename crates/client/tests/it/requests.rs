@@ -1,5 +1,7 @@
 //! Requests: nothing is sent before they are awaited, and options hold whichever way they are given.
 
+use std::time::Duration;
+
 use cosmonaut::options::{FeedOptions, ItemOptions};
 use cosmonaut::{ChangeFeedStart, ErrorKind, FeedScope, Query, RawItem};
 use serde_json::{Value, json};
@@ -114,7 +116,7 @@ async fn options_that_come_too_late_or_say_nothing_are_refused() {
         items
             .change_feed::<Value>(ChangeFeedStart::Beginning, "a")
             .max_item_count(0)
-            .next_page()
+            .collect()
             .await
             .map(drop),
     ] {
@@ -126,12 +128,21 @@ async fn options_that_come_too_late_or_say_nothing_are_refused() {
     assert_eq!(many.unwrap_err().kind(), ErrorKind::Configuration);
     let paged = items.read_many::<Value>([("a", "1")]).max_item_count(1).await;
     assert_eq!(paged.unwrap_err().kind(), ErrorKind::Configuration);
-    let mut feed = items.change_feed::<Value>(ChangeFeedStart::Beginning, "a").options(begun);
-    assert_eq!(feed.next_page().await.unwrap_err().kind(), ErrorKind::Configuration);
-    let mut feed = feed.options(None).max_item_count(2);
-    assert_eq!(
-        feed.next_page().await.unwrap().items.len(),
-        2,
-        "options of a change feed hold from the next page on"
-    );
+    let second = Duration::from_secs(1);
+    let many = items.read_many::<Value>([("a", "1")]).poll_interval(second).await.map(drop);
+    let explained = items.explain_query("SELECT * FROM c", "a").poll_interval(second).await.map(drop);
+    let polled = |polled: Result<Vec<Value>, cosmonaut::Error>| polled.map(drop);
+    for refused in [
+        many,
+        explained,
+        polled(items.query_items("SELECT * FROM c", "a").poll_interval(second).collect().await),
+        bench.client.list_databases().poll_interval(second).collect().await.map(drop),
+        polled(
+            items.change_feed(ChangeFeedStart::Beginning, "a").poll_interval(Duration::ZERO).collect().await,
+        ),
+    ] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
+        assert!(error.to_string().contains("poll_interval"), "{error}");
+    }
 }

@@ -13,17 +13,24 @@ use crate::harness::{no_environment, speaking};
 /// The resource id of the one container.
 pub(crate) const CONTAINER: &str = "AAAAAIAAAAE=";
 
-/// What is answered: a body, and headers that end with a line break each.
+/// What is answered: a body, which is null if nothing has changed, and headers that end with a line break each.
 pub(crate) struct Scripted {
     pub(crate) body: Value,
     pub(crate) headers: &'static str,
 }
 
-type Script = dyn Fn(&str, &str) -> Scripted + Send + Sync;
+type Script = dyn Fn(&str, &str, &[u8]) -> Scripted + Send + Sync;
 
 /// A client of an account with the container `d/c`, of which everything but the account, the container and its one
 /// partition is answered by `script`, by method and path.
 pub(crate) async fn client(script: impl Fn(&str, &str) -> Scripted + Send + Sync + 'static) -> CosmosClient {
+    client_by_body(move |method, path, _| script(method, path)).await
+}
+
+/// As [`client`], of a server that looks at the bodies too.
+pub(crate) async fn client_by_body(
+    script: impl Fn(&str, &str, &[u8]) -> Scripted + Send + Sync + 'static,
+) -> CosmosClient {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let (address, script): (_, Arc<Script>) = (url.clone(), Arc::new(script));
@@ -61,14 +68,15 @@ async fn serve(stream: TcpStream, address: String, script: Arc<Script>) {
         stream.read_exact(&mut body).await.unwrap();
         let mut words = line.split(' ');
         let (method, path) = (words.next().unwrap(), words.next().unwrap());
-        let answer = answer(method, path.trim_end_matches('/'), is_known, &address, &*script);
+        let scripted = |path: &str| script(method, path, &body);
+        let answer = answer(path.trim_end_matches('/'), is_known, &address, &scripted);
         if stream.write_all(answer.as_bytes()).await.is_err() {
             return;
         }
     }
 }
 
-fn answer(method: &str, path: &str, is_known: bool, address: &str, script: &Script) -> String {
+fn answer(path: &str, is_known: bool, address: &str, script: &dyn Fn(&str) -> Scripted) -> String {
     let region = json!([{"name": "East US", "databaseAccountEndpoint": address}]);
     let key = json!({"paths": ["/pk"], "kind": "Hash", "version": 2});
     let range = json!({"id": "0", "_rid": "AAAAAIAAAAEBAAAAAAAAUA==", "minInclusive": "", "maxExclusive": "FF", "parents": []});
@@ -90,8 +98,8 @@ fn answer(method: &str, path: &str, is_known: bool, address: &str, script: &Scri
             "etag: \"1\"\r\n",
         ),
         _ => {
-            let Scripted { body, headers } = script(method, path);
-            ("200 OK", body, headers)
+            let Scripted { body, headers } = script(path);
+            (if body.is_null() { "304 Not Modified" } else { "200 OK" }, body, headers)
         }
     };
     let body = if body.is_null() { String::new() } else { body.to_string() };

@@ -22,7 +22,8 @@ fn every_call(client: &CosmosClient, items: &ContainerClient) {
     let mut query = items.query_items::<Value>("SELECT * FROM c", FeedScope::Container);
     sendable(query.next());
     let mut feed = items.change_feed::<Value>(ChangeFeedStart::Beginning, FeedScope::Container);
-    sendable(feed.next_page());
+    sendable(feed.next());
+    sendable(feed.into_pages().next());
     let processor = items.change_feed_processor("p", items);
     sendable(processor.start(|_: Changes<Value>| async { Ok(()) }));
     fn running(processor: ChangeFeedProcessor) {

@@ -8,7 +8,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use cosmonaut::{ChangeFeed, ChangeFeedStart, Etag, FeedScope};
+use cosmonaut::{ChangeFeedStart, Etag, FeedScope, Pages};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -180,8 +180,7 @@ impl Shared {
 
 /// Hears what others offer, for ever. It asks only while a worker or a dispatcher of this process has nothing to do.
 pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
-    let (mut feed, mut pace, mut failures): (Option<ChangeFeed<Box<RawValue>>>, _, _) =
-        (None, Pace::new(), 0);
+    let (mut feed, mut pace, mut failures): (Option<Pages<Box<RawValue>>>, _, _) = (None, Pace::new(), 0);
     loop {
         let became_hungry = hungry.notified();
         let Some(strong) = shared.upgrade() else { return };
@@ -199,7 +198,7 @@ pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
         if has_others {
             let feed = feed.get_or_insert_with(|| {
                 let scope = FeedScope::from(&*strong.hub.key(OFFERS));
-                strong.container.change_feed(ChangeFeedStart::Beginning, scope)
+                strong.container.change_feed(ChangeFeedStart::Beginning, scope).into_pages()
             });
             news = strong.read_offers(feed).await;
         }
@@ -220,8 +219,13 @@ pub(super) async fn hear(shared: Weak<Shared>, hungry: Arc<Notify>) {
 }
 
 impl Shared {
-    async fn read_offers(&self, feed: &mut ChangeFeed<Box<RawValue>>) -> cosmonaut::Result<bool> {
-        let page = feed.next_page().await?;
+    async fn read_offers(&self, feed: &mut Pages<Box<RawValue>>) -> cosmonaut::Result<bool> {
+        let mut page = feed.next().await.transpose()?;
+        if page.is_none() {
+            // That was the end behind a page without offers. It can be asked again.
+            page = feed.next().await.transpose()?;
+        }
+        let Some(page) = page else { return Ok(false) };
         self.traffic.add(&page.diagnostics, page.request_charge);
         let mut news = false;
         {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use cosmonaut::{ChangeFeed, ChangeFeedStart, ContainerClient, ErrorKind, FeedRange, Pages, Query};
+use cosmonaut::{ChangeFeedStart, ContainerClient, ErrorKind, FeedRange, Pages, Query};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -25,7 +25,7 @@ const PAGES_AT_ONCE: usize = 64;
 pub(super) const LEAD_MS: u64 = 60_000;
 
 /// A feed that its reader follows, and that the reader's successor reads to its end.
-pub(super) type Feed = Arc<tokio::sync::Mutex<ChangeFeed<Box<RawValue>>>>;
+pub(super) type Feed = Arc<tokio::sync::Mutex<Pages<Box<RawValue>>>>;
 
 /// A reader.
 pub(super) struct Reader {
@@ -53,7 +53,7 @@ struct Read {
 
 impl Reader {
     pub(super) fn new(number: u64, piece: Piece, container: &ContainerClient) -> Self {
-        let feed = container.change_feed(ChangeFeedStart::Now, &piece.range);
+        let feed = container.change_feed(ChangeFeedStart::Now, &piece.range).into_pages();
         Self {
             number,
             to_search: vec![piece.range.clone()],
@@ -226,10 +226,13 @@ impl Shared {
         let mut feed = feed.lock().await;
         let mut read = Read { news: false, is_split: false, is_drained: false };
         for _ in 0..PAGES_AT_ONCE {
-            let page = feed.next_page().await?;
+            // It ends behind the page that says that nothing is left, and can be asked again.
+            let Some(page) = feed.next().await.transpose()? else { continue };
             self.traffic.add(&page.diagnostics, page.request_charge);
+            // One partition is asked once for each page.
+            read.is_split |= page.diagnostics.len() > 1;
             if page.items.is_empty() {
-                (read.is_split, read.is_drained) = (page.diagnostics.len() > 1, true);
+                read.is_drained = true;
                 break;
             }
             read.news |= self.seen(&page.items);

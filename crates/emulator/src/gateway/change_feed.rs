@@ -78,6 +78,6 @@ fn since(date: &str) -> Result<u64, Failure> {
             "the header if-modified-since: {date:?} is not a date (try \"Thu, 27 Apr 2017 00:51:12 GMT\")"
         ))
     })?;
-    // The earliest date that can be written is before 1970; everything is after that.
-    Ok(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()))
+    // Behind the second that is named. The earliest date that can be written is before 1970; everything is after that.
+    Ok(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().saturating_add(1)))
 }

@@ -17,7 +17,8 @@ fn held(index: u64, key: &str, id: &str, bytes: usize) -> Held {
     let place = key.effective(&PartitionKeyDefinition::from("/pk")).unwrap();
     let mut operation = BatchOperation::delete(id);
     operation.partition_key = Some(key.to_string());
-    Held { index, key, id: Some(id.to_owned()), place, operation, bytes, tries: 0, strays: 0, collisions: 0 }
+    let (id, refused) = (Some(id.to_owned()), Refused::default());
+    Held { index, key, id, place, operation, bytes, tries: 0, strays: 0, collisions: 0, refused }
 }
 
 fn backlog(count: u8) -> Backlog {

@@ -8,7 +8,8 @@ use cosmonaut::{Changes, CosmosStatus};
 use cosmonaut_driver::OperationType;
 use serde_json::json;
 
-use super::harness::{Events, Ledger, Note, Shop, faulty_client, quick, shared};
+use super::harness::{Events, Ledger, Note, Shop, quick, shared};
+use crate::harness::faulty_client;
 use crate::partitioned::ONE;
 
 #[tokio::test(flavor = "multi_thread")]

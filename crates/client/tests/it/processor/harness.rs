@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{
-    ChangeFeedProcessor, Changes, ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime,
-    Credential, FeedScope, ProcessorBuilder, ProcessorEvent, ProcessorStart,
+    ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, ContainerProperties, CosmosClient,
+    CosmosDriverRuntime, Credential, FeedScope, ProcessorBuilder, ProcessorEvent,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -107,26 +106,10 @@ pub(super) fn client(url: &str, key: &str) -> CosmosClient {
         .unwrap()
 }
 
-/// A client of its own whose requests can be made to fail.
-pub(super) fn faulty_client(bench: &Bench) -> (CosmosClient, FaultInjector) {
-    let faults = FaultInjector::new();
-    let runtime = CosmosDriverRuntime::builder().environment(&no_environment).fault_injection(faults.clone());
-    let (url, key) = (bench.emulator.url(), Credential::master_key(bench.emulator.key()).unwrap());
-    (
-        CosmosClient::builder()
-            .runtime(&runtime.build().unwrap())
-            .endpoint(url)
-            .credential(key)
-            .build()
-            .unwrap(),
-        faults,
-    )
-}
-
 /// Short intervals, from the beginning on.
 pub(super) fn quick(builder: ProcessorBuilder) -> ProcessorBuilder {
     builder
-        .start_from(ProcessorStart::Beginning)
+        .start_from(ChangeFeedStart::Beginning)
         .lease_expiry(NEVER)
         .renew_interval(Duration::from_millis(300))
         .acquire_interval(Duration::from_millis(200))

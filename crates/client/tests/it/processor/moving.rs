@@ -5,7 +5,8 @@ use cosmonaut::{Changes, CosmosStatus, FeedRange, FeedScope};
 use cosmonaut_driver::OperationType;
 use serde_json::{Value, json};
 
-use super::harness::{Events, Ledger, Note, Shop, faulty_client, patiently, pause, quick, shared};
+use super::harness::{Events, Ledger, Note, Shop, patiently, pause, quick, shared};
+use crate::harness::faulty_client;
 use crate::partitioned::{ONE, inside, split};
 
 /// The ids of the partitions that there are.

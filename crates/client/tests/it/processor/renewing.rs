@@ -6,7 +6,8 @@ use cosmonaut::Changes;
 use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
 use cosmonaut_driver::OperationType;
 
-use super::harness::{Events, Gate, Ledger, Note, Shop, faulty_client, patiently, pause, quick};
+use super::harness::{Events, Gate, Ledger, Note, Shop, patiently, pause, quick};
+use crate::harness::faulty_client;
 use crate::partitioned::ONE;
 
 /// Long enough for the machine to stall in between.

@@ -1,6 +1,6 @@
 //! The container whose changes are processed, or that of the leases, is deleted and made anew under its name.
 
-use cosmonaut::ProcessorStart;
+use cosmonaut::ChangeFeedStart;
 
 use super::harness::{Events, Ledger, Shop, another_client, patiently, pause};
 use crate::harness::Bench;
@@ -38,7 +38,7 @@ async fn leases_of_now(shop: &Shop) -> Vec<String> {
 async fn a_container_that_is_made_anew_is_read_from_the_start_by_whoever_runs() {
     // The new container has as many partitions, fewer or more, and fewer changes than were read of the old one.
     for (before, after) in [(ONE, ONE), (FIVE, ONE), (ONE, FIVE)] {
-        for start in [ProcessorStart::Beginning, ProcessorStart::Now] {
+        for start in [ChangeFeedStart::Beginning, ChangeFeedStart::Now] {
             let shop = Shop::with(before, "/id").await;
             let (ledger, events) = (Ledger::default(), Events::default());
             let builder = || shop.processor().start_from(start).on_event(events.listener());

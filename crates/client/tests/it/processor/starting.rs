@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
 use cosmonaut::model::ChangeFeedPolicy;
-use cosmonaut::{Change, ChangeKind, Changes, ContainerProperties, ErrorKind, ProcessorStart};
+use cosmonaut::{Change, ChangeFeedStart, ChangeKind, Changes, ContainerProperties, CosmosStatus, ErrorKind};
+use cosmonaut_driver::OperationType;
+use cosmonaut_wire::ResourceType;
 use serde_json::{Value, json};
 
-use super::harness::{Events, Ledger, Note, Shop, patiently, pause, shared};
-use crate::harness::Bench;
+use super::harness::{Events, Ledger, Note, Shop, patiently, pause, quick, shared};
+use crate::harness::{Bench, faulty_client};
 use crate::partitioned::{FIVE, ONE, make};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,9 +20,9 @@ async fn a_processor_starts_from_now_the_beginning_or_a_time() {
     let hour = Duration::from_secs(3600);
     let future = std::time::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
     for (name, start, expected) in [
-        ("beginning", ProcessorStart::Beginning, 30),
-        ("past", ProcessorStart::Time(std::time::UNIX_EPOCH + hour), 30),
-        ("future", ProcessorStart::Time(future), 0),
+        ("beginning", ChangeFeedStart::Beginning, 30),
+        ("past", ChangeFeedStart::Time(std::time::UNIX_EPOCH + hour), 30),
+        ("future", ChangeFeedStart::Time(future), 0),
     ] {
         let (ledger, events) = (Ledger::default(), Events::default());
         let builder = super::harness::quick(shop.notes.change_feed_processor(name, &shop.leases));
@@ -35,7 +38,7 @@ async fn a_processor_starts_from_now_the_beginning_or_a_time() {
 async fn a_processor_without_changes_writes_down_where_it_has_started() {
     let shop = Shop::with(ONE, "/id").await;
     let ledger = Ledger::default();
-    let one = ledger.start("one", shop.processor().start_from(ProcessorStart::Now)).await;
+    let one = ledger.start("one", shop.processor().start_from(ChangeFeedStart::Now)).await;
     patiently(async {
         while shop.lease_documents().await["0"]["ContinuationToken"].is_null() {
             pause().await;
@@ -45,7 +48,7 @@ async fn a_processor_without_changes_writes_down_where_it_has_started() {
     drop(one);
     // Whatever comes while nobody is there is read by who comes later.
     shop.write(1).await;
-    let two = ledger.start("one", shop.processor().start_from(ProcessorStart::Now)).await;
+    let two = ledger.start("one", shop.processor().start_from(ChangeFeedStart::Now)).await;
     ledger.until(30).await;
     two.stop().await;
     ledger.check_once_and_in_order();
@@ -62,7 +65,7 @@ async fn all_versions_and_deletes_are_handed_over_and_a_mode_stays() {
             async { Ok(()) }
         }
     };
-    let builder = shop.processor().start_from(ProcessorStart::Now).on_event(events.listener());
+    let builder = shop.processor().start_from(ChangeFeedStart::Now).on_event(events.listener());
     let one = builder.start_all_versions_and_deletes(handler).await.unwrap();
     patiently(async {
         while shop.lease_documents().await.values().any(|lease| lease["ContinuationToken"].is_null()) {
@@ -107,7 +110,7 @@ async fn of_two_instances_of_different_modes_that_start_at_once_one_is_refused()
         let (latest, all) = tokio::join!(
             shop.processor().start(|_: Changes<Note>| async { Ok(()) }),
             shop.processor()
-                .start_from(ProcessorStart::Now)
+                .start_from(ChangeFeedStart::Now)
                 .start_all_versions_and_deletes(|_: Changes<Change<Note>>| async { Ok(()) }),
         );
         let mode = shop.lease_documents().await["0"]["Mode"].clone();
@@ -195,9 +198,18 @@ async fn what_an_instance_has_begun_and_not_ended_is_begun_there_by_the_next() {
             async { Err("this instance handles nothing".into()) }
         }
     };
-    // Written in the second in which the processor starts, so that its first answer has changes already.
+    // It reads nothing until something was written, so that its first answer has changes already.
+    let (client, faults) = faulty_client(&shop.bench);
+    let status = CosmosStatus::TOO_MANY_REQUESTS;
+    let result = FaultInjectionResult::Status { status, retry_after: Some(Duration::from_millis(10)) };
+    let (operation, resource) = (Some(OperationType::ChangeFeed), Some(ResourceType::Document));
+    let condition = FaultInjectionCondition { operation, resource, ..Default::default() };
+    faults.set(FaultInjectionRule::new("throttled", result).when(condition));
+    let database = client.database("d");
+    let builder = quick(database.container("c").change_feed_processor("p", &database.container("leases")));
+    let one = builder.start_from(ChangeFeedStart::Now).start(failing).await.unwrap();
     shop.write(1).await;
-    let one = shop.processor().start_from(ProcessorStart::Now).start(failing).await.unwrap();
+    faults.clear();
     patiently(async {
         while *seen.lock().unwrap() == 0 {
             pause().await;
@@ -208,7 +220,7 @@ async fn what_an_instance_has_begun_and_not_ended_is_begun_there_by_the_next() {
     assert!(shop.lease_documents().await["0"]["ContinuationToken"].is_null());
     // The next one starts some seconds later, and not with what changes from then on.
     crate::harness::pass(Duration::from_secs(3)).await;
-    let two = ledger.start("two", shop.processor().start_from(ProcessorStart::Now)).await;
+    let two = ledger.start("two", shop.processor().start_from(ChangeFeedStart::Now)).await;
     ledger.until(30).await;
     two.stop().await;
     ledger.check_once_and_in_order();

@@ -13,7 +13,7 @@ use cosmonaut_wire::model::{BatchOperation, MAX_BATCH_BYTES, MAX_BATCH_OPERATION
 use cosmonaut_wire::partition_key::KeyShapeError;
 use cosmonaut_wire::{EffectivePartitionKey, PartitionKey, PartitionKeyRangeId};
 
-use super::pace::{Answered, Pace, Throttled};
+use super::pace::{Answered, Pace, Refused, Throttled};
 
 /// What a request's body has beside its operations, and to spare.
 const ENVELOPE: usize = 1024;
@@ -35,6 +35,8 @@ pub(super) struct Held {
     pub(super) strays: u32,
     /// How often it met another operation on its item.
     pub(super) collisions: u32,
+    /// How long it was throttled.
+    pub(super) refused: Refused,
 }
 
 /// Which item an operation is about: its key as it is written, and its id.

@@ -3,12 +3,18 @@
 use serde_json::value::RawValue;
 
 use super::run::{QueryRequest, Rows, Run};
-use crate::page::{Made, Making, RawPage, Source};
+use crate::feeds::RawPage;
+use crate::feeds::source::{Made, Making, Source};
 
 /// A query that is to be planned.
 impl Source for QueryRequest {
     fn next(self: Box<Self>) -> Making {
-        Box::pin(async move { go_on(Box::new(Run::start(*self).await?)).await })
+        Box::pin(async move {
+            match Run::start(*self).await {
+                Ok(run) => go_on(Box::new(run)).await,
+                Err(error) => Made::last(Err(error)),
+            }
+        })
     }
 }
 
@@ -19,15 +25,17 @@ impl Source for Run {
     }
 }
 
-async fn go_on(mut run: Box<Run>) -> crate::Result<Option<Made>> {
-    let Some(Rows { rows, continuation, request_charge, diagnostics }) = run.next_page().await? else {
-        return Ok(None);
+async fn go_on(mut run: Box<Run>) -> Made {
+    let Rows { rows, continuation, tally } = match run.next_page().await {
+        Ok(Some(rows)) => rows,
+        Ok(None) => return Made::last(Ok(None)),
+        Err(error) => return Made::last(Err(error)),
     };
     // Whatever has no continuation has been given.
     let rest = continuation.is_some().then_some(run as Box<dyn Source>);
     let items = rows.into_iter().map(text).collect();
     let item = "a row of the query's result".into();
-    Ok(Some(Made { page: RawPage { items, item, continuation, request_charge, diagnostics }, rest }))
+    Made { page: Ok(Some(RawPage { items, item, continuation, tally })), rest }
 }
 
 fn text(row: Box<RawValue>) -> bytes::Bytes {

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::feed_range::ResolvedScope;
-use crate::feeds::token;
+use crate::feed_scope::ResolvedScope;
+use crate::feeds::token::{self, PartText};
 use crate::{Error, Result};
 
 /// What tokens of queries call themselves.
@@ -61,27 +61,20 @@ struct TokenText {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum AtText {
-    Pieces(Vec<PieceText>),
+    Pieces(Vec<PartText>),
     Ordered {
         /// Each value in a list of its own, which is empty for undefined.
         keys: Vec<Vec<Box<RawValue>>>,
-        parts: Vec<PartText>,
+        parts: Vec<OrderedText>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         row: Option<String>,
     },
     After(String),
 }
 
+/// A part of an ordered result.
 #[derive(Serialize, Deserialize)]
-struct PieceText {
-    min: EffectivePartitionKey,
-    max: EffectivePartitionKey,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    at: Option<String>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct PartText {
+struct OrderedText {
     min: EffectivePartitionKey,
     max: EffectivePartitionKey,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,12 +124,12 @@ pub(super) fn write(binding: &Binding, progress: &Progress) -> Option<String> {
         At::Start => return None,
         At::Pieces(pieces) => {
             // A continuation is of the part that it was given for.
-            let piece = |EpkRange { min, max }, at: &Option<String>| PieceText { min, max, at: at.clone() };
-            AtText::Pieces(joined(pieces, Option::is_none, piece))
+            let part = |range, at: &Option<String>| PartText::new(range, at.clone());
+            AtText::Pieces(joined(pieces, Option::is_none, part))
         }
         At::Ordered { order, parts, row } => AtText::Ordered {
             keys: order.iter().map(|value| raw(value).into_iter().collect()).collect(),
-            parts: joined(parts, |_| true, part_text),
+            parts: joined(parts, |_| true, ordered_text),
             row: row.as_ref().map(|row| URL_SAFE_NO_PAD.encode(row.as_bytes())),
         },
         At::Marked(mark) => AtText::After(URL_SAFE_NO_PAD.encode(mark.as_bytes())),
@@ -153,12 +146,10 @@ pub(super) fn read(binding: &Binding, text: &str) -> Result<Progress> {
     read.of.check(binding)?;
     let mark = |text: &str| URL_SAFE_NO_PAD.decode(text).map(Mark::from_bytes).map_err(|_| invalid());
     let at = match read.at {
-        AtText::Pieces(pieces) => At::Pieces(
-            pieces.into_iter().map(|piece| (EpkRange { min: piece.min, max: piece.max }, piece.at)).collect(),
-        ),
+        AtText::Pieces(pieces) => At::Pieces(pieces.into_iter().map(PartText::into_part).collect()),
         AtText::Ordered { keys, parts, row } => At::Ordered {
             order: keys.iter().map(|key| value(key)).collect::<Option<_>>().ok_or_else(invalid)?,
-            parts: parts.into_iter().map(part).collect(),
+            parts: parts.into_iter().map(ordered_part).collect(),
             row: row.as_deref().map(mark).transpose()?,
         },
         AtText::After(text) => At::Marked(mark(&text)?),
@@ -172,16 +163,16 @@ pub(super) fn outdated() -> Error {
     token::refused(KIND, "it was given when the query was planned in another way (start again without it)")
 }
 
-fn part_text(EpkRange { min, max }: EpkRange, standing: &Standing) -> PartText {
+fn ordered_text(EpkRange { min, max }: EpkRange, standing: &Standing) -> OrderedText {
     let given = match standing {
         Standing::All => Some(GivenText::All),
         Standing::UpTo { rid, given, falling } => Some(GivenText::UpTo(rid.clone(), *given, *falling)),
         Standing::None => None,
     };
-    PartText { min, max, given }
+    OrderedText { min, max, given }
 }
 
-fn part(part: PartText) -> (EpkRange, Standing) {
+fn ordered_part(part: OrderedText) -> (EpkRange, Standing) {
     let standing = match part.given {
         Some(GivenText::All) => Standing::All,
         Some(GivenText::UpTo(rid, given, falling)) => Standing::UpTo { rid, given, falling },
@@ -223,5 +214,4 @@ fn raw(value: &Value) -> Option<Box<RawValue>> {
 }
 
 #[cfg(test)]
-#[path = "token/tests.rs"]
 mod tests;

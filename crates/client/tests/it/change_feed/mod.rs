@@ -1,15 +1,17 @@
 //! The change feed: every start, every scope, both modes, and splits.
 
+mod following;
+mod passing;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use cosmonaut::model::ChangeFeedPolicy;
 use cosmonaut::options::FeedOptions;
 use cosmonaut::{
-    ChangeFeed, ChangeFeedStart, ChangeKind, ContainerClient, ContainerProperties, ErrorKind, FeedRange,
-    FeedScope, RawItem,
+    ChangeFeedStart, ChangeKind, ContainerClient, ContainerProperties, ErrorKind, FeedRange, FeedScope,
+    FromItem, Items, RawItem,
 };
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -31,20 +33,21 @@ async fn write(container: &ContainerClient, keys: std::ops::Range<u32>, n: u32) 
 }
 
 /// Everything until there is nothing new, and the token from there.
-async fn drain<C>(feed: &mut ChangeFeed<C>) -> (Vec<C>, String) {
+async fn drain<C: FromItem>(feed: &mut Items<C>) -> (Vec<C>, String) {
     let mut changes = Vec::new();
-    loop {
-        let page = feed.next_page().await.unwrap();
-        if page.items.is_empty() {
-            return (changes, page.continuation);
-        }
-        changes.extend(page.items);
+    while let Some(change) = feed.next().await {
+        changes.push(change.unwrap());
     }
+    (changes, feed.continuation().unwrap().to_owned())
 }
 
-fn feed<T: DeserializeOwned>(container: &ContainerClient, start: ChangeFeedStart) -> ChangeFeed<T> {
+fn feed<T: FromItem>(container: &ContainerClient, start: ChangeFeedStart) -> Items<T> {
     let options = FeedOptions::default().max_item_count(3);
     container.change_feed(start, FeedScope::Container).options(options)
+}
+
+fn behind<T: FromItem>(container: &ContainerClient, token: String) -> Items<T> {
+    feed(container, ChangeFeedStart::Now).continue_from(token)
 }
 
 #[tokio::test]
@@ -56,7 +59,7 @@ async fn changes_are_read_from_the_beginning_now_a_time_or_a_token() {
         let (all, token) = drain(&mut feed::<Item>(&items, ChangeFeedStart::Beginning)).await;
         assert_eq!(all.len(), 10);
         write(&items, 3..5, 2).await;
-        let (later, _) = drain(&mut feed::<Item>(&items, ChangeFeedStart::Token(token))).await;
+        let (later, _) = drain(&mut behind::<Item>(&items, token)).await;
         assert_eq!(
             later.iter().map(|item| (&*item.pk, item.n)).collect::<Vec<_>>(),
             [("key 3", 2), ("key 4", 2)]
@@ -86,16 +89,16 @@ async fn a_feed_covers_a_key_a_range_or_everything() {
         let start = ChangeFeedStart::Beginning;
         by_range += drain(&mut many.change_feed::<Item>(start, &range)).await.0.len();
         // The token of everything continues each of its parts.
-        let start = ChangeFeedStart::Token(token.clone());
-        assert_eq!(drain(&mut many.change_feed::<Item>(start, &range)).await.0, []);
+        let part = many.change_feed::<Item>(start, &range).continue_from(token.clone());
+        assert_eq!(drain(&mut { part }).await.0, []);
     }
     assert_eq!(by_range, 40);
     write(&many, 0..40, 2).await;
     let (low, high) = FeedRange::full().split().unwrap();
     let mut found = 0;
     for half in [low, high] {
-        let start = ChangeFeedStart::Token(token.clone());
-        found += drain(&mut many.change_feed::<Item>(start, half)).await.0.len();
+        let half = many.change_feed::<Item>(ChangeFeedStart::Now, half).continue_from(token.clone());
+        found += drain(&mut { half }).await.0.len();
     }
     assert_eq!(found, 40, "shared out between two readers");
 }
@@ -107,11 +110,11 @@ async fn every_version_and_every_delete_is_told() {
     let properties = ContainerProperties::new("c", "/pk").with_change_feed_policy(policy);
     let many = make(&bench, properties, FIVE).await;
     let mut changes = many.all_versions_and_deletes::<Item>(ChangeFeedStart::Now, FeedScope::Container);
-    assert!(changes.next_page().await.unwrap().items.is_empty());
+    assert!(changes.next().await.is_none());
     write(&many, 0..2, 1).await;
     write(&many, 0..1, 2).await;
     many.delete_item("key 0", "1").await.unwrap();
-    let (all, _) = drain(&mut changes).await;
+    let (all, token) = drain(&mut changes).await;
     let of_first: Vec<_> = all
         .iter()
         .filter(|change| change.current.as_ref().or(change.previous.as_ref()).unwrap().pk == "key 0")
@@ -130,9 +133,15 @@ async fn every_version_and_every_delete_is_told() {
     assert_eq!(deleted.partition_key, Some(json!({"pk": "key 0"})));
     assert!(deleted.lsn > 0 && deleted.time > SystemTime::UNIX_EPOCH && !deleted.expired);
 
+    many.delete_item("key 1", "1").await.unwrap();
+    let behind = many.all_versions_and_deletes::<RawItem>(ChangeFeedStart::Now, FeedScope::Container);
+    let (later, _) = drain(&mut behind.continue_from(token)).await;
+    assert_eq!(later.iter().map(|change| change.kind).collect::<Vec<_>>(), [Delete]);
+    assert_eq!(later[0].previous.as_ref().unwrap().json::<Item>().unwrap().n, 1);
+
     let start = ChangeFeedStart::Beginning;
-    let error =
-        many.all_versions_and_deletes::<Item>(start, FeedScope::Container).next_page().await.unwrap_err();
+    let error = many.all_versions_and_deletes::<Item>(start, FeedScope::Container).collect().await;
+    let error = error.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadRequest, "{error}");
 }
 
@@ -141,15 +150,15 @@ async fn a_feed_survives_splits_between_pages_and_between_readers() {
     let bench = Bench::start().await;
     let many = container(&bench, "c", FIVE).await;
     write(&many, 0..60, 1).await;
-    let mut reader = feed::<Item>(&many, ChangeFeedStart::Beginning);
+    let mut reader = feed::<Item>(&many, ChangeFeedStart::Beginning).into_pages();
     let mut seen: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     let mut note =
         |items: Vec<Item>| items.into_iter().for_each(|item| seen.entry(item.pk).or_default().push(item.n));
     let mut splits = 0;
     let token = loop {
-        let page = reader.next_page().await.unwrap();
+        let page = reader.next().await.unwrap().unwrap();
         if page.items.is_empty() {
-            break page.continuation;
+            break page.continuation.unwrap();
         }
         note(page.items);
         if splits < 4 {
@@ -159,45 +168,76 @@ async fn a_feed_survives_splits_between_pages_and_between_readers() {
     };
     split(&bench, "c", 1);
     write(&many, 0..60, 2).await;
-    note(drain(&mut feed::<Item>(&many, ChangeFeedStart::Token(token))).await.0);
+    note(drain(&mut behind::<Item>(&many, token)).await.0);
     assert_eq!(seen.len(), 60);
     assert!(seen.values().all(|versions| versions == &[1, 2]), "each change once and in order: {seen:?}");
 }
 
 #[tokio::test]
-async fn a_change_of_another_type_can_be_passed() {
+async fn a_time_includes_the_second_that_it_names() {
     let bench = Bench::start().await;
     let items = bench.container().await;
     write(&items, 0..1, 1).await;
-    items.create_item("a", json!({"id": "1", "pk": "a"})).await.unwrap();
-    write(&items, 1..2, 1).await;
-    let mut changes = items.change_feed::<Item>(ChangeFeedStart::Beginning, FeedScope::Container);
-    assert_eq!(changes.next_page().await.unwrap_err().kind(), ErrorKind::Serialization);
-    let page = changes.next_results().await.unwrap();
-    let read: Vec<_> = page.items.iter().map(|change| change.as_ref().map(|item| &*item.pk).ok()).collect();
-    assert_eq!(read, [Some("key 0"), None, Some("key 1")]);
-    assert!(changes.next_page().await.unwrap().items.is_empty(), "it is behind them");
+    let written = items.read_item::<Value>("key 0", "1").await.unwrap().into_value();
+    let second = Duration::from_secs(written["_ts"].as_u64().unwrap());
+    for (start, found) in [(second, 1), (second + Duration::from_secs(1), 0)] {
+        let start = ChangeFeedStart::Time(SystemTime::UNIX_EPOCH + start);
+        assert_eq!(drain(&mut feed::<Item>(&items, start)).await.0.len(), found, "{start:?}");
+    }
 }
 
 #[tokio::test]
-async fn a_change_of_another_type_is_not_lost() {
+async fn a_feed_ends_for_now_and_goes_on_when_it_is_asked_again() {
+    let bench = Bench::start().await;
+    let many = container(&bench, "c", FIVE).await;
+    let mut changes = feed::<Item>(&many, ChangeFeedStart::Beginning);
+    assert!(changes.continuation().is_none(), "nothing was asked yet");
+    for round in 1..4 {
+        write(&many, 0..20, round).await;
+        let (found, token) = drain(&mut changes).await;
+        assert_eq!(found.len(), 20);
+        assert!(found.iter().all(|item| item.n == round));
+        assert_eq!(drain(&mut behind::<Item>(&many, token)).await.0, []);
+    }
+}
+
+#[tokio::test]
+async fn pages_after_items_begin_with_what_is_left_and_end_with_one_that_says_so() {
     let bench = Bench::start().await;
     let items = bench.container().await;
-    items.create_item("a", json!({"id": "1", "pk": "a"})).await.unwrap();
+    write(&items, 0..5, 1).await;
     let mut changes = feed::<Item>(&items, ChangeFeedStart::Beginning);
-    for _ in 0..2 {
-        let error = changes.next_page().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Serialization, "{error}");
-        assert!(error.to_string().contains('n'), "{error}");
+    changes.next().await.unwrap().unwrap();
+    assert!(changes.continuation().is_none(), "its page is not taken to the end");
+    let mut pages = changes.into_pages();
+    for (count, left) in [(2, 2), (2, 0), (0, 0)] {
+        let page = pages.next().await.unwrap().unwrap();
+        assert_eq!(page.items.len(), count);
+        // The last page says what it cost to learn that there is nothing.
+        assert!(page.request_charge > 0.0 && !page.diagnostics.is_empty());
+        let rest = drain(&mut behind::<Item>(&items, page.continuation.unwrap())).await.0;
+        assert_eq!(rest.len(), left);
     }
-    let (found, token) = drain(&mut feed::<Value>(&items, ChangeFeedStart::Beginning)).await;
-    assert_eq!(found.len(), 1);
-    let error = items
-        .all_versions_and_deletes::<Item>(ChangeFeedStart::Token(token), FeedScope::Container)
-        .next_page()
-        .await
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Query, "{error}");
+    assert!(pages.next().await.is_none());
+    write(&items, 5..6, 1).await;
+    assert_eq!(pages.next().await.unwrap().unwrap().items.len(), 1);
+}
+
+#[tokio::test]
+async fn a_token_of_something_else_is_refused_and_ends_the_feed() {
+    let bench = Bench::start().await;
+    let items = bench.container().await;
+    let (_, token) = drain(&mut feed::<Value>(&items, ChangeFeedStart::Beginning)).await;
+    let of_key = items.change_feed::<Value>(ChangeFeedStart::Now, "a").continue_from(token.clone());
+    let versions = items.all_versions_and_deletes::<Value>(ChangeFeedStart::Now, FeedScope::Container);
+    let (mut of_key, mut versions) = (of_key, versions.continue_from(token));
+    for (refused, then) in [
+        (of_key.next().await.map(|item| item.map(drop)), of_key.next().await.map(drop)),
+        (versions.next().await.map(|item| item.map(drop)), versions.next().await.map(drop)),
+    ] {
+        assert_eq!(refused.unwrap().unwrap_err().kind(), ErrorKind::Query);
+        assert!(then.is_none());
+    }
 }
 
 #[tokio::test]
@@ -206,9 +246,9 @@ async fn changes_are_given_as_bytes_too() {
         let item = r#"{"id":"1","pk":"a","n":1.50}"#;
         items.create_item("a", RawItem::from(item)).await.unwrap();
         let mut feed = items.change_feed::<RawItem>(ChangeFeedStart::Beginning, "a");
-        let page = feed.next_page().await.unwrap();
-        assert_eq!(page.items.len(), 1);
-        assert_eq!(page.items[0].json::<Value>().unwrap()["n"], 1.5);
+        let changed = drain(&mut feed).await.0;
+        assert_eq!(changed.len(), 1);
+        assert_eq!(changed[0].json::<Value>().unwrap()["n"], 1.5);
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! Feeds that the service pages by itself: databases, containers, conflicts.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions, OperationType};
@@ -7,10 +8,12 @@ use cosmonaut_wire::model::FeedEnvelope;
 use cosmonaut_wire::{ResourcePath, headers};
 use http::HeaderValue;
 
+use super::RawPage;
+use super::source::{Made, Making, Source, check_progress};
+use super::tally::Tally;
 use crate::container::{ContainerHandle, run};
 use crate::metadata::json_body;
 use crate::options::FeedOptions;
-use crate::page::{Made, Making, RawPage, Source};
 use crate::{Error, ErrorKind, Items, Query, Result};
 
 /// A feed, from some page on.
@@ -70,6 +73,7 @@ impl Listing {
             None => CosmosOperation::new(OperationType::ReadFeed, path),
         };
         options.check_page()?;
+        options.refuse(None, None)?;
         if let Some(count) = options.max_item_count {
             operation = operation.with_header(headers::MAX_ITEM_COUNT, HeaderValue::from(count));
         }
@@ -86,28 +90,37 @@ impl Source for Listing {
     fn next(self: Box<Self>) -> Making {
         Box::pin(async move {
             let Self { feed, from } = *self;
-            let mut operation = feed.operation.clone();
-            if let Some(from) = &from {
-                operation = operation.with_header(headers::CONTINUATION, from.clone());
+            match feed.page(from).await {
+                Ok(page) => {
+                    let next = page.continuation.as_deref().and_then(|next| HeaderValue::try_from(next).ok());
+                    let rest = next.map(|from| Box::new(Self { feed, from: Some(from) }) as Box<dyn Source>);
+                    Made { page: Ok(Some(page)), rest }
+                }
+                Err(error) => Made::last(Err(error)),
             }
-            let response = feed.runner.run(&operation, &feed.options).await?;
-            let page = feed.page(response, from.as_ref())?;
-            let next = page.continuation.as_deref().and_then(|next| HeaderValue::try_from(next).ok());
-            let rest = next.map(|from| Box::new(Self { feed, from: Some(from) }) as Box<dyn Source>);
-            Ok(Some(Made { page, rest }))
         })
     }
 }
 
 impl Feed {
+    /// The page that begins somewhere.
+    async fn page(&self, from: Option<HeaderValue>) -> Result<RawPage> {
+        let mut operation = self.operation.clone();
+        if let Some(from) = &from {
+            operation = operation.with_header(headers::CONTINUATION, from.clone());
+        }
+        let response = self.runner.run(&operation, &self.options).await?;
+        self.read(response, from.as_ref())
+    }
+
     /// What an answer holds.
-    fn page(&self, response: CosmosResponse, from: Option<&HeaderValue>) -> Result<RawPage> {
+    fn read(&self, response: CosmosResponse, from: Option<&HeaderValue>) -> Result<RawPage> {
         let path = self.operation.path();
         let items = match FeedEnvelope::parse(path.kind(), response.body()) {
             Ok(envelope) => {
                 let slice =
                     |item: &&serde_json::value::RawValue| response.body().slice_ref(item.get().as_bytes());
-                envelope.items.iter().map(slice).collect::<Vec<_>>()
+                envelope.items.iter().map(slice).collect::<VecDeque<_>>()
             }
             Err(error) => {
                 let message = format!("the page of {path}: {error}");
@@ -118,21 +131,9 @@ impl Feed {
         if let Err(error) = check_progress(items.len(), from, response.continuation()) {
             return Err(error.found_in(response));
         }
-        Ok(RawPage {
-            items,
-            item: format!("a row of {path}").into(),
-            continuation: response.continuation().map(str::to_owned),
-            request_charge: response.request_charge(),
-            diagnostics: vec![response.diagnostics().clone()],
-        })
+        let mut tally = Tally::default();
+        tally.add(response.diagnostics());
+        let continuation = response.continuation().map(str::to_owned);
+        Ok(RawPage { items, item: format!("a row of {path}").into(), continuation, tally })
     }
-}
-
-/// An error if a page has no rows and goes on where it began: asking for the next one would never end.
-pub(crate) fn check_progress(rows: usize, from: Option<&str>, next: Option<&str>) -> Result<()> {
-    if rows > 0 || next.is_none() || from != next {
-        return Ok(());
-    }
-    let message = "a page without rows goes on where it began, so that asking again would never end";
-    Err(Error::new(ErrorKind::InvalidResponse, message))
 }

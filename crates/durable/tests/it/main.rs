@@ -18,6 +18,7 @@ mod findings;
 mod finishing;
 mod following;
 mod harness;
+mod hub_borders;
 mod hubs;
 mod isolation;
 mod listing;

@@ -12,7 +12,7 @@ use super::{PATIENCE, readable};
 use crate::core::Core;
 use crate::model::{Intent, Row};
 use crate::orchestration::outbox::{hand_over, read_owed};
-use crate::store::{Call, Presence, Span};
+use crate::store::{Call, Kinds, Presence, Span};
 
 /// How many deliveries are under way at once.
 const AT_ONCE: usize = 16;
@@ -94,7 +94,7 @@ pub(super) async fn check(core: &Core, delivered: Vec<Delivered>) -> Vec<Deliver
     let call = &core.store.mending_call(core.settings.call_timeout);
     let targets: Vec<_> = delivered.iter().map(|it| (&*it.target, &*it.target_id)).collect();
     let asking = core.store.mending_call(core.settings.call_timeout.min(PATIENCE));
-    let Presence { missing, unknown } = match core.store.presence(&asking, &targets).await {
+    let Presence { missing, unknown } = match core.store.presence(&asking, Kinds::Delivered, &targets).await {
         Ok(presence) => presence,
         Err(error) => {
             tracing::warn!(%error, "where messages were delivered to cannot be read yet");

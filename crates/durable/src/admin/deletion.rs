@@ -1,26 +1,26 @@
 //! Deleting instances, all of them or none.
 //!
 //! A record names them; their heads are locked, so that no turn of theirs can commit and start another child. A name
-//! without a head gets one for that. So do children that are about to start: they go with their parents, by force. Then the
-//! checks are made, what the instances owe to others is delivered, the record is committed by one write, and the documents
-//! go. If a check fails, the record is withdrawn by one write, and the locks go. The record stays until all of that is done:
-//! whoever finds one that its writer has left goes on with it.
+//! without a head gets one for that. What the instances owe to others is delivered. Children that are about to start then
+//! are named in the record and locked, too: they go with their parents, by force. Then the checks are made, the record is
+//! committed by one write, and the documents go. If a check fails, the record is withdrawn by one write, and the locks go.
+//! The record stays until all of that is done: whoever finds one that its writer has left goes on with it.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
-use super::children::Child;
 use super::deletion_record::{Deletion, Record};
 use super::freezing::Frozen;
 use super::instances::Scope;
+use super::unborn::{Sender, Unborn};
 use super::{Admin, BULK_LIMIT};
 use crate::join;
 use crate::model::{Document, HEAD, Head};
 use crate::orchestration::outbox;
 
-/// How often a deletion is begun again because children were about to start that were not known of.
+/// How often a deletion is begun again because its record has no room for children that are about to start.
 const STARTS: usize = 8;
 pub(super) const OPERATION: &str = "delete_instances_atomic";
 /// How many instances are worked on at once.
@@ -32,13 +32,28 @@ const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
 /// Whether all that goes is locked.
 enum Prepared {
     Whole,
-    /// Children are about to start that were not known of.
-    WithoutSome,
+    /// These children are about to start, and the record has no room for them.
+    Without(Vec<String>),
 }
 
 fn orphan(child: &str, parent: &str) -> ProviderError {
     let message =
         format!("{parent} has a child {child} that is not to be deleted with it (read the tree again)");
+    ProviderError::permanent(OPERATION, message)
+}
+
+/// Why a deletion without force ends: something may start without its parent.
+fn about_to_start(Unborn { child, parent, unread }: &Unborn) -> ProviderError {
+    let message = match unread {
+        None => format!(
+            "instance {parent} has a child {child} that is about to start (wait for it, or delete by force)"
+        ),
+        Some(error) => format!(
+            "instance {parent} has sent something to {child}, which is not there, and it cannot be read whether that \
+             starts a child: {} (or delete by force)",
+            error.message
+        ),
+    };
     ProviderError::permanent(OPERATION, message)
 }
 
@@ -68,10 +83,6 @@ impl Admin<'_> {
         }
         let mut all = given.clone();
         for _ in 0..STARTS {
-            if force {
-                let unborn = self.unborn_children(&self.call(OPERATION), &given).await?;
-                all.extend(unborn.into_iter().map(|child| child.child));
-            }
             let mut record = self.begin(all.iter().cloned().collect()).await?;
             let prepared = match (self.prepare(&mut record, &given, force).await, archive) {
                 (Ok(Prepared::Whole), Some(archive)) => {
@@ -81,7 +92,10 @@ impl Admin<'_> {
             };
             let deleted = match prepared {
                 Ok(Prepared::Whole) => self.go_through(&mut record).await.map(Some),
-                Ok(Prepared::WithoutSome) => self.take_back(&mut record).await.map(|()| None),
+                Ok(Prepared::Without(more)) => {
+                    all.extend(more);
+                    self.take_back(&mut record).await.map(|()| None)
+                }
                 Err(error) => self.take_back(&mut record).await.and(Err(error)),
             };
             match deleted {
@@ -123,7 +137,7 @@ impl Admin<'_> {
         Ok(())
     }
 
-    /// Locks all heads, makes the checks, and delivers what the instances owe.
+    /// Locks all heads, delivers what the instances owe, and makes the checks.
     async fn prepare(
         &self,
         record: &mut Record,
@@ -131,40 +145,86 @@ impl Admin<'_> {
         force: bool,
     ) -> Result<Prepared, ProviderError> {
         for some in record.instances.clone().chunks(AT_ONCE) {
-            let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
-            let frozen = join::all(frozen.collect()).await;
-            for (instance, frozen) in some.iter().zip(frozen) {
-                match frozen? {
-                    Frozen::Unborn => {}
-                    Frozen::Born if given.contains(instance) => {}
-                    Frozen::Born => return Err(orphan(instance, "one of the instances")),
-                    Frozen::NotAsItRuns => {
-                        let message = format!(
-                            "Instance {instance} is still running (cancel it first, or delete it by force)"
-                        );
-                        return Err(ProviderError::permanent(OPERATION, message));
-                    }
+            self.freeze_all(record, some, given, force).await?;
+        }
+        self.deliver_owed(record, force).await?;
+        if let Some(more) = self.take_in_unborn(record, given, force).await? {
+            return Ok(Prepared::Without(more));
+        }
+        // From here on nothing is started any more: whatever has come to be meanwhile has a head.
+        let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
+        match children.iter().find(|child| !given.contains(&child.child)) {
+            Some(left) => Err(orphan(&left.child, &format!("instance {}", left.parent))),
+            None => Ok(Prepared::Whole),
+        }
+    }
+
+    /// Locks the heads of some instances.
+    async fn freeze_all(
+        &self,
+        record: &mut Record,
+        some: &[String],
+        given: &HashSet<String>,
+        force: bool,
+    ) -> Result<(), ProviderError> {
+        let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
+        for (instance, frozen) in some.iter().zip(join::all(frozen.collect()).await) {
+            match frozen? {
+                Frozen::Unborn => {}
+                Frozen::Born if given.contains(instance) => {}
+                Frozen::Born => return Err(orphan(instance, "one of the instances")),
+                Frozen::NotAsItRuns => {
+                    let message = format!(
+                        "Instance {instance} is still running (cancel it first, or delete it by force)"
+                    );
+                    return Err(ProviderError::permanent(OPERATION, message));
                 }
+            }
+        }
+        self.keep(record).await
+    }
+
+    /// Names and locks the children that are about to start. Gives those that the record has no room for, if there are some.
+    ///
+    /// # Errors
+    /// Permanent without force, if there are such children.
+    async fn take_in_unborn(
+        &self,
+        record: &mut Record,
+        given: &HashSet<String>,
+        force: bool,
+    ) -> Result<Option<Vec<String>>, ProviderError> {
+        let mut known: HashSet<String> = record.instances.iter().cloned().collect();
+        let mut left: VecDeque<Sender> = given.iter().map(|instance| Sender::new(instance)).collect();
+        while !left.is_empty() {
+            let some: Vec<Sender> = left.drain(..left.len().min(AT_ONCE)).collect();
+            let (unborn, further) = self.unborn_children(&some, &known).await?;
+            left.extend(further);
+            if let Some(found) = unborn.first().filter(|_| !force) {
+                return Err(about_to_start(found));
+            }
+            let (certain, unread): (Vec<_>, Vec<_>) =
+                unborn.into_iter().partition(|unborn| unborn.unread.is_none());
+            let certain = certain.into_iter().map(|unborn| unborn.child);
+            let more: Vec<String> = certain.filter(|child| known.insert(child.clone())).collect();
+            for Unborn { child, parent, unread } in unread {
+                if let Some(error) = unread.filter(|_| !known.contains(&child)) {
+                    tracing::error!(
+                        instance = parent, child, %error,
+                        "a deleted instance has sent something that cannot be read to an instance that is not there; if it starts \
+                         a child, the child starts without its parent"
+                    );
+                }
+            }
+            if !more.is_empty() && !self.name_more(record, &more).await? {
+                return Ok(Some(more));
+            }
+            for some in more.chunks(AT_ONCE) {
+                self.freeze_all(record, some, given, force).await?;
             }
             self.keep(record).await?;
         }
-        let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
-        if let Some(left) = children.iter().find(|child| !given.contains(&child.child)) {
-            return Err(orphan(&left.child, &format!("instance {}", left.parent)));
-        }
-        self.deliver_owed(record, force).await?;
-        // From here on nothing is started any more.
-        let unborn = self.unborn_children(&self.call(OPERATION), given).await?;
-        match unborn.first() {
-            Some(Child { child, parent }) if !force => {
-                let message = format!(
-                    "instance {parent} has a child {child} that is about to start (wait for it, or delete by force)"
-                );
-                Err(ProviderError::permanent(OPERATION, message))
-            }
-            _ if unborn.iter().all(|child| record.instances.contains(&child.child)) => Ok(Prepared::Whole),
-            _ => Ok(Prepared::WithoutSome),
-        }
+        Ok(None)
     }
 
     /// Delivers what instances owe to others, as long as all of them are there: what they owe each other goes with them.

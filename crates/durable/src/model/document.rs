@@ -111,6 +111,15 @@ impl Row {
         plain_kind(self.0.get("type").and_then(Value::as_str).unwrap_or_default())
     }
 
+    /// Whether a newer version of this crate has written it, so that another process may be able to read it.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.version() > u64::from(SEALED_FORMAT)
+    }
+
+    fn version(&self) -> u64 {
+        self.0.get("v").and_then(Value::as_u64).unwrap_or(0)
+    }
+
     /// The document, if this crate can read it.
     ///
     /// # Errors
@@ -131,8 +140,8 @@ impl Row {
             let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("?").to_owned();
             format!("document {:?} of instance {:?}", text("id"), text("instanceId"))
         };
-        let version = self.0.get("v").and_then(Value::as_u64).unwrap_or(0);
-        if version > u64::from(SEALED_FORMAT) {
+        if self.is_newer() {
+            let version = self.version();
             let message = format!(
                 "{} has format {version}, and this version of duroxide-cosmonaut reads up to {SEALED_FORMAT} \
                  (update every process that shares the container)",

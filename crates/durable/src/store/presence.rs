@@ -23,6 +23,8 @@ struct There {
 /// What documents are asked for: those of the hub, and no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kinds {
+    /// Messages that wait.
+    Messages,
     /// Whatever was delivered, waiting or as a trace.
     Delivered,
 }
@@ -30,6 +32,7 @@ pub(crate) enum Kinds {
 impl Kinds {
     fn condition(self) -> &'static str {
         match self {
+            Self::Messages => "c.type = 'message'",
             Self::Delivered => "c.type IN ('message', 'work', 'seen', 'cancelled')",
         }
     }

@@ -30,7 +30,7 @@ struct Listed {
     events: Option<u64>,
     /// Whether a head is one of an instance that has come to be.
     exists: Option<bool>,
-    /// Whether another instance has sent a work item.
+    /// Whether another instance has sent a work item, which may be cancelled by now.
     delivered: Option<bool>,
 }
 
@@ -39,6 +39,7 @@ impl Listed {
     fn end(&self, instance: &str) -> Option<Write> {
         match &*self.kind {
             "seen" => None,
+            "cancelled" if self.delivered == Some(true) => None,
             Work::KIND if self.delivered == Some(true) => {
                 Some(Write::upsert(&Tombstone::seen(instance, &self.id, None)))
             }

@@ -161,6 +161,8 @@ impl Row {
 pub(crate) enum TombstoneKind {
     /// A work item that its orchestration has cancelled.
     Cancelled,
+    /// The same, in the partition of another instance: the item was delivered there, and may be delivered again.
+    CancelledElsewhere,
     /// A message from another instance that was processed: a repeated delivery finds it.
     Seen,
 }
@@ -170,6 +172,7 @@ impl TombstoneKind {
     const fn name_and_ttl(self) -> (&'static str, i32) {
         match self {
             Self::Cancelled => ("cancelled", 60 * 60),
+            Self::CancelledElsewhere => ("cancelled", SEEN_TTL),
             Self::Seen => ("seen", SEEN_TTL),
         }
     }
@@ -181,12 +184,16 @@ pub(crate) struct Tombstone {
     /// What tells the text that was processed from another one, as it is stored: it says something of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<String>,
+    /// Whether another instance has sent what was cancelled, so that a repeated delivery must find this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) delivered: bool,
 }
 
 impl Tombstone {
     pub(crate) fn document(instance: &str, id: &str, kind: TombstoneKind) -> Document<Self> {
         let (name, ttl) = kind.name_and_ttl();
-        let mut document = Document::new(instance, id, Self::default()).with_ttl(ttl);
+        let content = Self { digest: None, delivered: kind == TombstoneKind::CancelledElsewhere };
+        let mut document = Document::new(instance, id, content).with_ttl(ttl);
         document.kind = kind_in(instance, name).into_owned();
         document
     }

@@ -67,7 +67,7 @@ pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), Prov
     announce(core, &instance, &plan, &versions);
     let call = core.store.call(OPERATION, AFTERWARDS);
     for (instance, id) in &plan.cancelled_elsewhere {
-        let tombstone = Tombstone::document(instance, id, TombstoneKind::Cancelled);
+        let tombstone = Tombstone::document(instance, id, TombstoneKind::CancelledElsewhere);
         if let Err(failure) = core.store.upsert(&call, &tombstone).await {
             tracing::warn!(instance, id, ?failure, "an activity of another instance is not cancelled");
         }

@@ -74,13 +74,16 @@ impl Admin<'_> {
             let writes = listed.iter().filter(|document| document.id != HEAD);
             let writes: Vec<_> = writes.filter_map(|document| document.end(instance)).collect();
             match self.erase_listed(call, (instance, token), &writes).await? {
-                Erased::InPart => {}
-                Erased::Wholly => {
-                    self.core.dispatch.instance_until(instance, None);
-                    self.core.histories.forget(instance);
-                    return Ok(result);
+                Erased::InPart => continue,
+                Erased::Wholly => {}
+                Erased::NotAsItIsFree => {
+                    tracing::warn!(instance, "an instance is not deleted: its lock was taken back meanwhile");
+                    result = DeleteInstanceResult::default();
                 }
             }
+            self.core.dispatch.instance_until(instance, None);
+            self.core.histories.forget(instance);
+            return Ok(result);
         }
         let message = format!("instance {instance} gets messages faster than they are deleted");
         Err(ProviderError::retryable(call.operation(), message))
@@ -110,7 +113,8 @@ impl Admin<'_> {
                 Ok(_) => drop(left.drain(..count)),
                 Err(failure) => match (failure.cause(), failure.index()) {
                     // Somebody else has finished it.
-                    (Cause::Condition | Cause::NotFound, Some(0)) => return Ok(Erased::Wholly),
+                    (Cause::NotFound, Some(0)) => return Ok(Erased::Wholly),
+                    (Cause::Condition, Some(0)) => return Ok(Erased::NotAsItIsFree),
                     // A document is gone, and another one may have come in its place: the head stays for one more list.
                     (Cause::NotFound, Some(gone)) if gone >= offset && gone - offset < count => {
                         left.remove(gone - offset);
@@ -127,6 +131,8 @@ impl Admin<'_> {
 enum Erased {
     InPart,
     Wholly,
+    /// Nothing: the deletion does not hold its lock any more.
+    NotAsItIsFree,
 }
 
 /// Adds what goes.

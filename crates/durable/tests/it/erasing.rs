@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cosmonaut::CosmosStatus;
 use cosmonaut::fault_injection::{
     FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
 };
@@ -153,5 +154,38 @@ async fn a_document_that_goes_while_its_instance_is_deleted_does_not_matter() {
     };
     tokio::join!(async { delete(&elsewhere, "a", true).await }, gone);
     assert!(home.all("a").await.is_empty());
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_whose_lock_was_taken_back_stays_and_does_not_count() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    for instance in ["a", "b"] {
+        make(&provider, instance, Some("Completed")).await;
+    }
+    // Nothing is removed until the lock is gone.
+    let batches = FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        ..FaultInjectionCondition::default()
+    };
+    let busy = FaultInjectionResult::Status {
+        status: CosmosStatus::TOO_MANY_REQUESTS,
+        retry_after: Some(Duration::from_millis(10)),
+    };
+    faults.set(FaultInjectionRule::new("busy", busy).when(batches));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let freed = async {
+        until("the deletion is at its end", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
+        let free = cosmonaut::Patch::new().set("/lock", ());
+        home.documents().patch_item("a", "instance", free).await.unwrap();
+        faults.remove("busy");
+    };
+    let names = ["a".to_owned(), "b".to_owned()];
+    let (deleted, ()) = tokio::join!(elsewhere.delete_instances_atomic(&names, false), freed);
+    let deleted = deleted.unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.executions_deleted, deleted.events_deleted), (1, 1, 1));
+    assert_eq!(provider.list_instances().await.unwrap(), ["a"]);
     assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
 }

@@ -38,6 +38,11 @@ impl Hub {
         Ok(Self { prefix: format!("${name}/").into() })
     }
 
+    /// How the hub is called; nothing for the one without a name.
+    pub(crate) fn title(&self) -> Option<&str> {
+        Some(suffix_of(&self.prefix)).filter(|title| !title.is_empty())
+    }
+
     /// The partition of something that is called so in this hub.
     pub(crate) fn key<'a>(&self, name: &'a str) -> Cow<'a, str> {
         match self.prefix.is_empty() {

@@ -1,5 +1,11 @@
 //! What would tie hubs of a container together: leases of one for another, and searches that find documents of others.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_cosmonaut::{
+    CosmosLeaseProvider, CosmosProvider, CosmosProviderConfig, InMemoryLeaseProvider, LeaseProvider, Leases,
+};
 use serde_json::json;
 
 use crate::harness::{Account, Home, Server};
@@ -7,6 +13,45 @@ use crate::steps::*;
 
 fn home(hub: Option<&'static str>) -> Home {
     Server::shared(Account::OneRegion).home().of_hub(hub)
+}
+
+#[tokio::test]
+async fn leases_of_another_hub_are_refused() {
+    const LEASE: Duration = Duration::from_secs(10);
+    for (own, leased, is_refused) in [
+        (None, None, false),
+        (Some("orders"), Some("orders"), false),
+        (Some("orders"), None, true),
+        (Some("orders"), Some("order"), true),
+        (None, Some("orders"), true),
+    ] {
+        let home = home(own);
+        let leases = CosmosLeaseProvider::new(home.documents(), "process", LEASE);
+        let leases = match leased {
+            Some(hub) => leases.in_hub(hub).unwrap(),
+            None => leases,
+        };
+        let connected = connect(&home, leases).await;
+        assert_eq!(connected.is_err(), is_refused, "{own:?} {leased:?}");
+        if let Err(error) = connected {
+            let error = error.to_string();
+            let called =
+                |hub: Option<&str>| hub.map_or("the hub without a name".into(), |hub| format!("{hub:?}"));
+            for part in [&*called(own), &*called(leased), "CosmosLeaseProvider::in_hub"] {
+                assert!(error.contains(part), "{part} in {error}");
+            }
+        }
+    }
+    // A process that has the container for itself shares nothing.
+    assert!(connect(&home(Some("orders")), InMemoryLeaseProvider).await.is_ok());
+}
+
+async fn connect(
+    home: &Home,
+    leases: impl LeaseProvider,
+) -> Result<CosmosProvider, duroxide_cosmonaut::ConnectError> {
+    let leases = Leases::Custom(Arc::new(leases));
+    CosmosProvider::connect(CosmosProviderConfig { leases, ..home.config() }).await
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! What is delivered has the same id however often that happens, and the target keeps a trace of what it has
 //! processed. So it arrives exactly once. Two windows bound what is kept:
 //!
-//! - An intent stays for a day after its delivery (`DELIVERED_TTL`). If a forced failover takes the delivery from the
+//! - An intent stays for a day after its delivery (`DELIVERED_TTL`), while all processes are of this version or later. If a forced failover takes the delivery from the
 //!   target, it is made again; see `mending`. An outage may last for many hours before the failover. So whatever is taken
 //!   from a queue leaves a trace, if it may be delivered again.
 //! - The trace of a processed message stays for two days (`seen`). Nothing is delivered again later than that: a
@@ -13,8 +13,8 @@
 //!   after such a death does a message arrive twice. The runtime ignores a second start, completion or
 //!   cancellation; a second event or queue message it does not.
 //!
-//! Processes of earlier versions leave fewer traces, for an hour. What is delivered while there are such processes is not
-//! delivered again.
+//! Processes of earlier versions leave fewer traces, for an hour. What is delivered while there are such processes stays for ten
+//! minutes (`DELIVERED_UNTRACED_TTL`), and is not delivered again.
 
 use cosmonaut::{Etag, Query};
 use duroxide::providers::{ProviderError, WorkItem};

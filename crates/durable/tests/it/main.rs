@@ -13,6 +13,7 @@ mod depths;
 mod documents;
 mod encoding;
 mod erasing;
+mod failovers_in_deletions;
 mod faults;
 mod findings;
 mod finishing;

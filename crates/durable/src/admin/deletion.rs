@@ -16,6 +16,7 @@ use super::freezing::Frozen;
 use super::instances::Scope;
 use super::unborn::{Sender, Unborn};
 use super::{Admin, BULK_LIMIT};
+use crate::hub::{hub_of, name_of, told};
 use crate::join;
 use crate::model::{Document, HEAD, Head};
 use crate::orchestration::outbox;
@@ -37,6 +38,7 @@ enum Prepared {
 }
 
 fn orphan(child: &str, parent: &str) -> ProviderError {
+    let child = told(child);
     let message =
         format!("{parent} has a child {child} that is not to be deleted with it (read the tree again)");
     ProviderError::permanent(OPERATION, message)
@@ -44,6 +46,7 @@ fn orphan(child: &str, parent: &str) -> ProviderError {
 
 /// Why a deletion without force ends: something may start without its parent.
 fn about_to_start(Unborn { child, parent, unread }: &Unborn) -> ProviderError {
+    let (child, parent) = (told(child), told(parent));
     let message = match unread {
         None => format!(
             "instance {parent} has a child {child} that is about to start (wait for it, or delete by force)"
@@ -154,7 +157,7 @@ impl Admin<'_> {
         // From here on nothing is started any more: whatever has come to be meanwhile has a head.
         let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
         match children.iter().find(|child| !given.contains(&child.child)) {
-            Some(left) => Err(orphan(&left.child, &format!("instance {}", left.parent))),
+            Some(left) => Err(orphan(&left.child, &format!("instance {}", told(&left.parent)))),
             None => Ok(Prepared::Whole),
         }
     }
@@ -175,7 +178,8 @@ impl Admin<'_> {
                 Frozen::Born => return Err(orphan(instance, "one of the instances")),
                 Frozen::NotAsItRuns => {
                     let message = format!(
-                        "Instance {instance} is still running (cancel it first, or delete it by force)"
+                        "Instance {} is still running (cancel it first, or delete it by force)",
+                        told(instance)
                     );
                     return Err(ProviderError::permanent(OPERATION, message));
                 }
@@ -210,7 +214,7 @@ impl Admin<'_> {
             for Unborn { child, parent, unread } in unread {
                 if let Some(error) = unread.filter(|_| !known.contains(&child)) {
                     tracing::error!(
-                        instance = parent, child, %error,
+                        instance = name_of(&parent), child = name_of(&child), hub = hub_of(&parent), %error,
                         "a deleted instance has sent something that cannot be read to an instance that is not there; if it starts \
                          a child, the child starts without its parent"
                     );
@@ -235,11 +239,14 @@ impl Admin<'_> {
                 match delivered {
                     Ok(()) => {}
                     Err(error) if force && !error.is_retryable() => {
-                        tracing::error!(instance, %error, "what a deleted instance owes to others is lost");
+                        tracing::error!(
+                            instance = name_of(instance), hub = hub_of(instance), %error,
+                            "what a deleted instance owes to others is lost"
+                        );
                     }
                     Err(error) => {
-                        let message =
-                            format!("instance {instance} owes something to another one: {}", error.message);
+                        let (instance, why) = (told(instance), &error.message);
+                        let message = format!("instance {instance} owes something to another one: {why}");
                         return Err(ProviderError { message, ..error });
                     }
                 }
@@ -302,7 +309,8 @@ impl Admin<'_> {
                         }
                     }
                     None => tracing::warn!(
-                        instance,
+                        instance = name_of(instance),
+                        hub = hub_of(instance),
                         "a deletion is taken back, and this instance is not there; if it was, it was deleted"
                     ),
                 }
@@ -351,7 +359,10 @@ impl Admin<'_> {
                     }
                     // Something of it runs, or has begun to: bulk deletion is for what has ended.
                     Err(error) if !error.is_retryable() => {
-                        tracing::info!(root, %error, "an instance is left out of a bulk deletion");
+                        tracing::info!(
+                            root = name_of(&root), hub = hub_of(&root), %error,
+                            "an instance is left out of a bulk deletion"
+                        );
                         left_out.insert(root);
                     }
                     Err(error) => return Err(error),

@@ -11,7 +11,7 @@ use duroxide::providers::{DeleteInstanceResult, ProviderError};
 use serde::Deserialize;
 
 use super::Admin;
-use crate::hub::plain_kind;
+use crate::hub::{hub_of, name_of, plain_kind, told};
 use crate::model::{HEAD, Kind, Message, Tombstone, Work, Write};
 use crate::store::{Batch, Call, Cause, Guard};
 
@@ -77,7 +77,12 @@ impl Admin<'_> {
                 Erased::InPart => continue,
                 Erased::Wholly => {}
                 Erased::NotAsItIsFree => {
-                    tracing::warn!(instance, "an instance is not deleted: its lock was taken back meanwhile");
+                    let (instance, hub) = (name_of(instance), hub_of(instance));
+                    tracing::warn!(
+                        instance,
+                        hub,
+                        "an instance is not deleted: its lock was taken back meanwhile"
+                    );
                     result = DeleteInstanceResult::default();
                 }
             }
@@ -85,7 +90,7 @@ impl Admin<'_> {
             self.core.histories.forget(instance);
             return Ok(result);
         }
-        let message = format!("instance {instance} gets messages faster than they are deleted");
+        let message = format!("instance {} gets messages faster than they are deleted", told(instance));
         Err(ProviderError::retryable(call.operation(), message))
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec::is_marked;
-use crate::hub::{kind_in, plain_kind};
+use crate::hub::{kind_in, plain_kind, told};
 use crate::lease::slot_of;
 
 /// The version of the format that most documents are written in.
@@ -138,7 +138,7 @@ impl Row {
     pub(crate) fn parse<T: DeserializeOwned>(self, operation: &str, what: &str) -> Result<T, ProviderError> {
         let place = |row: &Value| {
             let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("?").to_owned();
-            format!("document {:?} of instance {:?}", text("id"), text("instanceId"))
+            format!("document {:?} of instance {:?}", text("id"), told(&text("instanceId")))
         };
         if self.is_newer() {
             let version = self.version();

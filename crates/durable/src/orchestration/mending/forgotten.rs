@@ -29,8 +29,11 @@ pub(super) async fn look(
     let (scope, continuation) = (part.scope(), part.continuation.clone());
     let (senders, next) = core.store.query_page::<String>(call, (&query, &scope), PAGE, continuation).await?;
     if !senders.is_empty() {
+        let hub = core.hub();
+        let senders: Vec<&str> = senders.iter().map(|sender| hub.name(sender)).collect();
         tracing::error!(
             ?senders,
+            hub = hub.title(),
             from = span.from,
             to = span.to,
             "an outage was longer than deliveries are kept: what these instances have sent at that time may be lost for good"

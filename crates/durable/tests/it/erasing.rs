@@ -18,6 +18,12 @@ async fn delete(provider: &dyn ProviderAdmin, instance: &str, force: bool) {
     provider.delete_instances_atomic(&[instance.to_owned()], force).await.unwrap();
 }
 
+/// What is asked is to be asked again.
+fn busy() -> FaultInjectionResult {
+    let retry_after = Some(Duration::from_millis(10));
+    FaultInjectionResult::Status { status: CosmosStatus::TOO_MANY_REQUESTS, retry_after }
+}
+
 fn kinds(documents: &[Value]) -> Vec<&str> {
     documents.iter().map(|document| document["type"].as_str().unwrap()).collect()
 }
@@ -170,11 +176,7 @@ async fn an_instance_whose_lock_was_taken_back_stays_and_does_not_count() {
         operation: Some(OperationType::Batch),
         ..FaultInjectionCondition::default()
     };
-    let busy = FaultInjectionResult::Status {
-        status: CosmosStatus::TOO_MANY_REQUESTS,
-        retry_after: Some(Duration::from_millis(10)),
-    };
-    faults.set(FaultInjectionRule::new("busy", busy).when(batches));
+    faults.set(FaultInjectionRule::new("busy", busy()).when(batches));
     let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
     let freed = async {
         until("the deletion is at its end", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
@@ -188,4 +190,45 @@ async fn an_instance_whose_lock_was_taken_back_stays_and_does_not_count() {
     assert_eq!((deleted.instances_deleted, deleted.executions_deleted, deleted.events_deleted), (1, 1, 1));
     assert_eq!(provider.list_instances().await.unwrap(), ["a"]);
     assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failover_brings_back_of_an_instance_while_it_is_deleted_goes_as_well() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    for n in 0..150 {
+        send(&provider, signal("a", n)).await;
+    }
+    let before = home.all("a").await;
+    // The first transaction passes, and the second one has to wait.
+    let batches = |max_hits| FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        max_hits,
+        ..FaultInjectionCondition::default()
+    };
+    let passes = FaultInjectionResult::Delay(Duration::from_millis(1));
+    faults.set(FaultInjectionRule::new("first", passes).when(batches(Some(1))));
+    faults.set(FaultInjectionRule::new("second", busy()).when(batches(None)));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let brought_back = async {
+        until("it has begun", async || faults.hits("second").is_some_and(|hits| hits > 0)).await;
+        let left: Vec<Value> = home.all("a").await;
+        for document in before.iter().filter(|it| !left.iter().any(|left| left["id"] == it["id"])) {
+            home.documents().upsert_item("a", document).await.unwrap();
+        }
+        let head = left.iter().find(|document| document["type"] == "instance").unwrap();
+        let mut lock = head["lock"].clone();
+        lock.as_object_mut().unwrap().retain(|name, _| ["token", "until", "messages"].contains(&&**name));
+        let locked = cosmonaut::Patch::new().set("/lock", lock);
+        home.documents().patch_item("a", "instance", locked).await.unwrap();
+        faults.remove("second");
+    };
+    let (deleted, ()) = tokio::join!(
+        async { elsewhere.delete_instances_atomic(&["a".to_owned()], false).await.unwrap() },
+        brought_back
+    );
+    assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 150));
+    assert!(home.all("a").await.is_empty(), "nothing is left of it");
 }

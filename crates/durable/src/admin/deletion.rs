@@ -158,8 +158,34 @@ impl Admin<'_> {
         let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
         match children.iter().find(|child| !given.contains(&child.child)) {
             Some(left) => Err(orphan(&left.child, &format!("instance {}", told(&left.parent)))),
-            None => Ok(Prepared::Whole),
+            None => self.check_locks(record).await.map(|()| Prepared::Whole),
         }
+    }
+
+    /// Makes certain that all instances are still locked, if they are several: none may go while another stays.
+    ///
+    /// # Errors
+    /// Retryable, if a failover has taken a lock back.
+    async fn check_locks(&self, record: &mut Record) -> Result<(), ProviderError> {
+        if record.instances.len() < 2 {
+            return Ok(());
+        }
+        for some in record.instances.clone().chunks(AT_ONCE) {
+            let call = &self.call(OPERATION);
+            let heads = some.iter().map(|instance| self.core.store.read::<Head>(call, instance, HEAD));
+            for (instance, head) in some.iter().zip(join::all(heads.collect()).await) {
+                let lock = head?.and_then(|head| head.content.lock);
+                if lock.is_none_or(|lock| lock.token != record.token) {
+                    let message = format!(
+                        "a failover has taken back the lock of instance {} (try again)",
+                        told(instance)
+                    );
+                    return Err(ProviderError::retryable(OPERATION, message));
+                }
+            }
+            self.keep(record).await?;
+        }
+        Ok(())
     }
 
     /// Locks the heads of some instances.

@@ -232,3 +232,33 @@ async fn what_a_failover_brings_back_of_an_instance_while_it_is_deleted_goes_as_
     assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 150));
     assert!(home.all("a").await.is_empty(), "nothing is left of it");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn none_of_several_instances_goes_if_a_failover_has_taken_back_the_lock_of_one() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    send(&provider, start("parent")).await;
+    let (_, token) = fetch(&provider).await;
+    let messages = vec![child("child", "parent")];
+    Turn { messages, ..Turn::first("parent") }.ack(&provider, &token).await.unwrap();
+    // Nothing is searched for until the lock is gone.
+    let queries = FaultInjectionCondition {
+        operation: Some(OperationType::Query),
+        ..FaultInjectionCondition::default()
+    };
+    faults.set(FaultInjectionRule::new("busy", busy()).when(queries));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let freed = async {
+        until("it is locked", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
+        let free = cosmonaut::Patch::new().set("/lock", ());
+        home.documents().patch_item("parent", "instance", free).await.unwrap();
+        faults.remove("busy");
+    };
+    let names = ["parent".to_owned()];
+    let (refused, ()) = tokio::join!(elsewhere.delete_instances_atomic(&names, true), freed);
+    let refused = refused.unwrap_err();
+    assert!(refused.is_retryable() && refused.message.contains("parent"), "{refused}");
+    assert_eq!(fetch(&provider).await.0.instance, "child", "the parent gets its child");
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}

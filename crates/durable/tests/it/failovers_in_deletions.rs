@@ -4,7 +4,6 @@
 use cosmonaut::Patch;
 use cosmonaut_emulator::Failover;
 use duroxide::providers::{Provider, ProviderAdmin};
-use duroxide_cosmonaut::CosmosProvider;
 use serde_json::Value;
 
 use crate::harness::{Account, Home, Server};
@@ -69,8 +68,16 @@ async fn scene(server: &Server) -> Scene {
     Scene { home, names: [large, parent], partitions: [far, near] }
 }
 
-/// Deletes by force as far as the stage says; whether that was all.
-async fn delete(server: &Server, provider: &CosmosProvider, names: &[String], stage: Stage) -> bool {
+/// What becomes of the process that deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Process {
+    Ends,
+    GoesOn,
+}
+
+/// Deletes by force, and fails over at a stage; whether all was deleted before.
+async fn delete(server: &Server, scene: &Scene, stage: Stage, (moved, process): (Moved, Process)) -> bool {
+    let provider = Home { client: server.client(), ..scene.home.clone() }.provider().await;
     let begun = provider.usage().requests;
     let reached = async |requests: u64| {
         while provider.usage().requests < begun + requests {
@@ -82,14 +89,21 @@ async fn delete(server: &Server, provider: &CosmosProvider, names: &[String], st
         server.control().pause(None, None).unwrap();
         reached(stage.stopped).await;
     };
-    tokio::select! {
+    let mut deletion = std::pin::pin!(provider.delete_instances_atomic(&scene.names, true));
+    let has_ended = tokio::select! {
         biased;
         () = stopped => false,
-        deleted = provider.delete_instances_atomic(names, true) => {
+        deleted = &mut deletion => {
             deleted.unwrap();
             true
         }
+    };
+    let lost = fail_over(server, scene, moved);
+    println!("{moved:?}, {stage:?}: {lost} writes are lost, {has_ended}");
+    if !has_ended && process == Process::GoesOn {
+        println!("{:?}", deletion.await);
     }
+    has_ended
 }
 
 /// Gives how many writes are lost.
@@ -135,27 +149,35 @@ async fn settled(server: &Server, scene: &Scene) {
             && is_settled(&home, "child").await
     })
     .await;
-    let head = home.documents().read_item::<Value>(&*scene.names[0], "instance").await;
-    if head.is_ok() {
+    let is_there =
+        async |instance: &str| home.documents().read_item::<Value>(instance, "instance").await.is_ok();
+    if is_there(&scene.names[1]).await {
+        let start = home.all("child").await;
+        assert!(
+            start.iter().any(|document| document["type"] != "seen"),
+            "a parent that stays gets its child"
+        );
+    }
+    if is_there(&scene.names[0]).await {
         let messages = home.all(&*scene.names[0]).await;
         let waiting = messages.iter().filter(|document| document["type"] == "message").count();
         assert_eq!(waiting, MESSAGES, "it stays as a whole");
     }
 }
 
-/// Deletes as far as every third stage, from the first on, until one is the end.
-async fn at_every_stage(moved: Moved, first: u64) {
-    for stopped in (first..).step_by(3) {
+/// Fails over at one stage after the other, from the first on, until one is the end.
+async fn at_every_stage(moved: Moved, process: Process, first: u64) {
+    // A process that goes on takes some seconds to find out that its session has seen what is lost.
+    let step = match process {
+        Process::Ends => 3,
+        Process::GoesOn => 6,
+    };
+    for stopped in (first..).step_by(step) {
         for lost_from in [0, stopped / 2] {
             let server = Server::start(Account::MovingPartitions);
             let scene = scene(&server).await;
             let stage = Stage { lost_from, stopped };
-            let client = server.client();
-            let doomed = Home { client, ..scene.home.clone() }.provider().await;
-            let has_ended = delete(&server, &doomed, &scene.names, stage).await;
-            drop(doomed);
-            let lost = fail_over(&server, &scene, moved);
-            println!("{moved:?} {stage:?}: {lost} writes are lost, {has_ended}");
+            let has_ended = delete(&server, &scene, stage, (moved, process)).await;
             settled(&server, &scene).await;
             if has_ended {
                 return;
@@ -166,15 +188,30 @@ async fn at_every_stage(moved: Moved, first: u64) {
 
 #[tokio::test]
 async fn of_the_partition_that_the_record_is_in() {
-    at_every_stage(Moved::OfRecord, 1).await;
+    at_every_stage(Moved::OfRecord, Process::Ends, 1).await;
 }
 
 #[tokio::test]
 async fn of_a_partition_that_an_instance_is_in() {
-    at_every_stage(Moved::OfInstance, 2).await;
+    at_every_stage(Moved::OfInstance, Process::Ends, 2).await;
 }
 
 #[tokio::test]
 async fn of_the_account() {
-    at_every_stage(Moved::All, 3).await;
+    at_every_stage(Moved::All, Process::Ends, 3).await;
+}
+
+#[tokio::test]
+async fn of_the_partition_that_the_record_is_in_while_the_process_goes_on() {
+    at_every_stage(Moved::OfRecord, Process::GoesOn, 2).await;
+}
+
+#[tokio::test]
+async fn of_a_partition_that_an_instance_is_in_while_the_process_goes_on() {
+    at_every_stage(Moved::OfInstance, Process::GoesOn, 3).await;
+}
+
+#[tokio::test]
+async fn of_the_account_while_the_process_goes_on() {
+    at_every_stage(Moved::All, Process::GoesOn, 1).await;
 }

@@ -14,6 +14,7 @@ mod freezing;
 mod instances;
 mod lost_deletion;
 mod metrics;
+mod preparing;
 mod pruning;
 mod summaries;
 mod sweeping;

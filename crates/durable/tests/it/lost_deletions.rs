@@ -49,6 +49,11 @@ async fn show_failover(home: &Home) {
     home.documents().upsert_item("$leases", &record).await.unwrap();
 }
 
+/// Waits until nothing is left of the deletion. Its record goes last.
+async fn has_ended(home: &Home) {
+    until("nothing is left of the deletion", async || home.all("$cleanup").await.is_empty()).await;
+}
+
 async fn is_gone(home: &Home, instance: &str) -> bool {
     home.all(instance).await.iter().all(|document| document["type"] == "message")
 }
@@ -62,7 +67,7 @@ async fn an_instance_that_was_only_locked_is_free_again() {
     send(&provider, signal("a", 1)).await;
     let (item, _) = fetch(&provider).await;
     assert_eq!((&*item.instance, item.history.len()), ("a", 1));
-    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+    has_ended(&home).await;
 }
 
 #[tokio::test]
@@ -81,7 +86,7 @@ async fn an_instance_of_which_parts_are_gone_is_deleted() {
         })
         .await;
     }
-    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+    has_ended(&home).await;
 }
 
 #[tokio::test]
@@ -197,7 +202,7 @@ async fn every_instance_of_one_lost_deletion_is_dealt_with() {
         left.is_empty()
     })
     .await;
-    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+    has_ended(&home).await;
 }
 
 #[tokio::test]

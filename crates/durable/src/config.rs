@@ -109,7 +109,7 @@ pub enum Leases {
         /// How long after its last sign of life the slots of a process are taken over.
         lease: Duration,
     },
-    /// Shared in some other way.
+    /// Shared in some other way, with processes of the same [`hub`](LeaseProvider::hub) as the provider.
     Custom(Arc<dyn LeaseProvider>),
 }
 
@@ -125,6 +125,25 @@ impl Leases {
     /// ```
     pub fn shared(lease: Duration) -> Self {
         Self::Container { name: automatic_name(), lease }
+    }
+
+    /// Whether leases of one's own are for the hub of the provider.
+    ///
+    /// # Errors
+    /// If they share the slots of another hub.
+    pub(crate) fn check(&self, hub: &Hub) -> Result<(), ConnectError> {
+        let Self::Custom(leases) = self else { return Ok(()) };
+        if !leases.is_shared() || leases.hub() == hub.title() {
+            return Ok(());
+        }
+        let called =
+            |hub: Option<&str>| hub.map_or("the hub without a name".into(), |hub| format!("hub {hub:?}"));
+        Err(ConnectError::new(format!(
+            "the leases share the slots of {}, and the provider is of {} (see CosmosLeaseProvider::in_hub and \
+             LeaseProvider::hub)",
+            called(leases.hub()),
+            called(hub.title())
+        )))
     }
 
     pub(crate) fn provider(&self, container: &ContainerClient, hub: &Hub) -> Arc<dyn LeaseProvider> {

@@ -10,7 +10,7 @@ use crate::admin::{Admin, RECORDS};
 use crate::clock::{self, Task};
 use crate::codec::Texts;
 use crate::dispatch::{Dispatch, Searching};
-use crate::hub::Hub;
+use crate::hub::{Hub, hub_of, name_of};
 use crate::lease::{LeaseProvider, Slots};
 use crate::orchestration::{Histories, News, Turns, mend, outbox};
 use crate::store::{Store, Usage};
@@ -128,8 +128,8 @@ async fn finish(core: Weak<Core>, dispatch: Dispatch) {
             },
         };
         if let Err(error) = &finished {
-            let partition = chore.partition();
-            tracing::warn!(partition, %error, "what was left half done cannot be finished yet");
+            let (instance, hub) = (name_of(chore.partition()), hub_of(chore.partition()));
+            tracing::warn!(instance, hub, %error, "what was left half done cannot be finished yet");
         }
         chore.tried(finished.is_ok());
     }

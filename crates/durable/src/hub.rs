@@ -11,6 +11,7 @@
 //! Within this crate an instance is known by its partition key. Its name is used where duroxide or a user is talked to.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 /// How long the name of a hub may be.
@@ -36,6 +37,11 @@ impl Hub {
             ));
         }
         Ok(Self { prefix: format!("${name}/").into() })
+    }
+
+    /// How the hub is called; nothing for the one without a name.
+    pub(crate) fn title(&self) -> Option<&str> {
+        Some(suffix_of(&self.prefix)).filter(|title| !title.is_empty())
     }
 
     /// The partition of something that is called so in this hub.
@@ -81,6 +87,39 @@ impl Hub {
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+/// What is called so, by its partition in any hub.
+pub(crate) fn name_of(key: &str) -> &str {
+    &key[prefix_of(key).len()..]
+}
+
+/// The hub of a partition; nothing for the one without a name.
+pub(crate) fn hub_of(key: &str) -> Option<&str> {
+    Some(suffix_of(prefix_of(key))).filter(|hub| !hub.is_empty())
+}
+
+/// A partition as people are told of it: the name that they know, and the hub apart from it.
+pub(crate) fn told(key: &str) -> Told<'_> {
+    Told(key)
+}
+
+/// See [`told`].
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a>(&'a str);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(name_of(self.0))?;
+        hub_of(self.0).map_or(Ok(()), |hub| write!(f, " (hub {hub})"))
+    }
+}
+
+impl fmt::Debug for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", name_of(self.0))?;
+        hub_of(self.0).map_or(Ok(()), |hub| write!(f, " (hub {hub:?})"))
+    }
 }
 
 /// The partition of what is called `name` in the hub of another partition.
@@ -196,6 +235,20 @@ mod tests {
         let text = "SELECT * FROM c WHERE c.type = 'message'";
         assert!(matches!(none.qualified(text), Cow::Borrowed(same) if same == text));
         assert_eq!((&*kind_in("a/b", "work"), &*sibling("a", "$cleanup")), ("work", "$cleanup"));
+    }
+
+    #[test]
+    fn people_are_told_the_name_that_they_have_given_and_the_hub_apart() {
+        for (key, plain, quoted) in [
+            ("a", "a", "\"a\""),
+            ("a/b", "a/b", "\"a/b\""),
+            ("$orders/a", "a (hub orders)", "\"a\" (hub \"orders\")"),
+            ("$orders/$cleanup", "$cleanup (hub orders)", "\"$cleanup\" (hub \"orders\")"),
+            ("$session:a/b", "$session:a/b", "\"$session:a/b\""),
+        ] {
+            assert_eq!((told(key).to_string(), format!("{:?}", told(key))), (plain.into(), quoted.into()));
+        }
+        assert_eq!((name_of("$orders/a"), hub_of("$orders/a"), hub_of("a")), ("a", Some("orders"), None));
     }
 
     proptest! {

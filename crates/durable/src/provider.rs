@@ -53,6 +53,7 @@ impl CosmosProvider {
         const CALL_TIMEOUT: Duration = Duration::from_secs(30);
         config.codecs.check().map_err(ConnectError::new)?;
         let hub = Hub::new(config.hub.as_deref()).map_err(ConnectError::new)?;
+        config.leases.check(&hub)?;
         let texts = Texts::new(config.compression, config.codecs.clone()).describing(config.describe_encoded);
         let container = connect(&config).await?;
         let settings = Settings {

@@ -7,6 +7,7 @@ use duroxide::providers::ProviderError;
 use serde_json::Value;
 
 use super::Admin;
+use crate::hub::told;
 use crate::model::HEAD;
 
 /// What of an instance tells what it was. What waits or is owed has no meaning after its end.
@@ -30,7 +31,7 @@ impl Admin<'_> {
         let found: Vec<Value> = self.within(&call, instance, Query::new(KEPT)).await?;
         if found.iter().any(|document| document.get("stage").is_some_and(|stage| !stage.is_null())) {
             let message =
-                format!("the last turn of instance {instance} is not spread over its documents yet");
+                format!("the last turn of instance {} is not spread over its documents yet", told(instance));
             return Err(ProviderError::retryable("archive", message));
         }
         let documents = in_order(found);

@@ -10,8 +10,8 @@ use super::Admin;
 use super::instances::EXISTING;
 use crate::store::Call;
 
-/// How many parents one query asks for: the service takes queries of some length only.
-const PARENTS: usize = 200;
+/// How many instances one query asks for: the service takes queries of some length only.
+pub(super) const NAMES: usize = 200;
 
 /// An instance and who started it.
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ impl Admin<'_> {
         parents: &[String],
     ) -> Result<Vec<Child>, ProviderError> {
         let mut children = Vec::new();
-        for parents in parents.chunks(PARENTS) {
+        for parents in parents.chunks(NAMES) {
             let query = Query::new(format!(
                 "SELECT c.instanceId AS child, c.state.parent AS parent FROM c \
                  WHERE {EXISTING} AND ARRAY_CONTAINS(@parents, c.state.parent)"

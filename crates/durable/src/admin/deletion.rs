@@ -1,26 +1,25 @@
 //! Deleting instances, all of them or none.
 //!
 //! A record names them; their heads are locked, so that no turn of theirs can commit and start another child. A name
-//! without a head gets one for that. So do children that are about to start: they go with their parents, by force. Then the
-//! checks are made, what the instances owe to others is delivered, the record is committed by one write, and the documents
-//! go. If a check fails, the record is withdrawn by one write, and the locks go. The record stays until all of that is done:
-//! whoever finds one that its writer has left goes on with it.
+//! without a head gets one for that. What the instances owe to others is delivered. Children that are about to start then
+//! are named in the record and locked, too: they go with their parents, by force. Then the checks are made, the record is
+//! committed by one write, and the documents go. If a check fails, the record is withdrawn by one write, and the locks go.
+//! The record stays until all of that is done: whoever finds one that its writer has left goes on with it.
 
 use std::collections::HashSet;
 
 use cosmonaut::{ContainerClient, Patch};
 use duroxide::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
 
-use super::children::Child;
 use super::deletion_record::{Deletion, Record};
-use super::freezing::Frozen;
 use super::instances::Scope;
+use super::preparing::Prepared;
 use super::{Admin, BULK_LIMIT};
+use crate::hub::{hub_of, name_of};
 use crate::join;
 use crate::model::{Document, HEAD, Head};
-use crate::orchestration::outbox;
 
-/// How often a deletion is begun again because children were about to start that were not known of.
+/// How often a deletion is begun again because its record has no room for children that are about to start.
 const STARTS: usize = 8;
 pub(super) const OPERATION: &str = "delete_instances_atomic";
 /// How many instances are worked on at once.
@@ -28,19 +27,6 @@ pub(super) const AT_ONCE: usize = 16;
 /// A deletion goes forward or back, never both.
 const NOT_WITHDRAWN: &str = "FROM c WHERE NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false";
 const NOT_COMMITTED: &str = "FROM c WHERE c.committed = false";
-
-/// Whether all that goes is locked.
-enum Prepared {
-    Whole,
-    /// Children are about to start that were not known of.
-    WithoutSome,
-}
-
-fn orphan(child: &str, parent: &str) -> ProviderError {
-    let message =
-        format!("{parent} has a child {child} that is not to be deleted with it (read the tree again)");
-    ProviderError::permanent(OPERATION, message)
-}
 
 fn withdrawn() -> ProviderError {
     ProviderError::retryable(OPERATION, "the deletion took too long and was taken back (try again)")
@@ -68,10 +54,6 @@ impl Admin<'_> {
         }
         let mut all = given.clone();
         for _ in 0..STARTS {
-            if force {
-                let unborn = self.unborn_children(&self.call(OPERATION), &given).await?;
-                all.extend(unborn.into_iter().map(|child| child.child));
-            }
             let mut record = self.begin(all.iter().cloned().collect()).await?;
             let prepared = match (self.prepare(&mut record, &given, force).await, archive) {
                 (Ok(Prepared::Whole), Some(archive)) => {
@@ -81,7 +63,10 @@ impl Admin<'_> {
             };
             let deleted = match prepared {
                 Ok(Prepared::Whole) => self.go_through(&mut record).await.map(Some),
-                Ok(Prepared::WithoutSome) => self.take_back(&mut record).await.map(|()| None),
+                Ok(Prepared::Without(more)) => {
+                    all.extend(more);
+                    self.take_back(&mut record).await.map(|()| None)
+                }
                 Err(error) => self.take_back(&mut record).await.and(Err(error)),
             };
             match deleted {
@@ -118,72 +103,6 @@ impl Admin<'_> {
     async fn archive_all(&self, record: &mut Record, archive: &ContainerClient) -> Result<(), ProviderError> {
         for instance in record.instances.clone() {
             self.archive(archive, &instance).await?;
-            self.keep(record).await?;
-        }
-        Ok(())
-    }
-
-    /// Locks all heads, makes the checks, and delivers what the instances owe.
-    async fn prepare(
-        &self,
-        record: &mut Record,
-        given: &HashSet<String>,
-        force: bool,
-    ) -> Result<Prepared, ProviderError> {
-        for some in record.instances.clone().chunks(AT_ONCE) {
-            let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
-            let frozen = join::all(frozen.collect()).await;
-            for (instance, frozen) in some.iter().zip(frozen) {
-                match frozen? {
-                    Frozen::Unborn => {}
-                    Frozen::Born if given.contains(instance) => {}
-                    Frozen::Born => return Err(orphan(instance, "one of the instances")),
-                    Frozen::NotAsItRuns => {
-                        let message = format!(
-                            "Instance {instance} is still running (cancel it first, or delete it by force)"
-                        );
-                        return Err(ProviderError::permanent(OPERATION, message));
-                    }
-                }
-            }
-            self.keep(record).await?;
-        }
-        let children = self.children_of(&self.call(OPERATION), &record.instances).await?;
-        if let Some(left) = children.iter().find(|child| !given.contains(&child.child)) {
-            return Err(orphan(&left.child, &format!("instance {}", left.parent)));
-        }
-        self.deliver_owed(record, force).await?;
-        // From here on nothing is started any more.
-        let unborn = self.unborn_children(&self.call(OPERATION), given).await?;
-        match unborn.first() {
-            Some(Child { child, parent }) if !force => {
-                let message = format!(
-                    "instance {parent} has a child {child} that is about to start (wait for it, or delete by force)"
-                );
-                Err(ProviderError::permanent(OPERATION, message))
-            }
-            _ if unborn.iter().all(|child| record.instances.contains(&child.child)) => Ok(Prepared::Whole),
-            _ => Ok(Prepared::WithoutSome),
-        }
-    }
-
-    /// Delivers what instances owe to others, as long as all of them are there: what they owe each other goes with them.
-    async fn deliver_owed(&self, record: &mut Record, force: bool) -> Result<(), ProviderError> {
-        for some in record.instances.clone().chunks(AT_ONCE) {
-            let delivered = some.iter().map(|instance| outbox::deliver_all(self.core, instance));
-            for (instance, delivered) in some.iter().zip(join::all(delivered.collect()).await) {
-                match delivered {
-                    Ok(()) => {}
-                    Err(error) if force && !error.is_retryable() => {
-                        tracing::error!(instance, %error, "what a deleted instance owes to others is lost");
-                    }
-                    Err(error) => {
-                        let message =
-                            format!("instance {instance} owes something to another one: {}", error.message);
-                        return Err(ProviderError { message, ..error });
-                    }
-                }
-            }
             self.keep(record).await?;
         }
         Ok(())
@@ -242,7 +161,8 @@ impl Admin<'_> {
                         }
                     }
                     None => tracing::warn!(
-                        instance,
+                        instance = name_of(instance),
+                        hub = hub_of(instance),
                         "a deletion is taken back, and this instance is not there; if it was, it was deleted"
                     ),
                 }
@@ -291,7 +211,10 @@ impl Admin<'_> {
                     }
                     // Something of it runs, or has begun to: bulk deletion is for what has ended.
                     Err(error) if !error.is_retryable() => {
-                        tracing::info!(root, %error, "an instance is left out of a bulk deletion");
+                        tracing::info!(
+                            root = name_of(&root), hub = hub_of(&root), %error,
+                            "an instance is left out of a bulk deletion"
+                        );
                         left_out.insert(root);
                     }
                     Err(error) => return Err(error),

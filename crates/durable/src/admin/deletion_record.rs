@@ -17,9 +17,9 @@ use crate::store::Cause;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Deletion {
-    /// Their names, unless they are too many for one document.
+    /// Their names, or those that were found later if the others are too many for one document.
     instances: Vec<String>,
-    /// In how many other documents the names are, as a JSON list.
+    /// In how many other documents names are, as a JSON list.
     #[serde(default)]
     chunks: u32,
     /// By which their heads are locked.
@@ -37,12 +37,23 @@ impl Kind for Deletion {
     const KIND: &'static str = "deletion";
 }
 
+/// A deletion may still go forward or back.
+const UNDECIDED: &str =
+    "FROM c WHERE c.committed = false AND (NOT IS_DEFINED(c.withdrawn) OR c.withdrawn = false)";
+
+fn taken_over() -> ProviderError {
+    let message = "another process has finished or taken back the deletion (look, and try again)";
+    ProviderError::retryable(OPERATION, message)
+}
+
 /// A record that this process works on.
 pub(super) struct Record {
     id: String,
     chunks: u32,
     pub(super) token: String,
     pub(super) instances: Vec<String>,
+    /// How many of the names are in other documents than the record: the first.
+    elsewhere: usize,
     /// When it was last made this process's business.
     kept: Instant,
 }
@@ -72,7 +83,26 @@ impl Admin<'_> {
             Err(failure) if failure.cause() == Cause::Conflict => {}
             Err(failure) => return Err(failure.into_error(&call)),
         }
-        Ok(Record { id, chunks, token, instances, kept })
+        let elsewhere = if chunks > 0 { instances.len() } else { 0 };
+        Ok(Record { id, chunks, token, instances, elsewhere, kept })
+    }
+
+    /// Names more instances in a record that is not decided yet; false if the record has no room for them.
+    pub(super) async fn name_more(
+        &self,
+        record: &mut Record,
+        names: &[String],
+    ) -> Result<bool, ProviderError> {
+        let own: Vec<&String> = record.instances[record.elsewhere..].iter().chain(names).collect();
+        if !matches!(Pieces::of(to_text(OPERATION, &own)?), Pieces::Whole(_)) {
+            return Ok(false);
+        }
+        let patch = Patch::new().set("/instances", own).condition(UNDECIDED);
+        if !self.mark(record, patch).await? {
+            return Err(taken_over());
+        }
+        record.instances.extend_from_slice(names);
+        Ok(true)
     }
 
     /// Writes a record of a deletion that has none, for one of its instances; `None` if it has one after all.
@@ -94,7 +124,9 @@ impl Admin<'_> {
             visible_at: self.core.store.now_ms() + clock::millis(OWN_TIME),
         };
         match self.core.store.create(&call, &Document::new(&self.records(), &*id, content)).await {
-            Ok(_) => Ok(Some(Record { id, chunks: 0, token: token.to_owned(), instances, kept })),
+            Ok(_) => {
+                Ok(Some(Record { id, chunks: 0, token: token.to_owned(), instances, elsewhere: 0, kept }))
+            }
             // If an attempt that got no answer has written it, it is found when its time is over.
             Err(failure) if failure.cause() == Cause::Conflict => Ok(None),
             Err(failure) => Err(failure.into_error(&call)),
@@ -123,15 +155,19 @@ impl Admin<'_> {
     pub(super) async fn found(&self, record: Document<Deletion>) -> Result<Option<Record>, ProviderError> {
         let call = self.call(OPERATION);
         let Document { id, content: Deletion { mut instances, chunks, token, .. }, .. } = record;
+        let mut elsewhere = 0;
         if chunks > 0 {
             let text =
                 self.core.store.whole_text(&call, (&self.records(), &id), String::new(), chunks).await?;
-            instances = serde_json::from_str(&text).map_err(|error| {
+            let mut first: Vec<String> = serde_json::from_str(&text).map_err(|error| {
                 let message = format!("the record {id:?} of a deletion holds no names: {error}");
                 ProviderError::permanent(OPERATION, message)
             })?;
+            elsewhere = first.len();
+            first.append(&mut instances);
+            instances = first;
         }
-        let mut record = Record { id, chunks, token, instances, kept: clock::instant() };
+        let mut record = Record { id, chunks, token, instances, elsewhere, kept: clock::instant() };
         Ok(self.mark(&mut record, Patch::new()).await?.then_some(record))
     }
 
@@ -160,10 +196,7 @@ impl Admin<'_> {
         }
         match self.mark(record, Patch::new()).await? {
             true => Ok(()),
-            false => {
-                let message = "another process has finished or taken back the deletion (look, and try again)";
-                Err(ProviderError::retryable(OPERATION, message))
-            }
+            false => Err(taken_over()),
         }
     }
 

@@ -5,6 +5,7 @@ use duroxide::providers::{ExecutionInfo, ProviderError};
 
 use super::Admin;
 use crate::codec::is_marked;
+use crate::hub::told;
 use crate::model::{Execution, State};
 use crate::store::Call;
 
@@ -36,7 +37,7 @@ impl Admin<'_> {
     ) -> Result<ExecutionInfo, ProviderError> {
         let call = self.call("get_execution_info");
         let missing = || {
-            let message = format!("Execution {execution} not found for instance {instance}");
+            let message = format!("Execution {execution} not found for instance {}", told(instance));
             ProviderError::permanent(call.operation(), message)
         };
         let head = self.head(&call, instance).await?.ok_or_else(missing)?;

@@ -9,6 +9,7 @@ use super::Admin;
 use super::deletion::{AT_ONCE, OPERATION};
 use super::deletion_record::Record;
 use crate::clock;
+use crate::hub::told;
 use crate::join;
 use crate::model::{HEAD, Head, Lock, RUNNING};
 use crate::store::{Batch, Cause, Guard};
@@ -82,7 +83,7 @@ impl Admin<'_> {
                 },
             }
         }
-        let message = format!("instance {instance} is too busy to be deleted now");
+        let message = format!("instance {} is too busy to be deleted now", told(instance));
         Err(ProviderError::retryable(call.operation(), message))
     }
 

@@ -8,6 +8,7 @@ use duroxide::providers::ProviderError;
 
 use super::Admin;
 use super::deletion::OPERATION;
+use crate::hub::{hub_of, name_of};
 use crate::model::{Document, HEAD, Head, Lock};
 use crate::orchestration;
 
@@ -33,13 +34,15 @@ impl Admin<'_> {
         };
         if !has_begun {
             tracing::error!(
-                instance,
+                instance = name_of(instance),
+                hub = hub_of(instance),
                 "a failover has lost the record of a deletion that had removed nothing of this instance; the instance stays"
             );
             return self.take_back(&mut record).await;
         }
         tracing::error!(
-            instance,
+            instance = name_of(instance),
+            hub = hub_of(instance),
             "a failover has lost the record of a deletion that had removed parts of this instance; it is finished"
         );
         self.erase(OPERATION, instance, &record.token).await?;

@@ -14,6 +14,7 @@ mod freezing;
 mod instances;
 mod lost_deletion;
 mod metrics;
+mod preparing;
 mod pruning;
 mod summaries;
 mod sweeping;
@@ -31,6 +32,7 @@ use duroxide::providers::{
 
 use crate::codec::{Unreadable, encoded_by};
 use crate::core::Core;
+use crate::hub::told;
 use crate::model::{Document, HEAD, Head, SEALED_FORMAT};
 use crate::provider::CosmosProvider;
 use crate::store::Call;
@@ -64,7 +66,7 @@ impl Admin<'_> {
 
     async fn existing_head(&self, call: &Call, instance: &str) -> Result<Document<Head>, ProviderError> {
         self.head(call, instance).await?.ok_or_else(|| {
-            ProviderError::permanent(call.operation(), format!("Instance {instance} not found"))
+            ProviderError::permanent(call.operation(), format!("Instance {} not found", told(instance)))
         })
     }
 

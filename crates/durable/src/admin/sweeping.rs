@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Admin;
 use super::instances::EXISTING;
 use crate::clock;
+use crate::hub::{hub_of, name_of};
 use crate::model::{Document, Kind};
 use crate::retention::{Retention, Swept};
 use crate::store::Call;
@@ -71,7 +72,8 @@ impl Admin<'_> {
                     Ok(instances) => swept.instances += instances,
                     // Something of it runs, or has begun to.
                     Err(error) => {
-                        tracing::info!(instance = root.instance, %error, "an ended instance is kept for now");
+                        let (instance, hub) = (name_of(&root.instance), hub_of(&root.instance));
+                        tracing::info!(instance, hub, %error, "an ended instance is kept for now");
                     }
                 }
             }
@@ -85,7 +87,8 @@ impl Admin<'_> {
                     Ok(pruned) => swept.executions += pruned.executions_deleted,
                     // One that cannot be read must not keep the others from it.
                     Err(error) => {
-                        tracing::info!(instance, %error, "past executions are kept for now");
+                        let (instance, hub) = (name_of(instance), hub_of(instance));
+                        tracing::info!(instance, hub, %error, "past executions are kept for now");
                     }
                 }
             }

@@ -19,7 +19,7 @@ use super::pause::pause;
 use super::work::{Offered, WorkEntry};
 use super::{Shared, State};
 use crate::clock;
-use crate::hub::sibling;
+use crate::hub::{hub_of, name_of, sibling};
 use crate::lease::slot_of;
 use crate::model::{Document, Kind, key_id};
 
@@ -145,7 +145,8 @@ impl Shared {
                     }
                     // Its partition does not answer: the others are offered all the same.
                     Err(error) => {
-                        tracing::info!(instance = item.instance, %error, "an activity is not offered yet");
+                        let (instance, hub) = (name_of(&item.instance), hub_of(&item.instance));
+                        tracing::info!(instance, hub, %error, "an activity is not offered yet");
                         continue;
                     }
                 }

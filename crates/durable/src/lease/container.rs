@@ -38,6 +38,7 @@ const FORMAT: u32 = 1;
 /// ```
 pub struct CosmosLeaseProvider {
     container: ContainerClient,
+    hub: Hub,
     partition: String,
     name: String,
     lease: Duration,
@@ -98,6 +99,7 @@ impl CosmosLeaseProvider {
         let name = name.into();
         Self {
             container,
+            hub: Hub::default(),
             partition: PARTITION.to_owned(),
             owned: Mutex::new(Owned { slots: Slots::none(), span: None }),
             is_uniform: AtomicBool::new(true),
@@ -122,6 +124,7 @@ impl CosmosLeaseProvider {
 
     pub(crate) fn within(mut self, hub: &Hub) -> Self {
         self.partition = hub.key(PARTITION).into_owned();
+        self.hub = hub.clone();
         self
     }
 
@@ -223,6 +226,10 @@ impl Owned {
 impl LeaseProvider for CosmosLeaseProvider {
     fn owned(&self) -> Slots {
         self.owned_now().at(clock::reading())
+    }
+
+    fn hub(&self) -> Option<&str> {
+        self.hub.title()
     }
 
     fn patience(&self) -> Duration {

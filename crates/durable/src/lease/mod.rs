@@ -52,6 +52,13 @@ pub trait LeaseProvider: Send + Sync + 'static {
         true
     }
 
+    /// The task hub whose instances are shared; `None` for the hub without a name. Two hubs must not share slots: each would
+    /// leave instances to processes of the other, which do not run them. So a provider does not connect with shared leases
+    /// of another hub than its own.
+    fn hub(&self) -> Option<&str> {
+        None
+    }
+
     /// How long after its last fetch this process lets its slots go.
     fn patience(&self) -> Duration {
         Duration::from_secs(30)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::codec::is_marked;
-use crate::hub::{kind_in, plain_kind};
+use crate::hub::{kind_in, plain_kind, told};
 use crate::lease::slot_of;
 
 /// The version of the format that most documents are written in.
@@ -111,6 +111,15 @@ impl Row {
         plain_kind(self.0.get("type").and_then(Value::as_str).unwrap_or_default())
     }
 
+    /// Whether a newer version of this crate has written it, so that another process may be able to read it.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.version() > u64::from(SEALED_FORMAT)
+    }
+
+    fn version(&self) -> u64 {
+        self.0.get("v").and_then(Value::as_u64).unwrap_or(0)
+    }
+
     /// The document, if this crate can read it.
     ///
     /// # Errors
@@ -129,10 +138,10 @@ impl Row {
     pub(crate) fn parse<T: DeserializeOwned>(self, operation: &str, what: &str) -> Result<T, ProviderError> {
         let place = |row: &Value| {
             let text = |name: &str| row.get(name).and_then(Value::as_str).unwrap_or("?").to_owned();
-            format!("document {:?} of instance {:?}", text("id"), text("instanceId"))
+            format!("document {:?} of instance {:?}", text("id"), told(&text("instanceId")))
         };
-        let version = self.0.get("v").and_then(Value::as_u64).unwrap_or(0);
-        if version > u64::from(SEALED_FORMAT) {
+        if self.is_newer() {
+            let version = self.version();
             let message = format!(
                 "{} has format {version}, and this version of duroxide-cosmonaut reads up to {SEALED_FORMAT} \
                  (update every process that shares the container)",
@@ -152,6 +161,8 @@ impl Row {
 pub(crate) enum TombstoneKind {
     /// A work item that its orchestration has cancelled.
     Cancelled,
+    /// The same, in the partition of another instance: the item was delivered there, and may be delivered again.
+    CancelledElsewhere,
     /// A message from another instance that was processed: a repeated delivery finds it.
     Seen,
 }
@@ -161,6 +172,7 @@ impl TombstoneKind {
     const fn name_and_ttl(self) -> (&'static str, i32) {
         match self {
             Self::Cancelled => ("cancelled", 60 * 60),
+            Self::CancelledElsewhere => ("cancelled", SEEN_TTL),
             Self::Seen => ("seen", SEEN_TTL),
         }
     }
@@ -172,12 +184,16 @@ pub(crate) struct Tombstone {
     /// What tells the text that was processed from another one, as it is stored: it says something of the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) digest: Option<String>,
+    /// Whether another instance has sent what was cancelled, so that a repeated delivery must find this.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) delivered: bool,
 }
 
 impl Tombstone {
     pub(crate) fn document(instance: &str, id: &str, kind: TombstoneKind) -> Document<Self> {
         let (name, ttl) = kind.name_and_ttl();
-        let mut document = Document::new(instance, id, Self::default()).with_ttl(ttl);
+        let content = Self { digest: None, delivered: kind == TombstoneKind::CancelledElsewhere };
+        let mut document = Document::new(instance, id, content).with_ttl(ttl);
         document.kind = kind_in(instance, name).into_owned();
         document
     }

@@ -170,6 +170,9 @@ pub(crate) struct Lock {
     /// Whether a deletion has begun to remove the documents of the instance, so that it cannot be taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) erasing: bool,
+    /// How many transactions have removed documents of the instance: a failover may take some of them back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) removals: u64,
 }
 
 impl Lock {
@@ -178,12 +181,13 @@ impl Lock {
 
     /// The lock of a turn.
     pub(crate) fn of_turn(token: String, until: u64, messages: Vec<String>) -> Self {
-        Self { token, until, messages, erasing: false }
+        Self { token, until, messages, erasing: false, removals: 0 }
     }
 
     /// The lock of a deletion.
     pub(crate) fn of_deletion(token: &str) -> Self {
-        Self { token: token.to_owned(), until: Self::FOR_EVER, messages: Vec::new(), erasing: false }
+        let token = token.to_owned();
+        Self { token, until: Self::FOR_EVER, messages: Vec::new(), erasing: false, removals: 0 }
     }
 
     pub(crate) fn is_of_deletion(&self) -> bool {

@@ -19,6 +19,7 @@ use super::{lost_lock, outbox, stage};
 use crate::clock::{self, End};
 use crate::core::Core;
 use crate::dispatch::WorkEntry;
+use crate::hub::{hub_of, name_of};
 use crate::model::{
     AT_ONCE, Execution, HEAD, InstanceToken, PREPARED_TTL, RUNNING, Tombstone, TombstoneKind, Work, Write,
     WriteKind,
@@ -67,9 +68,10 @@ pub(crate) async fn ack(core: &Core, token: &str, turn: Turn) -> Result<(), Prov
     announce(core, &instance, &plan, &versions);
     let call = core.store.call(OPERATION, AFTERWARDS);
     for (instance, id) in &plan.cancelled_elsewhere {
-        let tombstone = Tombstone::document(instance, id, TombstoneKind::Cancelled);
+        let tombstone = Tombstone::document(instance, id, TombstoneKind::CancelledElsewhere);
         if let Err(failure) = core.store.upsert(&call, &tombstone).await {
-            tracing::warn!(instance, id, ?failure, "an activity of another instance is not cancelled");
+            let (instance, hub) = (name_of(instance), hub_of(instance));
+            tracing::warn!(instance, hub, id, ?failure, "an activity of another instance is not cancelled");
         }
     }
     // What is not delivered is put off, and no matter of the turn.
@@ -103,7 +105,7 @@ async fn commit(
         // The lock is gone because an earlier call has committed the turn, and did not learn of it.
         Err(error) if was_tried && !error.is_retryable() => {
             let instance = &*held.head.instance_id;
-            tracing::debug!(instance, %error, "the commit is repeated in vain");
+            tracing::debug!(instance = name_of(instance), hub = hub_of(instance), %error, "the commit is repeated in vain");
             find_out(core, instance, token).await.map(|()| Versions::new())?
         }
         committed => committed?,

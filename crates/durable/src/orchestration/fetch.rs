@@ -16,6 +16,7 @@ use super::messages::{Readings, drop_orphans, read_messages};
 use super::turns::{Held, HeldMessage};
 use crate::clock::{self, End};
 use crate::core::Core;
+use crate::hub::{hub_of, name_of};
 use crate::model::{
     Delivery, Document, Fetched, Head, InstanceToken, Kv, KvValue, Lock, Message, State, key_id, waited,
 };
@@ -80,7 +81,8 @@ pub(crate) async fn fetch(
             Ok(outcome) => outcome,
             Err(error) => {
                 // It comes back after a pause. Others may be healthy.
-                tracing::warn!(instance = claim.instance(), %error, "an instance cannot be fetched");
+                let (instance, hub) = (name_of(claim.instance()), hub_of(claim.instance()));
+                tracing::warn!(instance, hub, %error, "an instance cannot be fetched");
                 claim.failed(error.is_retryable());
                 failed = Some(error);
                 continue;

@@ -3,6 +3,7 @@
 use duroxide::providers::{ProviderError, WorkItem};
 
 use crate::core::Core;
+use crate::hub::{hub_of, name_of};
 use crate::model::{Document, Message, Write, chunk_id, digest};
 use crate::store::{Call, TextFailure};
 
@@ -29,7 +30,11 @@ pub(super) async fn read_messages<'a>(
             Ok(text) => text,
             Err(TextFailure::Unanswered(error) | TextFailure::Sealed(error)) => return Err(error),
             Err(TextFailure::Lost(error)) => {
-                tracing::error!(?place, %error, "a part of a message is lost; its orchestration cannot go on");
+                let (instance, hub, id) = (name_of(place.0), hub_of(place.0), place.1);
+                tracing::error!(
+                    instance, hub, id, %error,
+                    "a part of a message is lost; its orchestration cannot go on"
+                );
                 lost = Some(error.message);
                 messages.push((*message, None));
                 continue;
@@ -42,7 +47,10 @@ pub(super) async fn read_messages<'a>(
                 messages.push((*message, digest.transpose()?));
             }
             // A newer process may understand it. It stays, and must not keep the others from being processed.
-            Err(error) => tracing::error!(?place, %error, "a message is unreadable and is left alone"),
+            Err(error) => {
+                let (instance, hub, id) = (name_of(place.0), hub_of(place.0), place.1);
+                tracing::error!(instance, hub, id, %error, "a message is unreadable and is left alone");
+            }
         }
     }
     Ok(Readings { items, messages, error: lost })
@@ -56,7 +64,8 @@ pub(super) async fn drop_orphans(
     orphans: &[&Document<Message>],
 ) -> Result<(), ProviderError> {
     tracing::warn!(
-        instance,
+        instance = name_of(instance),
+        hub = hub_of(instance),
         count = orphans.len(),
         "queue messages to an instance that is not there are dropped"
     );

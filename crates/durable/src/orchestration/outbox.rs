@@ -4,7 +4,7 @@
 //! What is delivered has the same id however often that happens, and the target keeps a trace of what it has
 //! processed. So it arrives exactly once. Two windows bound what is kept:
 //!
-//! - An intent stays for a day after its delivery (`DELIVERED_TTL`). If a forced failover takes the delivery from the
+//! - An intent stays for a day after its delivery (`DELIVERED_TTL`), while all processes are of this version or later. If a forced failover takes the delivery from the
 //!   target, it is made again; see `mending`. An outage may last for many hours before the failover. So whatever is taken
 //!   from a queue leaves a trace, if it may be delivered again.
 //! - The trace of a processed message stays for two days (`seen`). Nothing is delivered again later than that: a
@@ -13,8 +13,8 @@
 //!   after such a death does a message arrive twice. The runtime ignores a second start, completion or
 //!   cancellation; a second event or queue message it does not.
 //!
-//! Processes of earlier versions leave fewer traces, for an hour. What is delivered while there are such processes is not
-//! delivered again.
+//! Processes of earlier versions leave fewer traces, for an hour. What is delivered while there are such processes stays for ten
+//! minutes (`DELIVERED_UNTRACED_TTL`), and is not delivered again.
 
 use cosmonaut::{Etag, Query};
 use duroxide::providers::{ProviderError, WorkItem};
@@ -23,6 +23,7 @@ pub(crate) use super::plan::Owed;
 use super::stage;
 use crate::core::Core;
 use crate::dispatch::WorkEntry;
+use crate::hub::{hub_of, name_of};
 use crate::model::{
     AT_ONCE, Document, Head, Intent, IntentTarget, Kind, Message, Pieces, Row, Tombstone, Work, Write,
     chunk_id, digest,
@@ -49,7 +50,11 @@ pub(crate) async fn deliver(
             match result {
                 Ok(_) => done.push(&owed.intent),
                 Err(error) => {
-                    tracing::warn!(source, target = owed.intent.content.target, %error, "a delivery is put off");
+                    let target = &*owed.intent.content.target;
+                    tracing::warn!(
+                        source = name_of(source), target = name_of(target), hub = hub_of(target), %error,
+                        "a delivery is put off"
+                    );
                     core.dispatch.unfinished(source, core.store.now_ms());
                     first_error.get_or_insert(error);
                 }
@@ -133,8 +138,9 @@ pub(super) async fn hand_over(core: &Core, call: &Call, owed: &Owed) -> Result<b
     let id = format!("{target_id}.{}", digest(&owed.stored));
     let source = &*owed.intent.instance_id;
     tracing::error!(
-        source,
-        target,
+        source = name_of(source),
+        target = name_of(target),
+        hub = hub_of(target),
         id = target_id,
         "an instance has lost a turn whose message had arrived; the message of the turn in its place comes as well"
     );
@@ -243,7 +249,8 @@ async fn settle(core: &Core, call: &Call, source: &str, done: &[&Document<Intent
         pieces.chain([Write::deliver(&*intent.id, is_traced)])
     });
     if let Err(failure) = core.store.apply_to_rest(call, source, writes.collect()).await {
-        tracing::warn!(source, ?failure, "deliveries are not noted, and will be repeated in vain");
         core.dispatch.unfinished(source, core.store.now_ms());
+        let (source, hub) = (name_of(source), hub_of(source));
+        tracing::warn!(source, hub, ?failure, "deliveries are not noted, and will be repeated in vain");
     }
 }

@@ -13,6 +13,7 @@ use super::plan::check;
 use super::send::to_text;
 use crate::clock;
 use crate::core::Core;
+use crate::hub::told;
 use crate::model::{Chunk, Document, Execution, HEAD, Head, History, Kv, Pieces, Row, chunk_id, key_id};
 use crate::store::{Call, Cause};
 
@@ -52,7 +53,8 @@ fn understood(
     history: Result<Vec<Event>, String>,
 ) -> Result<Vec<Event>, ProviderError> {
     history.map_err(|error| {
-        ProviderError::permanent(call.operation(), format!("the history of instance {instance:?}: {error}"))
+        let message = format!("the history of instance {:?}: {error}", told(instance));
+        ProviderError::permanent(call.operation(), message)
     })
 }
 
@@ -77,7 +79,8 @@ pub(crate) async fn append(
             state.execution = execution;
         }
         if state.execution != execution {
-            let message = format!("execution {execution} of instance {instance:?} is not the current one");
+            let message =
+                format!("execution {execution} of instance {:?} is not the current one", told(instance));
             return Err(ProviderError::permanent(call.operation(), message));
         }
         check(state.last_event, &events)?;

@@ -17,6 +17,7 @@ use super::plan::Plan;
 use super::send::to_text;
 use super::turns::Held;
 use crate::core::Core;
+use crate::hub::{hub_of, name_of, told};
 use crate::model::{Document, HEAD, PREPARED_LARGE_TTL, PREPARED_TTL, Stage, StageMark, Write, escaped_len};
 use crate::store::{Batch, Call, Cause, Guard};
 
@@ -85,8 +86,9 @@ async fn spread(
     match expand(core, &call, instance, mark, Some(parts)).await {
         Ok(versions) => Ok(versions),
         Err(error) => {
-            tracing::warn!(instance, %error, "a committed turn cannot be spread yet");
             core.dispatch.unfinished(instance, core.store.now_ms());
+            let (instance, hub) = (name_of(instance), hub_of(instance));
+            tracing::warn!(instance, hub, %error, "a committed turn cannot be spread yet");
             Ok(Versions::new())
         }
     }
@@ -161,7 +163,8 @@ async fn apply(
             (cause, Some(index)) if index >= offset && mend(writes, index - offset, cause).is_some() => {}
             _ => {
                 let error = failure.into_error(call);
-                let message = format!("a committed turn of instance {instance:?}: {}", error.message);
+                let (instance, why) = (told(instance), &error.message);
+                let message = format!("a committed turn of instance {instance:?}: {why}");
                 return Err(ProviderError { message, ..error });
             }
         }
@@ -177,7 +180,7 @@ async fn read_part(
     let id = Stage::id(&mark.token, mark.done);
     let Some(stage) = core.store.read::<Stage>(call, instance, &id).await? else { return Ok(None) };
     serde_json::from_str(&stage.content.body).map(Some).map_err(|error| {
-        let message = format!("document {id:?} of instance {instance:?} holds no writes: {error}");
+        let message = format!("document {id:?} of instance {:?} holds no writes: {error}", told(instance));
         ProviderError::permanent(call.operation(), message)
     })
 }
@@ -195,6 +198,7 @@ async fn current_mark(
 
 fn lost_part(call: &Call, instance: &str, mark: &StageMark) -> ProviderError {
     let id = Stage::id(&mark.token, mark.done);
+    let instance = told(instance);
     let message = format!("document {id:?} of instance {instance:?} is missing: a turn cannot be completed");
     ProviderError::permanent(call.operation(), message)
 }

@@ -59,9 +59,10 @@ impl Span {
         self.to >= kept_since(now)
     }
 
-    /// Whether deliveries of a part of the time are not kept any more at `now`.
-    pub(crate) fn is_forgotten(self, now: u64) -> bool {
-        self.from < kept_since(now)
+    /// The part of the time whose deliveries are not kept any more at `now`.
+    fn forgotten(self, now: u64) -> Option<Self> {
+        let since = kept_since(now);
+        (self.from < since).then(|| Self { from: self.from, to: self.to.min(since) })
     }
 }
 
@@ -236,8 +237,8 @@ impl Losses {
         let lost = Span { from: since.saturating_sub(LAG_MS), to: now };
         let mut known = self.known();
         known.add(lost, now);
-        if lost.is_forgotten(now) {
-            known.forgotten = Some(lost.with(known.forgotten));
+        if let Some(forgotten) = lost.forgotten(now) {
+            known.forgotten = Some(forgotten.with(known.forgotten));
         }
         drop(known);
         self.tell();
@@ -267,13 +268,14 @@ mod tests {
     fn a_time_is_forgotten_when_its_deliveries_are_gone() {
         const DAY: u64 = 24 * 60 * 60 * 1000;
         let span = Span { from: 5 * DAY, to: 6 * DAY };
-        for (now, is_forgotten, is_kept) in [
-            (6 * DAY, false, true),
-            (6 * DAY + 1, true, true),
-            (7 * DAY, true, true),
-            (7 * DAY + 1, true, false),
+        for (now, forgotten_until, is_kept) in [
+            (6 * DAY, None, true),
+            (6 * DAY + 1, Some(5 * DAY + 1), true),
+            (7 * DAY, Some(6 * DAY), true),
+            (7 * DAY + 1, Some(6 * DAY), false),
         ] {
-            assert_eq!((span.is_forgotten(now), span.is_kept(now)), (is_forgotten, is_kept), "{now}");
+            let forgotten = forgotten_until.map(|to| Span { from: 5 * DAY, to });
+            assert_eq!((span.forgotten(now), span.is_kept(now)), (forgotten, is_kept), "{now}");
         }
         let mut known = Known { lost: Some(span), ..Known::default() };
         known.add(Span { from: 7 * DAY - 5, to: 7 * DAY }, 7 * DAY);
@@ -293,6 +295,7 @@ mod tests {
         ] {
             assert_eq!(span.covers(Span { from, to }), !is_news, "{from} {to}");
         }
-        assert!(!Span { from: all_kept_since(9 * DAY) - LAG_MS, to: 9 * DAY }.is_forgotten(9 * DAY));
+        let kept = Span { from: all_kept_since(9 * DAY) - LAG_MS, to: 9 * DAY };
+        assert_eq!(kept.forgotten(9 * DAY), None);
     }
 }

@@ -33,7 +33,7 @@ pub(crate) use call::Call;
 pub(crate) use failure::{Cause, Failure};
 pub(crate) use losses::{Failovers, Losses, Span};
 pub use meter::Usage;
-pub(crate) use presence::Presence;
+pub(crate) use presence::{Kinds, Presence};
 pub(crate) use texts::TextFailure;
 
 use meter::Meter;

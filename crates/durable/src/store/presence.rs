@@ -20,6 +20,24 @@ struct There {
     id: String,
 }
 
+/// What documents are asked for: those of the hub, and no others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kinds {
+    /// Messages that wait.
+    Messages,
+    /// Whatever was delivered, waiting or as a trace.
+    Delivered,
+}
+
+impl Kinds {
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Messages => "c.type = 'message'",
+            Self::Delivered => "c.type IN ('message', 'work', 'seen', 'cancelled')",
+        }
+    }
+}
+
 /// Which of the documents that were asked for are there, by their places among them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Presence {
@@ -36,6 +54,7 @@ impl Store {
     pub(crate) async fn presence(
         &self,
         call: &Call,
+        kinds: Kinds,
         wanted: &[(&str, &str)],
     ) -> Result<Presence, ProviderError> {
         if wanted.is_empty() {
@@ -45,7 +64,7 @@ impl Store {
         let (mut there, mut silent): (HashSet<There>, Vec<FeedRange>) = (HashSet::new(), Vec::new());
         let partitions = self.container.feed_ranges().await.map_err(failed)?;
         for some in partitions.chunks(AT_ONCE) {
-            let asked = some.iter().map(|partition| self.those_in(call, partition, wanted));
+            let asked = some.iter().map(|partition| self.those_in(call, (partition, kinds), wanted));
             for (partition, found) in some.iter().zip(join::all(asked.collect()).await) {
                 match found {
                     Ok(found) => there.extend(found),
@@ -63,15 +82,18 @@ impl Store {
     async fn those_in(
         &self,
         call: &Call,
-        partition: &FeedRange,
+        (partition, kinds): (&FeedRange, Kinds),
         wanted: &[(&str, &str)],
     ) -> Result<Vec<There>, ProviderError> {
         let ids = ids_in(partition, wanted);
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let query = Query::new("SELECT c.instanceId, c.id FROM c WHERE ARRAY_CONTAINS(@ids, c.id)")
-            .with("@ids", &ids);
+        let query = Query::new(format!(
+            "SELECT c.instanceId, c.id FROM c WHERE {} AND ARRAY_CONTAINS(@ids, c.id)",
+            kinds.condition()
+        ))
+        .with("@ids", &ids);
         let size = u32::try_from(ids.len()).ok();
         self.query_in_pages::<There>(call, (&query, &FeedScope::from(partition)), size).await
     }

@@ -7,6 +7,7 @@ use duroxide::providers::ProviderError;
 
 use super::{Batch, Call, Cause, Failure, Store};
 use crate::codec::{Texts, Unreadable, is_marked};
+use crate::hub::told;
 use crate::join;
 use crate::model::{Chunk, Document, Kind, PREPARED_TTL, Write, chunk_id};
 
@@ -112,7 +113,7 @@ impl Store {
             });
             for (id, chunk) in some.iter().zip(join::all(read.collect()).await) {
                 let Some(chunk) = chunk? else {
-                    let message = format!("document {id:?} of instance {partition:?} is missing");
+                    let message = format!("document {id:?} of instance {:?} is missing", told(partition));
                     return Err(ProviderError::permanent(call.operation(), message));
                 };
                 whole.push_str(&chunk.content.text);
@@ -172,7 +173,8 @@ impl Store {
 
 fn unreadable(call: &Call, (partition, id): (&str, &str), why: Unreadable) -> TextFailure {
     let error = |why: String| {
-        let message = format!("a text in document {id:?} of instance {partition:?} cannot be read: {why}");
+        let instance = told(partition);
+        let message = format!("a text in document {id:?} of instance {instance:?} cannot be read: {why}");
         ProviderError::permanent(call.operation(), message)
     };
     match why {

@@ -7,6 +7,7 @@ use super::holding::holds_lock;
 use super::sessions;
 use crate::clock;
 use crate::core::Core;
+use crate::hub::{hub_of, name_of};
 use crate::model::{
     AT_ONCE, Document, Intent, IntentTarget, Message, Pieces, Tombstone, WorkToken, Write, WriteKind,
     chunk_id, target_instance,
@@ -48,7 +49,8 @@ pub(crate) async fn ack(core: &Core, token: &str, completion: Option<WorkItem>) 
     core.work_locks.remove(&token.token);
     core.dispatch.work_gone(partition, &token.id);
     if let Err(failure) = core.store.apply_to_rest(&call, partition, further_pieces).await {
-        tracing::warn!(partition, id = token.id, ?failure, "parts of a long input that was processed stay");
+        let (instance, hub, id) = (name_of(partition), hub_of(partition), &*token.id);
+        tracing::warn!(instance, hub, id, ?failure, "parts of a long input that was processed stay");
     }
     match completion {
         Completion::None => {}

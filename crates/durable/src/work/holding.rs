@@ -9,6 +9,7 @@ use super::queue::{PATIENCE, entry};
 use super::sessions;
 use crate::clock::{self, End};
 use crate::core::Core;
+use crate::hub::{hub_of, name_of};
 use crate::model::{AT_ONCE, Document, Kind, Row, Work, WorkToken};
 use crate::orchestration::lost_lock;
 use crate::store::{Call, Cause};
@@ -44,7 +45,8 @@ pub(crate) async fn renew(core: &Core, token: &str, extend_for: Duration) -> Res
             }
             // The runtime takes any error for a cancellation, and drops what the activity has done.
             Err(error) => {
-                tracing::warn!(instance = place.0, id = place.1, %error, "a lock cannot be renewed; it is tried again");
+                let (instance, hub, id) = (name_of(place.0), hub_of(place.0), place.1);
+                tracing::warn!(instance, hub, id, %error, "a lock cannot be renewed; it is tried again");
                 clock::until(end.get(), clock::sleep(BETWEEN_TRIES)).await;
             }
         }

@@ -11,6 +11,7 @@ use super::sessions;
 use crate::clock::{self, End};
 use crate::core::Core;
 use crate::dispatch::{WorkEntry, WorkFilter};
+use crate::hub::{hub_of, name_of, told};
 use crate::model::{AT_ONCE, Document, Fetched, Kind, Pieces, Work, WorkToken, waited};
 use crate::orchestration::to_text;
 use crate::store::{Call, Cause, TextFailure};
@@ -103,7 +104,8 @@ pub(crate) async fn fetch(
             Err(error) => {
                 // It comes back after a pause. Others may be healthy.
                 let WorkEntry { instance, id, .. } = claim.item();
-                tracing::warn!(instance, id, %error, "a work item cannot be fetched");
+                let (instance, hub) = (name_of(instance), hub_of(instance));
+                tracing::warn!(instance, hub, id, %error, "a work item cannot be fetched");
                 claim.failed(error.is_retryable());
                 failed = Some(error);
             }
@@ -190,8 +192,9 @@ async fn lock(
         }
         // It never will be readable. The orchestration learns that, and need not wait for ever.
         Err(TextFailure::Lost(error)) => {
-            tracing::error!(instance, id, %error, "a work item is unreadable, and counts as failed");
-            let Some(failed) = failed(core.hub().name(instance), id, error.clone()) else {
+            let (instance, hub) = (name_of(instance), hub_of(instance));
+            tracing::error!(instance, hub, id, %error, "a work item is unreadable, and counts as failed");
+            let Some(failed) = failed(instance, id, error.clone()) else {
                 return Err(error);
             };
             super::ack(core, &token.encode(), Some(failed)).await?;
@@ -209,7 +212,7 @@ async fn read_item(
 ) -> Result<WorkItem, TextFailure> {
     let text = core.store.read_text(call, (instance, id), body, chunks).await?;
     serde_json::from_str(&text).map_err(|error| {
-        let message = format!("work item {id:?} of instance {instance:?} cannot be read: {error}");
+        let message = format!("work item {id:?} of instance {:?} cannot be read: {error}", told(instance));
         TextFailure::Lost(ProviderError::permanent(call.operation(), message))
     })
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cosmonaut::CosmosStatus;
 use cosmonaut::fault_injection::{
     FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
 };
@@ -15,6 +16,12 @@ use crate::world::until;
 
 async fn delete(provider: &dyn ProviderAdmin, instance: &str, force: bool) {
     provider.delete_instances_atomic(&[instance.to_owned()], force).await.unwrap();
+}
+
+/// What is asked is to be asked again.
+fn busy() -> FaultInjectionResult {
+    let retry_after = Some(Duration::from_millis(10));
+    FaultInjectionResult::Status { status: CosmosStatus::TOO_MANY_REQUESTS, retry_after }
 }
 
 fn kinds(documents: &[Value]) -> Vec<&str> {
@@ -153,5 +160,105 @@ async fn a_document_that_goes_while_its_instance_is_deleted_does_not_matter() {
     };
     tokio::join!(async { delete(&elsewhere, "a", true).await }, gone);
     assert!(home.all("a").await.is_empty());
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_whose_lock_was_taken_back_stays_and_does_not_count() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    for instance in ["a", "b"] {
+        make(&provider, instance, Some("Completed")).await;
+    }
+    // Nothing is removed until the lock is gone.
+    let batches = FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        ..FaultInjectionCondition::default()
+    };
+    faults.set(FaultInjectionRule::new("busy", busy()).when(batches));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let freed = async {
+        until("the deletion is at its end", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
+        let free = cosmonaut::Patch::new().set("/lock", ());
+        home.documents().patch_item("a", "instance", free).await.unwrap();
+        faults.remove("busy");
+    };
+    let names = ["a".to_owned(), "b".to_owned()];
+    let (deleted, ()) = tokio::join!(elsewhere.delete_instances_atomic(&names, false), freed);
+    let deleted = deleted.unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.executions_deleted, deleted.events_deleted), (1, 1, 1));
+    assert_eq!(provider.list_instances().await.unwrap(), ["a"]);
+    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failover_brings_back_of_an_instance_while_it_is_deleted_goes_as_well() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    for n in 0..150 {
+        send(&provider, signal("a", n)).await;
+    }
+    let before = home.all("a").await;
+    // The first transaction passes, and the second one has to wait.
+    let batches = |max_hits| FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        max_hits,
+        ..FaultInjectionCondition::default()
+    };
+    let passes = FaultInjectionResult::Delay(Duration::from_millis(1));
+    faults.set(FaultInjectionRule::new("first", passes).when(batches(Some(1))));
+    faults.set(FaultInjectionRule::new("second", busy()).when(batches(None)));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let brought_back = async {
+        until("it has begun", async || faults.hits("second").is_some_and(|hits| hits > 0)).await;
+        let left: Vec<Value> = home.all("a").await;
+        for document in before.iter().filter(|it| !left.iter().any(|left| left["id"] == it["id"])) {
+            home.documents().upsert_item("a", document).await.unwrap();
+        }
+        let head = left.iter().find(|document| document["type"] == "instance").unwrap();
+        let mut lock = head["lock"].clone();
+        lock.as_object_mut().unwrap().retain(|name, _| ["token", "until", "messages"].contains(&&**name));
+        let locked = cosmonaut::Patch::new().set("/lock", lock);
+        home.documents().patch_item("a", "instance", locked).await.unwrap();
+        faults.remove("second");
+    };
+    let (deleted, ()) = tokio::join!(
+        async { elsewhere.delete_instances_atomic(&["a".to_owned()], false).await.unwrap() },
+        brought_back
+    );
+    assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 150));
+    assert!(home.all("a").await.is_empty(), "nothing is left of it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn none_of_several_instances_goes_if_a_failover_has_taken_back_the_lock_of_one() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let provider = home.provider().await;
+    send(&provider, start("parent")).await;
+    let (_, token) = fetch(&provider).await;
+    let messages = vec![child("child", "parent")];
+    Turn { messages, ..Turn::first("parent") }.ack(&provider, &token).await.unwrap();
+    // Nothing is searched for until the lock is gone.
+    let queries = FaultInjectionCondition {
+        operation: Some(OperationType::Query),
+        ..FaultInjectionCondition::default()
+    };
+    faults.set(FaultInjectionRule::new("busy", busy()).when(queries));
+    let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let freed = async {
+        until("it is locked", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
+        let free = cosmonaut::Patch::new().set("/lock", ());
+        home.documents().patch_item("parent", "instance", free).await.unwrap();
+        faults.remove("busy");
+    };
+    let names = ["parent".to_owned()];
+    let (refused, ()) = tokio::join!(elsewhere.delete_instances_atomic(&names, true), freed);
+    let refused = refused.unwrap_err();
+    assert!(refused.is_retryable() && refused.message.contains("parent"), "{refused}");
+    assert_eq!(fetch(&provider).await.0.instance, "child", "the parent gets its child");
     assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
 }

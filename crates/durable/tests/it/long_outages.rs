@@ -118,7 +118,15 @@ async fn who_may_have_sent_what_is_forgotten_is_named_after_an_outage_of_days() 
     let said = Said::listen();
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
-    make(&provider, "sender-before-a-long-outage", None).await;
+    const DAY: u64 = 24 * 60 * 60 * 1000;
+    for instance in ["sender-before-a-long-outage", "newcomer"] {
+        make(&provider, instance, None).await;
+    }
+    // One of them was there before the outage, and has gone on since.
+    let head = home.documents().read_item::<Value>("newcomer", "instance").await.unwrap();
+    let created = head.value()["state"]["createdAt"].as_u64().unwrap();
+    let older = cosmonaut::Patch::new().set("/state/createdAt", created - 3 * DAY);
+    home.documents().patch_item("sender-before-a-long-outage", "instance", older).await.unwrap();
     provider.checked_deliveries().await;
     drop(provider);
     // As if the partitions had been in an earlier version, and had not been seen for two days.
@@ -127,12 +135,13 @@ async fn who_may_have_sent_what_is_forgotten_is_named_after_an_outage_of_days() 
         *version = (version.as_i64().unwrap() - 1).into();
     }
     for at in changed["seen"].as_object_mut().unwrap().values_mut() {
-        *at = (at.as_u64().unwrap() - 2 * 24 * 60 * 60 * 1000).into();
+        *at = (at.as_u64().unwrap() - 2 * DAY).into();
     }
     home.documents().upsert_item("$leases", &changed).await.unwrap();
     let later = home.provider().await;
     assert!(fetch_now(&later).await.is_none());
     until("the sender is named", async || said.has(&["sender-before-a-long-outage", "lost for good"])).await;
+    assert!(!said.has(&["newcomer", "lost for good"]), "what it has sent is known");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

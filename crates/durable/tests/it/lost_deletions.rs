@@ -9,6 +9,9 @@ use cosmonaut::fault_injection::{
 };
 use cosmonaut_driver::OperationType;
 use duroxide::providers::{Provider, ProviderAdmin};
+use duroxide_cosmonaut::{
+    CosmosLeaseProvider, CosmosProvider, CosmosProviderConfig, LeaseProvider, Leases, Role, slot_of,
+};
 use serde_json::{Value, json};
 
 use crate::harness::{Account, Home, Server};
@@ -36,6 +39,21 @@ async fn forget(home: &Home, instance: &str) {
     }
 }
 
+/// Makes it look as if the partitions had been in an earlier version when a process last saw them.
+async fn show_failover(home: &Home) {
+    let found = home.all("$leases").await;
+    let mut record = found.into_iter().find(|document| document["type"] == "failovers").unwrap();
+    for version in record["versions"].as_object_mut().unwrap().values_mut() {
+        *version = (version.as_i64().unwrap() - 1).into();
+    }
+    home.documents().upsert_item("$leases", &record).await.unwrap();
+}
+
+/// Waits until nothing is left of the deletion. Its record goes last.
+async fn has_ended(home: &Home) {
+    until("nothing is left of the deletion", async || home.all("$cleanup").await.is_empty()).await;
+}
+
 async fn is_gone(home: &Home, instance: &str) -> bool {
     home.all(instance).await.iter().all(|document| document["type"] == "message")
 }
@@ -49,7 +67,7 @@ async fn an_instance_that_was_only_locked_is_free_again() {
     send(&provider, signal("a", 1)).await;
     let (item, _) = fetch(&provider).await;
     assert_eq!((&*item.instance, item.history.len()), ("a", 1));
-    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+    has_ended(&home).await;
 }
 
 #[tokio::test]
@@ -68,7 +86,81 @@ async fn an_instance_of_which_parts_are_gone_is_deleted() {
         })
         .await;
     }
-    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+    has_ended(&home).await;
+}
+
+#[tokio::test]
+async fn what_is_left_of_an_instance_goes_although_it_owes_something_that_cannot_be_read() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", None).await;
+    lock(&home, "a", true).await;
+    forget(&home, "a").await;
+    // Found by a search, and no turn of the instance can recover it.
+    let strange = json!({
+        "id": "o:1.0", "instanceId": "a", "type": "intent", "v": 99, "slot": slot_of("a"),
+        "visibleAt": 0,
+    });
+    home.documents().create_item("a", &strange).await.unwrap();
+    send(&provider, signal("a", 1)).await;
+    until("it is gone", async || {
+        assert!(fetch_now(&provider).await.is_none(), "it is not run any more");
+        is_gone(&home, "a").await
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_gets_slots_frees_what_a_lost_deletion_has_locked_there() {
+    const LEASE: Duration = Duration::from_secs(10);
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    let names: Vec<String> = (0..16).map(|n| format!("i{n}")).collect();
+    for name in &names {
+        make(&provider, name, None).await;
+    }
+    provider.checked_deliveries().await;
+    drop(provider);
+    for name in &names {
+        lock(&home, name, false).await;
+    }
+    show_failover(&home).await;
+    // A process that has slots and does nothing with them.
+    let ghost = CosmosLeaseProvider::new(home.documents(), "ghost", LEASE);
+    let leases = Leases::Container { name: "heir".into(), lease: LEASE };
+    let heir = CosmosProvider::connect(CosmosProviderConfig { leases, ..home.config() }).await.unwrap();
+    let locked = async || {
+        let mut locked = Vec::new();
+        for name in &names {
+            let head = home.documents().read_item::<Value>(&**name, "instance").await.unwrap();
+            if !head.value()["lock"].is_null() {
+                locked.push(slot_of(name));
+            }
+        }
+        locked
+    };
+    let mut renewed = false;
+    until("only what the ghost has is locked", async || {
+        ghost.renew(Role::Leader).await.unwrap();
+        let own = ghost.owned();
+        // The heir comes when the ghost is there.
+        renewed |= own.contains(0);
+        if !renewed {
+            return false;
+        }
+        assert!(fetch_now(&heir).await.is_none());
+        let locked = locked().await;
+        !locked.is_empty() && locked.len() < names.len() && locked.iter().all(|slot| own.contains(*slot))
+    })
+    .await;
+    heir.checked_deliveries().await;
+    assert!(!locked().await.is_empty(), "the heir leaves to others what is theirs");
+    ghost.release().await.unwrap();
+    until("all are free", async || {
+        assert!(fetch_now(&heir).await.is_none());
+        locked().await.is_empty()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -110,7 +202,7 @@ async fn every_instance_of_one_lost_deletion_is_dealt_with() {
         left.is_empty()
     })
     .await;
-    assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
+    has_ended(&home).await;
 }
 
 #[tokio::test]
@@ -142,7 +234,7 @@ async fn a_deletion_whose_decision_is_lost_goes_on_if_it_has_begun() {
     lock(&home, "b", false).await;
     let record = json!({
         "id": format!("d:{TOKEN}"), "instanceId": "$cleanup", "type": "deletion", "v": 1,
-        "slot": duroxide_cosmonaut::slot_of("$cleanup"), "instances": ["a", "b"], "token": TOKEN,
+        "slot": slot_of("$cleanup"), "instances": ["a", "b"], "token": TOKEN,
         "committed": false, "visibleAt": 0,
     });
     home.documents().create_item("$cleanup", &record).await.unwrap();
@@ -163,13 +255,7 @@ async fn after_a_failover_instances_that_nobody_talks_to_are_free_again() {
     provider.checked_deliveries().await;
     drop(provider);
     lock(&home, "a", false).await;
-    // As if a partition had been in an earlier version when a process last saw it.
-    let found = home.all("$leases").await;
-    let mut record = found.into_iter().find(|document| document["type"] == "failovers").unwrap();
-    for version in record["versions"].as_object_mut().unwrap().values_mut() {
-        *version = (version.as_i64().unwrap() - 1).into();
-    }
-    home.documents().upsert_item("$leases", &record).await.unwrap();
+    show_failover(&home).await;
     let later = home.provider().await;
     until("it is free", async || {
         assert!(fetch_now(&later).await.is_none());

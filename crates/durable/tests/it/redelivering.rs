@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cosmonaut::FeedScope;
 use cosmonaut_emulator::{Effect, Failover, Fault, Operations};
-use duroxide::providers::{Provider, ProviderAdmin};
+use duroxide::providers::{ExecutionMetadata, Provider, ProviderAdmin, ScheduledActivityIdentifier};
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Leases};
 use serde_json::{Value, json};
 
@@ -138,6 +138,34 @@ async fn work_for_another_instance_that_was_got_rid_of_does_not_come_back() {
     let damage = cosmonaut::Patch::new().set("/attempts", "many");
     home.documents().patch_item("other", "w:1:7", damage).await.unwrap();
     assert_eq!(provider.terminate_dead("other").await.unwrap().len(), 1);
+    let later = home.provider().await;
+    assert!(work_now(&later).await.is_none());
+    later.checked_deliveries().await;
+    assert!(work_now(&later).await.is_none(), "nobody wants it any more");
+}
+
+#[tokio::test]
+async fn work_for_another_instance_that_was_cancelled_does_not_come_back() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    give_work_to_another(&provider).await;
+    send(&provider, signal("parent", 1)).await;
+    let (_, token) = fetch(&provider).await;
+    let cancelled = ScheduledActivityIdentifier { instance: "other".into(), execution_id: 1, activity_id: 7 };
+    let (events, metadata) = (vec![scheduled("parent", 2, "x")], ExecutionMetadata::default());
+    let (work, messages) = (Vec::new(), Vec::new());
+    provider
+        .ack_orchestration_item(&token, 1, events, work, messages, metadata, vec![cancelled])
+        .await
+        .unwrap();
+    let kept = async |instance: &str, kind: &str| {
+        let all = home.all(instance).await;
+        all.iter().find(|document| document["type"] == kind).unwrap()["ttl"].as_u64().unwrap()
+    };
+    let (delivered, trace) = (kept("parent", "delivered").await, kept("other", "cancelled").await);
+    assert!(trace >= 2 * delivered, "{trace} seconds, and the delivery {delivered}");
+    // Not even when nothing else is left of the instance.
+    provider.delete_instances_atomic(&["other".to_owned()], true).await.unwrap();
     let later = home.provider().await;
     assert!(work_now(&later).await.is_none());
     later.checked_deliveries().await;

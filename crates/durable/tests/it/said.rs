@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::DefaultGuard;
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Event, Metadata, Subscriber};
 
 /// What was said on this thread since it was begun to listen.
 pub(crate) struct Said {
@@ -15,11 +15,16 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// Listens to what is wrong. A test with a runtime of one thread hears all that its own providers say.
+    /// Listens to everything. A test with a runtime of one thread hears all that its own providers say.
     pub(crate) fn listen() -> Self {
         let lines = Arc::default();
         let guard = tracing::subscriber::set_default(Listener(Arc::clone(&lines)));
         Self { lines, _guard: guard }
+    }
+
+    /// All that was said.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.lock().unwrap().clone()
     }
 
     /// Whether something was said that has all of these parts.
@@ -32,7 +37,7 @@ struct Listener(Arc<Mutex<Vec<String>>>);
 
 impl Subscriber for Listener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN && metadata.target().starts_with("duroxide_cosmonaut")
+        metadata.target().starts_with("duroxide_cosmonaut")
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

@@ -10,9 +10,10 @@ use serde::Deserialize;
 use super::checklist::Part;
 use super::{PATIENCE, readable};
 use crate::core::Core;
+use crate::hub::{hub_of, name_of};
 use crate::model::{Intent, Row};
 use crate::orchestration::outbox::{hand_over, read_owed};
-use crate::store::{Call, Presence, Span};
+use crate::store::{Call, Kinds, Presence, Span};
 
 /// How many deliveries are under way at once.
 const AT_ONCE: usize = 16;
@@ -94,7 +95,7 @@ pub(super) async fn check(core: &Core, delivered: Vec<Delivered>) -> Vec<Deliver
     let call = &core.store.mending_call(core.settings.call_timeout);
     let targets: Vec<_> = delivered.iter().map(|it| (&*it.target, &*it.target_id)).collect();
     let asking = core.store.mending_call(core.settings.call_timeout.min(PATIENCE));
-    let Presence { missing, unknown } = match core.store.presence(&asking, &targets).await {
+    let Presence { missing, unknown } = match core.store.presence(&asking, Kinds::Delivered, &targets).await {
         Ok(presence) => presence,
         Err(error) => {
             tracing::warn!(%error, "where messages were delivered to cannot be read yet");
@@ -105,8 +106,9 @@ pub(super) async fn check(core: &Core, delivered: Vec<Delivered>) -> Vec<Deliver
         missing.into_iter().partition(|place| delivered[*place].traced && !core.store.losses().is_mixed());
     for Delivered { instance_id, target, target_id, .. } in untraced.iter().map(|place| &delivered[*place]) {
         tracing::warn!(
-            source = instance_id,
-            target,
+            source = name_of(instance_id),
+            target = name_of(target),
+            hub = hub_of(target),
             id = target_id,
             "a message is not at its target, but a process of an earlier version may have taken it without a trace; it is not \
              delivered again"
@@ -121,7 +123,8 @@ pub(super) async fn check(core: &Core, delivered: Vec<Delivered>) -> Vec<Deliver
                 Err(error) => {
                     let Delivered { instance_id, target, target_id, .. } = &delivered[*place];
                     tracing::error!(
-                        source = instance_id, target, id = target_id, %error,
+                        source = name_of(instance_id), target = name_of(target), hub = hub_of(target),
+                        id = target_id, %error,
                         "a lost message cannot be delivered again"
                     );
                 }
@@ -140,9 +143,10 @@ async fn deliver_again(core: &Core, call: &Call, lost: &Delivered) -> Result<(),
     let Some(row) = row.filter(|row| row.kind() == Intent::DELIVERED) else { return Ok(()) };
     let owed = read_owed(core, call, row).await?;
     if hand_over(core, call, &owed).await? {
-        tracing::error!(source, target, id = target_id, "a lost message is delivered again");
         // It was known before, so that its arrival is no news.
         core.dispatch.look_again(target, 0);
+        let (source, target, hub) = (name_of(source), name_of(target), hub_of(target));
+        tracing::error!(source, target, hub, id = target_id, "a lost message is delivered again");
     }
     Ok(())
 }

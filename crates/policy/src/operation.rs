@@ -229,7 +229,10 @@ impl CosmosOperation {
     /// | patch without a condition, batch, execution, deletion by key | no | a repeat would be applied to the result of the first |
     /// | any write [with repeats allowed](Self::with_repeats_allowed) | yes | the caller says so |
     pub fn is_idempotent(&self) -> bool {
-        self.is_read_only() || self.vouched || self.is_guarded()
+        cosmonaut_wire::mutation!("every-write-is-repeated")
+            || self.is_read_only()
+            || self.vouched
+            || self.is_guarded()
     }
 
     /// Whether the write applies to one version only, so that it cannot be applied twice.

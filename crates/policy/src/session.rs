@@ -8,7 +8,7 @@ mod seen;
 #[cfg(test)]
 mod tests;
 
-use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, ResourceId, SessionToken, headers};
+use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, ResourceId, SessionToken, headers, mutation};
 use http::{HeaderMap, HeaderValue};
 
 use crate::{CosmosOperation, PartitionId};
@@ -65,6 +65,7 @@ pub fn resolve_session(
     let wanted = consistency.uses_session
         && operation.is_partitioned()
         && (operation.is_read_only() || multiple_write_locations);
+    let wanted = wanted && !mutation!("session-token-not-sent");
     let session_token = wanted.then(|| token_to_send(source)).flatten();
     SessionState { session_token, consistency }
 }
@@ -100,5 +101,9 @@ pub fn teaches_session(
         || status.is_not_found()
         || status.is_conflict()
         || status.is_precondition_failed();
-    definite && operation.is_partitioned() && (consistency.uses_session || !operation.is_read_only())
+    let is_learned = !mutation!("writes-teach-no-session") || operation.is_read_only();
+    definite
+        && is_learned
+        && operation.is_partitioned()
+        && (consistency.uses_session || !operation.is_read_only())
 }

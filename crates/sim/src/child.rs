@@ -50,6 +50,8 @@ pub(crate) struct Lived {
 /// Lives a world in this process, which must have lived none before.
 pub(crate) fn lived(arguments: &World) -> Lived {
     host::begin(arguments.seed);
+    #[cfg(cosmonaut_mutations)]
+    arguments.mutation.iter().for_each(|name| cosmonaut_wire::mutations::activate(name));
     let kind = arguments.world.map(crate::commands::Kind::world);
     let plan = Plan::draw(arguments.seed, kind).reduced(&arguments.reduction());
     let runtime = tokio::runtime::Builder::new_current_thread()

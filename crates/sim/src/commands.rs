@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Run(Run),
     /// Run one world and show what happened
     Replay(Replay),
+    /// Plant bugs, one at a time, and see that each is found
+    Mutations(Mutations),
     /// Live one world, in this process
     #[command(hide = true)]
     World(World),
@@ -42,6 +44,23 @@ pub(crate) struct Run {
     /// Begin no world after so many minutes
     #[arg(long)]
     pub(crate) minutes: Option<f64>,
+    /// How many worlds at once; as many as there are processors unless this is given
+    #[arg(long)]
+    pub(crate) jobs: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `mutations` takes.
+#[derive(Args)]
+pub(crate) struct Mutations {
+    /// Only this one
+    #[arg(long)]
+    pub(crate) only: Option<String>,
+    /// How many seeds each has
+    #[arg(long, default_value_t = 1000)]
+    pub(crate) seeds: u64,
     /// How many worlds at once; as many as there are processors unless this is given
     #[arg(long)]
     pub(crate) jobs: Option<usize>,
@@ -80,6 +99,9 @@ pub(crate) struct World {
     /// How many calls a task makes at most
     #[arg(long)]
     pub(crate) calls: Option<u32>,
+    /// A bug that is planted
+    #[arg(long)]
+    pub(crate) mutation: Option<String>,
 }
 
 /// A kind of world, as the command line has it.
@@ -103,7 +125,14 @@ impl Kind {
 impl World {
     /// A whole world.
     pub(crate) fn whole(seed: u64, world: Option<Kind>) -> Self {
-        Self { seed, world, without_faults: Vec::new(), without_clients: Vec::new(), calls: None }
+        Self {
+            seed,
+            world,
+            without_faults: Vec::new(),
+            without_clients: Vec::new(),
+            calls: None,
+            mutation: None,
+        }
     }
 
     pub(crate) fn reduction(&self) -> Reduction {
@@ -130,6 +159,9 @@ impl World {
         }
         if let Some(calls) = self.calls {
             add("--calls", calls.to_string());
+        }
+        if let Some(mutation) = &self.mutation {
+            add("--mutation", mutation.clone());
         }
         arguments
     }

@@ -2,6 +2,7 @@
 
 mod child;
 mod commands;
+mod mutations;
 mod report;
 mod shrink;
 
@@ -12,6 +13,7 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     match commands::Arguments::parse().command {
         commands::Command::Run(run) => report::run(&run),
+        commands::Command::Mutations(mutations) => mutations::run(&mutations),
         commands::Command::Replay(replay) => report::replay(&replay),
         commands::Command::World(world) => child::live(&world),
     }

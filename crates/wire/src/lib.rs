@@ -8,6 +8,8 @@ mod etag;
 pub mod headers;
 mod levels;
 pub mod model;
+#[doc(hidden)]
+pub mod mutations;
 pub mod partition_key;
 mod path;
 mod region;

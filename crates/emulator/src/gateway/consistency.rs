@@ -2,7 +2,7 @@
 //!
 //! Waiting for other regions is the engine's [`Hold`]; here it is decided what to wait for.
 
-use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy, SessionToken, headers};
+use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy, SessionToken, headers, mutation};
 
 use super::Gateway;
 use super::action::Action;
@@ -64,6 +64,7 @@ impl Call<'_> {
                 )));
             }
         };
+        let by_session = by_session && !mutation!("session-is-not-waited-for");
         let session = if by_session { self.parsed(&headers::SESSION_TOKEN)? } else { None };
         Ok(Reading { session, is_strong })
     }

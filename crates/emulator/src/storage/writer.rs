@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use cosmonaut_wire::mutation;
 use tokio::sync::Notify;
 
 use super::commit::{Commit, Progress};
@@ -84,6 +85,9 @@ impl Writer {
         match &self.runner {
             Runner::Thread(_) => self.shared.filled.notify_one(),
             Runner::Task { filled, .. } => filled.notify_one(),
+        }
+        if mutation!("acknowledged-before-it-is-safe") {
+            return Commit::done();
         }
         Commit::at(&self.shared.progress, position)
     }

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use cosmonaut_wire::{PartitionKeyRangeId, PartitionToken, ResourceId, SessionToken, headers};
+use cosmonaut_wire::{PartitionKeyRangeId, PartitionToken, ResourceId, SessionToken, headers, mutation};
 use http::{HeaderMap, HeaderValue};
 
 use crate::PartitionId;
@@ -39,6 +39,7 @@ impl Seen {
     ) -> Option<Self> {
         let before = before.map(|seen| &seen.progress);
         let merged = match before {
+            Some(_) if mutation!("latest-token-wins") => progress.clone(),
             Some(before) => before.merge(progress).unwrap_or_else(|_| progress.clone()),
             None => progress.clone(),
         };
@@ -51,6 +52,9 @@ impl Seen {
     /// If the two contradict one another, the partition's own is the newer and stays.
     #[must_use]
     pub fn inheriting(own: Option<&Self>, range: &PartitionKeyRangeId, parent: &Self) -> Option<Self> {
+        if mutation!("child-forgets-the-parents-session") {
+            return None;
+        }
         let own = own.map(|seen| &seen.progress);
         let merged = match own {
             Some(own) => own.merge(&parent.progress).ok()?,

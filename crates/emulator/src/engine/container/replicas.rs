@@ -5,6 +5,8 @@
 use std::sync::Arc;
 
 use super::Container;
+use cosmonaut_wire::mutation;
+
 use crate::Failure;
 use crate::engine::layout::PartitionRange;
 use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
@@ -107,7 +109,9 @@ impl Container {
         let mut lineage = Lineage::clone(&group.lineage());
         let Some(from) = lineage.writer.filter(|from| *from != to) else { return };
         let missing = group.queues().take(from, to);
-        self.deliver_all(range, &mut locked, (from, to), &missing);
+        if !mutation!("graceful-failover-loses-the-queue") {
+            self.deliver_all(range, &mut locked, (from, to), &missing);
+        }
         let mut queues = group.queues();
         for other in lineage.regions.iter().filter(|other| **other != from && **other != to) {
             let rest = queues.take(from, *other);

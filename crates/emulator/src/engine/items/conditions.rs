@@ -2,7 +2,7 @@
 //!
 //! What follows from a failed condition besides its status is the operations' business.
 
-use cosmonaut_wire::Etag;
+use cosmonaut_wire::{Etag, mutation};
 
 use crate::Failure;
 use crate::engine::{VersionTag, charge};
@@ -27,6 +27,9 @@ impl Conditions<'_> {
 
     /// Whether a write may replace or delete the version that there is; 412 if not.
     pub(crate) fn check_write(&self, current: Option<&Etag>) -> Result<(), Failure> {
+        if mutation!("if-match-is-ignored") {
+            return Ok(());
+        }
         let matches = |condition: &str| current.is_some_and(|etag| etag.is_named_by(condition));
         if self.if_match.is_none_or(matches) && !self.if_none_match.is_some_and(matches) {
             return Ok(());

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cosmonaut_wire::PartitionKey;
+use cosmonaut_wire::{PartitionKey, mutation};
 
 use super::rank::{Rank, Versions};
 use super::{Change, LogEntry, ReplicaState, Retention};
@@ -30,7 +30,9 @@ impl ReplicaState {
             }
             (versions, _) => {
                 self.versions = versions;
-                entry.changes.iter().for_each(|change| self.redo(change));
+                if !(mutation!("replication-skips-a-commit") && entry.lsn % 7 == 0) {
+                    entry.changes.iter().for_each(|change| self.redo(change));
+                }
             }
         }
         self.progress.set(entry.origin(), entry.lsn);
@@ -56,7 +58,8 @@ impl ReplicaState {
             Some(number) => Some(versions.of(number)),
             None => versions.of_deleted(*item).cloned(),
         };
-        if known.is_some_and(|known| !rank.outranks(&known)) {
+        let is_outranked = known.is_some_and(|known| !rank.outranks(&known));
+        if is_outranked && !mutation!("the-last-to-arrive-wins") {
             return;
         }
         if let Some(number) = local {

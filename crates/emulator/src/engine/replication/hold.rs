@@ -6,7 +6,7 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 
-use cosmonaut_wire::{CosmosStatus, SessionToken};
+use cosmonaut_wire::{CosmosStatus, SessionToken, mutation};
 
 use crate::Failure;
 use crate::engine::topology::Consistency;
@@ -44,7 +44,7 @@ impl Hold {
     /// What a write in a region waits for, once it is commit `lsn` of a partition.
     pub(crate) fn of_write(range: &Arc<PartitionRange>, region: RegionId, lsn: i64) -> Self {
         let group = range.group();
-        if group.lineage().regions.len() < 2 {
+        if group.lineage().regions.len() < 2 || mutation!("strong-write-waits-for-nobody") {
             return Self::none();
         }
         let until = match group.account.topology().consistency {
@@ -100,6 +100,9 @@ impl Container {
     /// What a strong read waits for before it begins: its region has all that was committed when it came.
     pub fn barrier(&self, region: RegionId, scope: &FeedScope) -> Result<Hold, Failure> {
         let parts = scope.resolve(&self.layout(), self.definition())?;
+        if mutation!("strong-read-waits-for-nobody") {
+            return Ok(Hold::none());
+        }
         let wait = |(range, _): (Arc<PartitionRange>, _)| {
             let until = Until::Applied(region, range.committed_by_most());
             Wait { range, until }
@@ -109,6 +112,9 @@ impl Container {
 
     /// What a strong read waits for before it is answered: all that it saw is committed.
     pub fn settled(&self, seen: &SessionToken) -> Hold {
+        if mutation!("strong-read-shows-what-may-be-lost") {
+            return Hold::none();
+        }
         let layout = self.layout();
         let known = |range: &Arc<PartitionRange>| {
             let tokens = [&range.id].into_iter().chain(&range.parents).filter_map(|id| seen.get(id));

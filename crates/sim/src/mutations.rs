@@ -1,0 +1,144 @@
+//! Plants bugs, one at a time, and counts how many seeds it takes until a rule is broken.
+
+use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use cosmonaut_sim::plan::WorldKind;
+use serde::Serialize;
+
+use crate::child::judged;
+use crate::commands::{Kind, Mutations, World};
+
+/// A planted bug, and in which worlds it can show.
+struct Planted {
+    name: &'static str,
+    world: Kind,
+}
+
+const fn in_items(name: &'static str) -> Planted {
+    Planted { name, world: Kind::Items }
+}
+
+/// All planted bugs.
+const ALL: [Planted; 14] = [
+    in_items("session-token-not-sent"),
+    in_items("writes-teach-no-session"),
+    in_items("latest-token-wins"),
+    in_items("child-forgets-the-parents-session"),
+    in_items("every-write-is-repeated"),
+    in_items("if-match-is-ignored"),
+    in_items("replication-skips-a-commit"),
+    in_items("the-last-to-arrive-wins"),
+    in_items("strong-write-waits-for-nobody"),
+    in_items("strong-read-waits-for-nobody"),
+    in_items("strong-read-shows-what-may-be-lost"),
+    in_items("session-is-not-waited-for"),
+    in_items("acknowledged-before-it-is-safe"),
+    in_items("graceful-failover-loses-the-queue"),
+];
+
+/// What became of a planted bug.
+#[derive(Serialize)]
+struct Result {
+    name: &'static str,
+    world: &'static str,
+    caught: bool,
+    /// How many seeds it took, or how many were tried.
+    seeds: u64,
+    /// The rule that was broken first.
+    rule: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    mutations: Vec<Result>,
+}
+
+/// `mutations`.
+pub(crate) fn run(arguments: &Mutations) -> ExitCode {
+    if !cfg!(cosmonaut_mutations) {
+        return run_build_with_bugs();
+    }
+    let jobs = arguments.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let is_meant = |planted: &&Planted| arguments.only.as_deref().is_none_or(|only| only == planted.name);
+    let mut summary = Summary { mutations: Vec::new() };
+    for planted in ALL.iter().filter(is_meant) {
+        let result = hunt(planted, arguments.seeds, jobs);
+        if !arguments.json {
+            let rule = result.rule.as_deref().unwrap_or("NOT CAUGHT");
+            println!("{:>5}  {:<36}  {rule}", result.seeds, result.name);
+        }
+        summary.mutations.push(result);
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string(&summary).expect("a summary is JSON"));
+    }
+    if summary.mutations.is_empty() {
+        eprintln!("there is no such mutation");
+        return ExitCode::FAILURE;
+    }
+    if summary.mutations.iter().all(|result| result.caught) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Tries seeds until one shows the bug.
+fn hunt(planted: &Planted, seeds: u64, jobs: usize) -> Result {
+    let (next, found) = (AtomicU64::new(1), Mutex::new(None::<(u64, String)>));
+    thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let is_found = found.lock().is_ok_and(|found| found.is_some());
+                    if seed > seeds || is_found {
+                        return;
+                    }
+                    let mutation = Some(planted.name.to_owned());
+                    let verdict = judged(&World { mutation, ..World::whole(seed, Some(planted.world)) });
+                    let Some(violated) = verdict.violations.into_iter().next() else { continue };
+                    if let Ok(mut found) = found.lock()
+                        && found.as_ref().is_none_or(|(earlier, _)| seed < *earlier)
+                    {
+                        *found = Some((seed, violated.rule));
+                    }
+                }
+            });
+        }
+    });
+    let (seed, rule) = found.into_inner().unwrap_or_default().unzip();
+    let world: WorldKind = planted.world.world();
+    Result {
+        name: planted.name,
+        world: world.name(),
+        caught: seed.is_some(),
+        seeds: seed.unwrap_or(seeds),
+        rule,
+    }
+}
+
+/// This build has no bugs planted in it; runs one that has, with the same arguments.
+fn run_build_with_bugs() -> ExitCode {
+    let status = Command::new("cargo")
+        .args([
+            "run",
+            "--quiet",
+            "--release",
+            "-p",
+            "cosmonaut-sim",
+            "--target-dir",
+            "target/mutations",
+            "--",
+        ])
+        .args(std::env::args_os().skip(1))
+        .env("RUSTFLAGS", "--cfg cosmonaut_mutations")
+        .status();
+    match status {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("cargo cannot be started: {error} (run this in the project, with cargo installed)");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -80,6 +80,7 @@ fn cases() -> Vec<Case> {
         one(RegionsDiffer, Level::Eventual, &["regions-differ"]),
         several(LowestWins, Level::Eventual, &["earlier-write-won"]),
         several(CausallyLaterLoses, Level::Eventual, &["causally-later-write-lost"]),
+        several(UpdateBeatsDelete, Level::Eventual, &["update-beat-delete"]),
         several(TieBrokenByRegion, Level::Eventual, &["regions-differ"]),
         one(RefusedButApplied, Level::Eventual, &["refused-write-visible"]),
         one(ConditionIgnored, Level::Eventual, &["two-successes-on-one-version"]),

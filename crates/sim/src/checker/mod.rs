@@ -29,8 +29,12 @@ mod durable_writes;
 mod liveness;
 mod orchestrations;
 
+mod worth;
+
 use crate::history::{CallId, History, Micros};
 use facts::Facts;
+
+pub use worth::{Worth, worth};
 
 /// A promise that was not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,3 +12,4 @@ mod timelines;
 
 mod faults;
 mod legal;
+mod nonsense;

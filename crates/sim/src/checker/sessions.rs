@@ -30,7 +30,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         sightings.entry(sighting.call.id).or_default().push(sighting);
     }
     let mut moments: Vec<(Micros, bool, &Call)> = Vec::new();
-    for call in facts.history.calls.iter().filter(|call| call.has_token) {
+    for call in facts.history.calls.iter().filter(|call| call.has_token || facts.tells_session(call)) {
         moments.push((call.invoked, false, call));
         moments.extend(call.returned.map(|returned| (returned, true, call)));
     }

@@ -23,6 +23,14 @@ fn read_your_writes() {
 }
 
 #[test]
+fn a_write_tells_its_session_with_or_without_a_token() {
+    let written =
+        script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A)).without_token();
+    written.clone().read(3, 0, 40..50, A, &[1]).breaks(&["read-your-writes"]);
+    written.read(3, 1, 31..35, A, &[2]).without_token().read(4, 1, 40..50, A, &[1]).holds();
+}
+
+#[test]
 fn a_deletion_is_a_write_too() {
     let deleted = script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, delete(A));
     deleted.clone().absent(3, 0, 40..50, A).holds();

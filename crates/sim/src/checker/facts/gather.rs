@@ -125,7 +125,7 @@ impl<'h> Facts<'h> {
                     floor[region] = floor[region].max(call.invoked);
                 }
                 self.floors.insert(call.id, floor);
-            } else if call.has_token {
+            } else if call.has_token || self.tells_session(call) {
                 let own = writes_of(call).iter().filter(|_| call.outcome == Outcome::Written);
                 let own = own.map(|write| (write.key, call.id));
                 for (key, number) in own.chain(versions.remove(&call.id).unwrap_or_default()) {

@@ -9,7 +9,7 @@ mod gather;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::history::{Call, CallId, History, Key, Micros, Operation, Write, WriteKind};
+use crate::history::{Call, CallId, History, Key, Level, Micros, Operation, Outcome, Write, WriteKind};
 
 /// A write to one item that was applied or may be.
 #[derive(Clone, Copy, Debug)]
@@ -181,6 +181,11 @@ impl<'h> Facts<'h> {
         let seen = second.call.has_token && seen.is_some_and(|seen| *seen < second.earliest());
         // Another attempt may have been applied in a region that had not seen the second write.
         first.once() && (seen || self.covers(&self.floor_of(second), first))
+    }
+
+    /// Whether the answer to a write brought the session a token, with or without one in the request.
+    pub(super) fn tells_session(&self, call: &Call) -> bool {
+        self.history.account.level == Level::Session && call.outcome == Outcome::Written
     }
 
     /// Whether nothing ever went wrong.

@@ -467,7 +467,8 @@ impl Callers {
         let flight = &mut self.flights[call];
         flight.call.returned = Some(now);
         let session = flight.call.session;
-        if flight.call.has_token {
+        let wrote = self.plan.level == Level::Session && flight.call.outcome == Outcome::Written;
+        if flight.call.has_token || wrote {
             for (partition, token) in flight.out.drain(..) {
                 let known = self.tokens.entry((session, partition)).or_default();
                 known.resize(token.len(), 0);

@@ -5,6 +5,7 @@
 //! question is counted as undecided.
 
 mod facts;
+mod quick;
 pub(crate) mod words;
 
 // What one item was.

@@ -2,9 +2,8 @@
 //!
 //! A run in which nothing was stale, lost or unknown proves nothing about staleness, loss or unknown outcomes.
 
-use std::collections::HashSet;
-
 use super::facts::{Effect, Facts};
+use crate::checker::quick::Set;
 use crate::history::{CallId, Happening, History, Key, Micros, Outcome, Refusal};
 
 /// How often what makes checking hard occurs in a history. Whoever makes a scenario knows which of them must not be zero.
@@ -76,7 +75,7 @@ pub fn worth(history: &History) -> Worth {
 }
 
 /// Every number that somebody saw.
-fn numbers(facts: &Facts<'_>) -> HashSet<(Key, CallId)> {
+fn numbers(facts: &Facts<'_>) -> Set<(Key, CallId)> {
     let sightings = facts.sightings.iter().filter_map(|sighting| Some((sighting.key, sighting.trail?)));
     let ends = facts.history.ends.iter().flat_map(|end| &end.items);
     let ends = ends.filter_map(|(key, trail)| Some((*key, trail.as_deref()?)));

@@ -1,8 +1,9 @@
 //! How the facts are gathered from a history, once.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use super::{Effect, Facts, Floor, Loss, Sighting, raise, writes_of};
+use crate::checker::quick::{Map, Set};
 use crate::history::{Call, CallId, Happening, Key, Level, Micros, Operation, Outcome, Trail};
 
 impl<'h> Facts<'h> {
@@ -70,7 +71,7 @@ impl<'h> Facts<'h> {
         else {
             return;
         };
-        let rows: HashSet<Key> = pages.iter().flat_map(|page| &page.rows).map(|(key, _)| *key).collect();
+        let rows: Set<Key> = pages.iter().flat_map(|page| &page.rows).map(|(key, _)| *key).collect();
         let (invoked, returned) = match pages.as_slice() {
             [page] => (page.invoked, page.returned),
             _ => (call.invoked, returned),
@@ -104,13 +105,13 @@ impl<'h> Facts<'h> {
             moments.extend(call.returned.map(|returned| (returned, true, call)));
         }
         moments.sort_by_key(|(at, ends, call)| (*at, *ends, call.id));
-        let mut versions: HashMap<CallId, Vec<(Key, CallId)>> = HashMap::new();
+        let mut versions: Map<CallId, Vec<(Key, CallId)>> = Map::default();
         for sighting in &self.sightings {
             let numbers = sighting.trail.unwrap_or(&[]).iter().map(|number| (sighting.key, *number));
             versions.entry(sighting.call.id).or_default().extend(numbers);
         }
         let regions = self.history.account.regions.len();
-        let mut sessions: HashMap<(u32, u32), Floor> = HashMap::new();
+        let mut sessions: Map<(u32, u32), Floor> = Map::default();
         for (at, ends, call) in moments {
             let partitions: BTreeSet<u32> = writes_of(call).iter().map(|write| write.key.partition).collect();
             if !ends {
@@ -143,7 +144,7 @@ impl<'h> Facts<'h> {
         if account.level == Level::Strong {
             return;
         }
-        let mut writers: HashSet<&str> = account.regions.first().into_iter().map(String::as_str).collect();
+        let mut writers: Set<&str> = account.regions.first().into_iter().map(String::as_str).collect();
         for event in &self.history.events {
             let region = match &event.what {
                 Happening::Graceful { to } => {
@@ -162,7 +163,7 @@ impl<'h> Facts<'h> {
                 | Happening::Fault(_)
                 | Happening::Healed { .. } => continue,
             };
-            let mut horizon: HashMap<u32, Micros> = HashMap::new();
+            let mut horizon: Map<u32, Micros> = Map::default();
             // What is there at the end has survived, and what was built upon afterwards.
             let bases = self.trails.iter().filter_map(|((key, number), trail)| {
                 let built_upon = self.effect(*key, *number)?.earliest() > event.until;

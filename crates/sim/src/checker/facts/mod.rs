@@ -7,8 +7,9 @@
 
 mod gather;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
+use crate::checker::quick::{Map, Set};
 use crate::history::{Call, CallId, History, Key, Level, Micros, Operation, Outcome, Write, WriteKind};
 
 /// A write to one item that was applied or may be.
@@ -66,7 +67,7 @@ pub(super) struct Loss<'h> {
     /// Only what this region took; anything if there is none.
     region: Option<&'h str>,
     /// For each partition: everything that was acknowledged before this is known to have survived, as something later did.
-    horizon: HashMap<u32, Micros>,
+    horizon: Map<u32, Micros>,
 }
 
 /// For each region that takes writes, the moment such that all that it acknowledged before is seen.
@@ -76,18 +77,18 @@ pub(super) struct Facts<'h> {
     pub(super) history: &'h History,
     /// All writes that were or may have been applied, by when they began.
     effects: BTreeMap<Key, Vec<Effect<'h>>>,
-    calls: HashMap<CallId, &'h Call>,
-    places: HashMap<(Key, CallId), usize>,
+    calls: Map<CallId, &'h Call>,
+    places: Map<(Key, CallId), usize>,
     pub(super) sightings: Vec<Sighting<'h>>,
-    sightings_of: HashMap<Key, Vec<usize>>,
+    sightings_of: Map<Key, Vec<usize>>,
     pub(super) losses: Vec<Loss<'h>>,
     /// The numbers that the regions hold at the end.
-    at_the_end: HashSet<(Key, CallId)>,
+    at_the_end: Set<(Key, CallId)>,
     /// The trail with which a version was seen.
-    trails: HashMap<(Key, CallId), &'h [CallId]>,
+    trails: Map<(Key, CallId), &'h [CallId]>,
     /// Several write regions: what each write had before it, and when each session first saw a write.
-    floors: HashMap<CallId, Floor>,
-    seen: HashMap<(u32, CallId), Micros>,
+    floors: Map<CallId, Floor>,
+    seen: Map<(u32, CallId), Micros>,
 }
 
 impl<'h> Facts<'h> {
@@ -96,14 +97,14 @@ impl<'h> Facts<'h> {
             history,
             effects: BTreeMap::new(),
             calls: history.calls.iter().map(|call| (call.id, call)).collect(),
-            places: HashMap::new(),
+            places: Map::default(),
             sightings: Vec::new(),
-            sightings_of: HashMap::new(),
+            sightings_of: Map::default(),
             losses: Vec::new(),
-            at_the_end: HashSet::new(),
-            trails: HashMap::new(),
-            floors: HashMap::new(),
-            seen: HashMap::new(),
+            at_the_end: Set::default(),
+            trails: Map::default(),
+            floors: Map::default(),
+            seen: Map::default(),
         };
         facts.gather_effects();
         facts.gather_sightings();

@@ -5,10 +5,9 @@
 //! beginning if the other version was not written after its end. What is known to have been written is never followed
 //! by a read of something older.
 
-use std::collections::HashMap;
-
 use crate::checker::Violation;
 use crate::checker::facts::{Effect, Facts, Sighting};
+use crate::checker::quick::Map;
 use crate::checker::words::{call_and_time, version};
 use crate::history::{CallId, Key, Micros};
 
@@ -40,14 +39,14 @@ pub(super) fn check(facts: &Facts<'_>, key: Key) -> Option<Violation> {
 /// When writes were seen.
 struct Shown<'f> {
     /// The first sighting of anything that has the write in it.
-    first: HashMap<CallId, &'f Sighting<'f>>,
+    first: Map<CallId, &'f Sighting<'f>>,
     /// The last one of the version that the write made.
-    last: HashMap<CallId, &'f Sighting<'f>>,
+    last: Map<CallId, &'f Sighting<'f>>,
 }
 
 impl<'f> Shown<'f> {
     fn new(facts: &'f Facts<'f>, key: Key) -> Self {
-        let mut shown = Self { first: HashMap::new(), last: HashMap::new() };
+        let mut shown = Self { first: Map::default(), last: Map::default() };
         for sighting in facts.sightings_of(key) {
             let Some(trail) = sighting.trail else { continue };
             for number in trail {

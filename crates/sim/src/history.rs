@@ -177,7 +177,7 @@ pub enum Outcome {
 /// The numbers in an item.
 pub type Trail = Vec<CallId>;
 
-/// One page of a query.
+/// One page of a query. Of a query of one partition it is one answer of one server, and so of one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     /// When it was asked for.

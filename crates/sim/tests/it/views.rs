@@ -83,6 +83,20 @@ fn what_a_token_covers() {
 }
 
 #[test]
+fn who_saw_a_part_of_a_batch_saw_all_of_it() {
+    let batch = script(Level::Session).write(1, 0, 0..5, create(A)).write(2, 0, 6..9, create(B)).batch(
+        3,
+        0,
+        10..20,
+        &[upsert(A), upsert(B)],
+    );
+    batch.clone().read(4, 1, 30..40, A, &[3]).read(5, 1, 50..60, B, &[3]).holds();
+    batch.clone().read(4, 1, 30..40, A, &[1]).read(5, 1, 50..60, B, &[2]).holds();
+    batch.clone().read(4, 1, 30..40, A, &[3]).read(5, 2, 50..60, B, &[2]).holds();
+    batch.read(4, 1, 30..40, A, &[3]).read(5, 1, 50..60, B, &[2]).breaks(&["monotonic-reads"]);
+}
+
+#[test]
 fn sessions_with_several_write_regions() {
     let account = || script(Level::Session).several_write_regions(Some(0));
     let two = || account().write(1, 0, 0..10, create(A)).write(2, 1, 20..30, upsert(A));

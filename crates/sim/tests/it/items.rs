@@ -103,6 +103,8 @@ fn an_unknown_write_comes_again() {
     again(|script| script.write(1, 0, 0..10, upsert(A))).breaks(&["stale-read"]);
     // A retry within the call.
     again(|script| script.write(1, 0, 0..48, upsert(A))).holds();
+    // What was sent once is applied once, however late.
+    again(|script| script.unknown(1, 0, 0..10, upsert(A)).sent_once()).breaks(&["stale-read"]);
     // With a condition it is its own obstacle.
     again(|script| script.unknown(1, 0, 0..10, matching(upsert(A), 9))).breaks(&["not-linearisable"]);
 }

@@ -15,7 +15,12 @@ impl<'h> Facts<'h> {
                 Outcome::Refused(_) | Outcome::Failed(_) => continue,
             };
             for write in writes_of(call) {
-                self.effects.entry(write.key).or_default().push(Effect { call, write: *write, certain });
+                self.effects.entry(write.key).or_default().push(Effect {
+                    call,
+                    write: *write,
+                    certain,
+                    seen: Micros::MAX,
+                });
             }
         }
         for (key, effects) in &mut self.effects {
@@ -88,6 +93,16 @@ impl<'h> Facts<'h> {
         let ends = ends.filter_map(|(key, trail)| Some((*key, trail.as_deref()?)));
         for (key, trail) in ends.clone() {
             self.at_the_end.extend(trail.iter().map(|number| (key, *number)));
+        }
+        let mut seen: Map<CallId, Micros> = Map::default();
+        for sighting in &self.sightings {
+            for number in sighting.trail.unwrap_or(&[]) {
+                let first = seen.entry(*number).or_insert(Micros::MAX);
+                *first = sighting.returned.min(*first);
+            }
+        }
+        for effect in self.effects.values_mut().flatten() {
+            effect.seen = seen.get(&effect.id()).copied().unwrap_or(Micros::MAX);
         }
         let seen = self.sightings.iter().filter_map(|sighting| Some((sighting.key, sighting.trail?)));
         for (key, trail) in seen.chain(ends) {

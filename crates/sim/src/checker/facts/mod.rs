@@ -19,6 +19,8 @@ pub(super) struct Effect<'h> {
     pub(super) write: Write,
     /// Whether it was acknowledged.
     pub(super) certain: bool,
+    /// When somebody had seen it first.
+    seen: Micros,
 }
 
 impl Effect<'_> {
@@ -35,6 +37,8 @@ impl Effect<'_> {
     pub(super) fn latest(&self) -> Micros {
         match self.call.returned {
             Some(returned) if self.certain => returned,
+            // What was sent once and seen is not applied again.
+            _ if self.call.sent_once => self.seen,
             _ => Micros::MAX,
         }
     }

@@ -91,7 +91,8 @@ fn gather<'h>(facts: &Facts<'h>, key: Key, versions: &mut Versions) -> Vec<Op<'h
     }
     for effect in facts.effects(key) {
         let (call, invoked) = (effect.call, effect.earliest());
-        let returned = call.returned.filter(|_| effect.certain);
+        // What was sent once and seen must have had its turn by then.
+        let returned = Some(effect.latest()).filter(|latest| *latest < Micros::MAX);
         ops.push(Op { call, turn: Turn::Apply(effect.write, call.id), invoked, returned });
     }
     for call in &facts.history.calls {

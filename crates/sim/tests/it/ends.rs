@@ -115,6 +115,20 @@ fn who_wins_a_conflict() {
 }
 
 #[test]
+fn a_deletion_wins_through_another() {
+    // What was made anew after the deletion is gone: only if the deletion won over somebody else's write first.
+    let anew = script(Level::Eventual)
+        .several_write_regions(None)
+        .write(1, 0, 0..5, create(A))
+        .write(2, 0, 10..20, delete(A))
+        .write(3, 0, 30..40, create(A))
+        .sent_once()
+        .end(&[(A, None)]);
+    anew.clone().breaks(&["causally-later-write-lost"]);
+    anew.write(4, 1, 12..18, upsert(A)).in_region(WEST).holds();
+}
+
+#[test]
 fn everything_succeeds_after_the_last_fault() {
     let healed = |outcome: Outcome| {
         script(Level::Session)

@@ -202,6 +202,23 @@ fn a_precondition_that_an_unknown_write_explains() {
 }
 
 #[test]
+fn a_version_that_was_written_twice_has_two_tags() {
+    // Whoever saw the first of two attempts holds a tag that is no longer good.
+    let seen = |at: std::ops::Range<u64>| {
+        script(Level::Eventual).write(1, 0, 0..30, upsert(A)).read(2, 1, at, A, &[1]).refused(
+            3,
+            1,
+            40..50,
+            matching(patch(A), 1),
+            Refusal::Precondition,
+        )
+    };
+    seen(10..15).holds();
+    seen(10..15).sent_once().breaks(&["unexplained-precondition"]);
+    seen(31..35).breaks(&["unexplained-precondition"]);
+}
+
+#[test]
 fn creations_and_what_is_there() {
     let created = script(Level::Eventual).write(1, 0, 0..10, create(A));
     created.clone().write(2, 1, 20..30, create(A)).breaks(&["create-over-an-item"]);

@@ -83,7 +83,11 @@ pub fn decide(history: &History) -> Verdict {
     verdict.undecided = linear::check(&facts, found);
     // What is seen at the end is seen when everything else is over.
     let end = facts.end();
-    found.iter_mut().for_each(|violation| violation.at = violation.at.min(end));
+    for violation in found.iter_mut() {
+        violation.at = violation.at.min(end);
+        let mut known = quick::Set::default();
+        violation.calls.retain(|id| known.insert(*id));
+    }
     found.sort_by_key(|violation| violation.at);
     verdict
 }

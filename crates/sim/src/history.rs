@@ -95,7 +95,8 @@ pub struct Call {
     /// The region that answered, if one did.
     pub region: Option<String>,
     /// Whether the call had the session's token with it: at the level Session, and if the caller did not ask for less. The
-    /// first call of a session has a token in this sense too, only with nothing in it.
+    /// first call of a session has a token in this sense too, only with nothing in it. Of a write it matters with several
+    /// write regions only; the session learns of what it wrote in any case.
     pub has_token: bool,
     /// Whether one request at most left for it that a server can have applied: it was neither repeated nor hedged. False if
     /// that is not known.
@@ -176,7 +177,7 @@ pub enum Outcome {
 /// The numbers in an item.
 pub type Trail = Vec<CallId>;
 
-/// One page of a query.
+/// One page of a query. Of a query of one partition it is one answer of one server, and so of one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
     /// When it was asked for.

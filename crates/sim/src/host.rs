@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::process::getpid as getpid_of_kernel;
 use rustix::rand::{GetRandomFlags, getrandom as kernel_random};
 use rustix::time::{ClockId, clock_gettime as kernel_time};
 use tokio::time::Instant;
@@ -81,6 +82,12 @@ pub unsafe extern "C" fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32 {
     // SAFETY: the caller gives a place for two numbers of 64 bits, which a time is on this platform.
     unsafe { *time = [seconds, nanos] };
     0
+}
+
+/// What libc's function of this name does: in a world, every process has the same number.
+#[unsafe(no_mangle)]
+pub extern "C" fn getpid() -> i32 {
+    if IS_SIMULATED.load(Ordering::Relaxed) { 1 } else { getpid_of_kernel().as_raw_pid() }
 }
 
 /// What libc's function of this name does, with the chance of the world.

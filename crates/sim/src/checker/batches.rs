@@ -3,14 +3,13 @@
 //! By one page of a query of one partition, and by what a region holds at the end; on a Strong account also by one read
 //! after another. With several write regions nothing is asked: nobody says whether a conflict can split a batch.
 
-use std::collections::HashMap;
-
 use super::Violation;
 use super::facts::{Facts, Sighting};
 use super::words::{call_and_time, version};
+use crate::checker::quick::Map;
 use crate::history::{Call, CallId, Key, Level, Micros, Operation, Outcome};
 
-type Snapshot<'a> = HashMap<Key, Option<&'a [CallId]>>;
+type Snapshot<'a> = Map<Key, Option<&'a [CallId]>>;
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     if facts.multi_write() {

@@ -58,6 +58,13 @@ fn wrong_winner(facts: &Facts<'_>, key: Key, trail: Option<&[CallId]>) -> Option
         let why = "was acknowledged, and nothing after it or beside it explains that it is gone";
         return complain("causally-later-write-lost", write, why);
     }
+    if let Some(deletion) = beaten_deletion(facts, key, trail) {
+        return complain(
+            "update-beat-delete",
+            deletion,
+            "had deleted it, and wins over all that had not seen it",
+        );
+    }
     // A deletion wins over what had not seen it, and what is made after a deletion over what was there before it.
     if facts.effects(key).iter().any(Effect::deletes) {
         return None;
@@ -74,4 +81,13 @@ fn wrong_winner(facts: &Facts<'_>, key: Key, trail: Option<&[CallId]>) -> Option
         loser,
         "was acknowledged later and has the later number at the conflict path",
     )
+}
+
+/// A deletion that is not there, though what is there was written before any deletion began.
+fn beaten_deletion<'f>(facts: &'f Facts<'f>, key: Key, trail: Option<&[CallId]>) -> Option<&'f Effect<'f>> {
+    let winner = facts.maker(key, trail?)?;
+    let mut deletions = facts.effects(key).iter().filter(|write| write.deletes());
+    let first = deletions.clone().map(Effect::earliest).min()?;
+    let kept = |write: &&Effect<'_>| write.certain && !facts.may_be_lost(write, Micros::MAX);
+    deletions.find(kept).filter(|_| winner.latest() < first)
 }

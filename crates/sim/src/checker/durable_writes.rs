@@ -3,11 +3,12 @@
 //! With one write region, acknowledged writes are lost only in an event that may lose them, and then all that came after
 //! in the partition are lost too. With several, [`conflicts`](super::conflicts) asks.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::Violation;
 use super::facts::{Effect, Facts};
 use super::words::{call_and_time, version};
+use crate::checker::quick::Set;
 use crate::history::{CallId, Key, Micros};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
@@ -61,7 +62,7 @@ fn lost_updates(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     let sightings = facts.sightings.iter().filter_map(|sighting| Some((sighting.key, sighting.trail?)));
     let ends = facts.history.ends.iter().flat_map(|end| &end.items);
     let ends = ends.filter_map(|(key, trail)| Some((*key, trail.as_deref()?)));
-    let mut known: HashSet<(Key, &[CallId])> = HashSet::new();
+    let mut known: Set<(Key, &[CallId])> = Set::default();
     for (key, trail) in sightings.chain(ends) {
         for length in (2..=trail.len()).rev() {
             let so_far = &trail[..length];

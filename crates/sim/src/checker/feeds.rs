@@ -3,11 +3,12 @@
 //! What a feed gives after a failover that may have lost something is not asked: nobody says where a reader goes on whose
 //! place is gone.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::Violation;
 use super::facts::{Effect, Facts};
 use super::words::{call_and_time, moment, version};
+use crate::checker::quick::{Map, Set};
 use crate::history::{CallId, Change, Feed, FeedKind, Key, Micros, WriteKind};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
@@ -38,8 +39,8 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
 
 /// An older change after a newer one: of the same item or, with one write region, of the same partition.
 fn out_of_order(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
-    let mut before: HashMap<Key, Vec<&Effect<'_>>> = HashMap::new();
-    let mut newest: HashMap<u32, &Effect<'_>> = HashMap::new();
+    let mut before: Map<Key, Vec<&Effect<'_>>> = Map::default();
+    let mut newest: Map<u32, &Effect<'_>> = Map::default();
     for change in &feed.changes {
         let Some(maker) = change.trail.as_deref().and_then(|trail| facts.maker(change.key, trail)) else {
             continue;
@@ -68,7 +69,7 @@ fn out_of_order(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
 }
 
 fn twice(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
-    let mut given: HashSet<(Key, CallId)> = HashSet::new();
+    let mut given: Set<(Key, CallId)> = Set::default();
     for change in &feed.changes {
         let Some(maker) = change.trail.as_deref().and_then(|trail| facts.maker(change.key, trail)) else {
             continue;
@@ -85,7 +86,7 @@ fn twice(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
 
 /// In a feed of all versions each one is made from the one before.
 fn broken_chain(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
-    let mut last: HashMap<Key, Option<&[CallId]>> = HashMap::new();
+    let mut last: Map<Key, Option<&[CallId]>> = Map::default();
     for change in &feed.changes {
         let trail = change.trail.as_deref();
         let before = last.insert(change.key, trail);
@@ -117,7 +118,7 @@ fn broken_chain(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
 
 /// Something later of the partition was given, and this never.
 fn skipped(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
-    let mut given: HashSet<(Key, CallId)> = HashSet::new();
+    let mut given: Set<(Key, CallId)> = Set::default();
     let mut newest: BTreeMap<u32, (&Effect<'_>, Micros)> = BTreeMap::new();
     for change in &feed.changes {
         let Some(maker) = change.trail.as_deref().and_then(|trail| facts.maker(change.key, trail)) else {

@@ -50,7 +50,8 @@ fn succeeded(facts: &Facts<'_>, call: &Call) -> bool {
 fn saw_what_is_lost(facts: &Facts<'_>, call: &Call) -> bool {
     let began = |until: Micros| {
         facts.history.calls.iter().any(|other| {
-            other.session == call.session && other.has_token && other.invoked <= until && other.id != call.id
+            let learnt = other.has_token || facts.tells_session(other);
+            other.session == call.session && learnt && other.invoked <= until && other.id != call.id
         })
     };
     facts.losses.iter().any(|loss| began(loss.until))

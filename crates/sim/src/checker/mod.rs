@@ -5,6 +5,7 @@
 //! question is counted as undecided.
 
 mod facts;
+mod quick;
 pub(crate) mod words;
 
 // What one item was.
@@ -29,8 +30,12 @@ mod durable_writes;
 mod liveness;
 mod orchestrations;
 
+mod worth;
+
 use crate::history::{CallId, History, Micros};
 use facts::Facts;
+
+pub use worth::{Worth, worth};
 
 /// A promise that was not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +83,11 @@ pub fn decide(history: &History) -> Verdict {
     verdict.undecided = linear::check(&facts, found);
     // What is seen at the end is seen when everything else is over.
     let end = facts.end();
-    found.iter_mut().for_each(|violation| violation.at = violation.at.min(end));
+    for violation in found.iter_mut() {
+        violation.at = violation.at.min(end);
+        let mut known = quick::Set::default();
+        violation.calls.retain(|id| known.insert(*id));
+    }
     found.sort_by_key(|violation| violation.at);
     verdict
 }

@@ -1,10 +1,11 @@
 //! Did every orchestration do each of its steps exactly once, and come to its end?
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::Violation;
 use super::facts::Facts;
 use super::words::moment;
+use crate::checker::quick::{Map, Set};
 use crate::history::{Ending, Entry, Happening, Micros, Orchestration};
 
 /// What ran, by instance and step.
@@ -20,9 +21,9 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         entries.sort_by_key(|entry| entry.at);
         found.extend(ran_twice(facts, instance, step, entries));
     }
-    let known: HashMap<&str, &Orchestration> =
+    let known: Map<&str, &Orchestration> =
         history.orchestrations.iter().map(|one| (one.instance.as_str(), one)).collect();
-    let mut told = HashSet::new();
+    let mut told = Set::default();
     for ((instance, step), entries) in &steps {
         let at = entries.first().map_or(0, |entry| entry.at);
         let what = match known.get(instance) {

@@ -3,11 +3,10 @@
 //! What a row says about its item, and what its absence says, is asked where single reads are asked. Here: whether the
 //! rows are those that were asked for, in order, once each, and whether a page is of one moment.
 
-use std::collections::HashMap;
-
 use super::Violation;
 use super::facts::{Effect, Facts};
 use super::words::{call_and_time, version};
+use crate::checker::quick::Map;
 use crate::history::{Call, CallId, Key, Operation, Outcome, Page, Trail};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
@@ -39,7 +38,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
 }
 
 fn twice(facts: &Facts<'_>, call: &Call, pages: &[Page]) -> Option<Violation> {
-    let mut seen: HashMap<Key, (usize, &Trail)> = HashMap::new();
+    let mut seen: Map<Key, (usize, &Trail)> = Map::default();
     for (number, page) in pages.iter().enumerate() {
         for (key, trail) in &page.rows {
             let Some((before, earlier)) = seen.insert(*key, (number, trail)) else { continue };
@@ -60,7 +59,7 @@ fn twice(facts: &Facts<'_>, call: &Call, pages: &[Page]) -> Option<Violation> {
 fn torn(facts: &Facts<'_>, call: &Call, page: &Page, whole: bool) -> Option<Violation> {
     let makers = page.rows.iter().filter_map(|(key, trail)| facts.maker(*key, trail));
     let newest = makers.max_by_key(|maker| maker.earliest())?;
-    let mut states: HashMap<Key, Option<&[CallId]>> =
+    let mut states: Map<Key, Option<&[CallId]>> =
         page.rows.iter().map(|(key, trail)| (*key, Some(trail.as_slice()))).collect();
     if whole {
         let partition = newest.write.key.partition;

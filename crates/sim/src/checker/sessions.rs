@@ -3,41 +3,40 @@
 //! What a session has seen is a floor for each partition: whatever was acknowledged before something that it saw began. A
 //! read with the session's token may be newer than the floor, never older.
 
-use std::collections::HashMap;
-
 use super::Violation;
 use super::facts::{Effect, Facts, Floor, Sighting, raise, writes_of};
 use super::words::{call_and_time, version};
+use crate::checker::quick::Map;
 use crate::history::{Call, CallId, Key, Micros, Outcome};
 
 /// What one session has seen so far.
 #[derive(Default)]
 struct Seen<'f> {
     /// For each partition, the floor and the write that it comes from.
-    floors: HashMap<u32, (Floor, Vec<CallId>)>,
+    floors: Map<u32, (Floor, Vec<CallId>)>,
     /// The newest versions that it saw of an item, or made, each with the call that showed it.
-    versions: HashMap<Key, Vec<(&'f Effect<'f>, CallId)>>,
+    versions: Map<Key, Vec<(&'f Effect<'f>, CallId)>>,
     /// It saw that the item is gone: one of these deletions has happened.
-    gone: HashMap<Key, (Vec<&'f Effect<'f>>, CallId)>,
+    gone: Map<Key, (Vec<&'f Effect<'f>>, CallId)>,
 }
 
 /// For each call that found an item gone, the deletions that may have done it.
-type Deletions<'f> = HashMap<(CallId, Key), Vec<&'f Effect<'f>>>;
+type Deletions<'f> = Map<(CallId, Key), Vec<&'f Effect<'f>>>;
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
-    let mut sightings: HashMap<CallId, Vec<&Sighting<'_>>> = HashMap::new();
+    let mut sightings: Map<CallId, Vec<&Sighting<'_>>> = Map::default();
     for sighting in &facts.sightings {
         sightings.entry(sighting.call.id).or_default().push(sighting);
     }
     let mut moments: Vec<(Micros, bool, &Call)> = Vec::new();
-    for call in facts.history.calls.iter().filter(|call| call.has_token) {
+    for call in facts.history.calls.iter().filter(|call| call.has_token || facts.tells_session(call)) {
         moments.push((call.invoked, false, call));
         moments.extend(call.returned.map(|returned| (returned, true, call)));
     }
     // What returns at the moment at which another call begins is not before it.
     moments.sort_by_key(|(at, ends, call)| (*at, *ends, call.id));
-    let mut sessions: HashMap<u32, Seen<'_>> = HashMap::new();
-    let mut deletions: Deletions<'_> = HashMap::new();
+    let mut sessions: Map<u32, Seen<'_>> = Map::default();
+    let mut deletions: Deletions<'_> = Map::default();
     for (_, ends, call) in moments {
         let seen = sessions.entry(call.session).or_default();
         let sightings = sightings.get(&call.id).map_or(&[][..], Vec::as_slice);

@@ -1,10 +1,9 @@
 //! Is every value one that somebody wrote, whole, and once?
 
-use std::collections::{HashMap, HashSet};
-
 use super::Violation;
 use super::facts::{Facts, writes_of};
 use super::words::{call_and_time, moment, name_of_call, version};
+use crate::checker::quick::{Map, Set};
 use crate::history::{CallId, Key, Micros, Outcome, WriteKind};
 
 /// A trail that somebody saw.
@@ -18,8 +17,8 @@ struct Seen<'a> {
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     well_formed(facts, found);
-    let mut known = HashSet::new();
-    let mut bases: HashMap<(Key, CallId), Vec<&[CallId]>> = HashMap::new();
+    let mut known = Set::default();
+    let mut bases: Map<(Key, CallId), Vec<&[CallId]>> = Map::default();
     for seen in all(facts) {
         if let Some(violation) = garbage(facts, &seen).or_else(|| twice(facts, &seen, &mut bases)) {
             // The same fault is seen by many: the first one tells it.
@@ -120,7 +119,7 @@ fn garbage(facts: &Facts<'_>, seen: &Seen<'_>) -> Option<Violation> {
 fn twice<'a>(
     facts: &Facts<'_>,
     seen: &Seen<'a>,
-    bases: &mut HashMap<(Key, CallId), Vec<&'a [CallId]>>,
+    bases: &mut Map<(Key, CallId), Vec<&'a [CallId]>>,
 ) -> Option<Violation> {
     let trail = seen.trail;
     let complain = |rule, numbers: &[CallId], why: &str| {
@@ -172,7 +171,7 @@ fn well_formed(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     if history.calls.is_empty() && history.orchestrations.is_empty() && history.feeds.is_empty() {
         complain("nothing was seen at all".to_owned(), Vec::new(), 0);
     }
-    let mut numbers = HashSet::new();
+    let mut numbers = Set::default();
     for call in &history.calls {
         let writes = !writes_of(call).is_empty();
         let fits = match call.outcome {

@@ -109,7 +109,7 @@ struct Place<'s> {
 impl Place<'_> {
     fn x(&self, at: Micros) -> f64 {
         let (from, to) = (self.scene.from, self.scene.to);
-        let share = (at.clamp(from, to) - from) as f64 / (to - from) as f64;
+        let share = (at.clamp(from, to) - from) as f64 / (to - from).max(1) as f64;
         LEFT + share * (RIGHT - LEFT)
     }
 }
@@ -134,7 +134,7 @@ fn draw(scene: &Scene<'_>, regions: &[String], violation: &Violation) -> String 
     let mut svg = Svg::new(WIDTH, height + 22.0);
     shade(&mut svg, &place, top, height);
     for step in 0..=4 {
-        let at = scene.from + (scene.to - scene.from) * step / 4;
+        let at = scene.from + (scene.to - scene.from) / 4 * step;
         let x = place.x(at);
         svg.line((x, top), (x, height), "var(--grid)");
         let anchor = match step {

@@ -59,7 +59,7 @@ pub(super) fn scene<'h>(history: &'h History, violation: &Violation) -> Scene<'h
     let ends = bars.iter().map(|bar| bar.to.unwrap_or(bar.from)).chain([violation.at]);
     let to = ends.max().unwrap_or(violation.at);
     let from = bars.iter().map(|bar| bar.from).min().unwrap_or(violation.at).min(violation.at);
-    Scene { events: events(history, from, to), bars, from, to: to.max(from + 1), left_out }
+    Scene { events: events(history, from, to), bars, from, to: to.max(from.saturating_add(1)), left_out }
 }
 
 fn bar(call: &Call, marked: bool) -> Bar<'_> {

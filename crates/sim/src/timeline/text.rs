@@ -55,7 +55,7 @@ fn bar_line(scene: &Scene<'_>, bar: &Bar<'_>) -> String {
 
 fn drawn(scene: &Scene<'_>, bar: &Bar<'_>) -> String {
     let column = |at: Micros| {
-        let share = (at - scene.from) as f64 / (scene.to - scene.from) as f64;
+        let share = at.saturating_sub(scene.from) as f64 / (scene.to - scene.from).max(1) as f64;
         ((share * DRAWN as f64) as usize).min(DRAWN - 1)
     };
     let first = column(bar.from);

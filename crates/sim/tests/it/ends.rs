@@ -64,6 +64,17 @@ fn only_a_suffix_is_lost() {
 }
 
 #[test]
+fn a_failover_takes_its_time() {
+    let written =
+        script(Level::Eventual).write(1, 0, 0..10, create(A)).write(2, 0, 50..55, upsert(A)).forced(40);
+    let end: &[(_, Option<&[u64]>)] = &[(A, Some(&[1]))];
+    written.clone().end(end).breaks(&["hole-in-what-was-lost"]);
+    let mut slow = written.end(end);
+    slow.0.events[0].until = 60;
+    slow.holds();
+}
+
+#[test]
 fn regions_hold_the_same() {
     let written = script(Level::Eventual).write(1, 0, 0..10, upsert(A)).write(2, 1, 0..10, upsert(A));
     written.clone().end_of(EAST, &[(A, Some(&[1]))]).end_of(WEST, &[(A, Some(&[1]))]).holds();
@@ -88,6 +99,12 @@ fn who_wins_a_conflict() {
     both(Some(0)).write(3, 2, 1..2, delete(A)).end(&[(A, Some(&[1]))]).holds();
     // A deletion wins over whoever has not seen it.
     both(Some(0)).write(3, 2, 5..8, delete(A)).in_region(EAST).end(&[(A, None)]).holds();
+    both(None)
+        .write(3, 2, 40..50, delete(A))
+        .in_region(EAST)
+        .end(&[(A, Some(&[2]))])
+        .breaks(&["update-beat-delete"]);
+    both(None).write(3, 2, 25..50, delete(A)).in_region(EAST).end(&[(A, Some(&[2]))]).holds();
     // In one region the later write has seen the earlier one.
     let mut same = both(Some(0)).end(&[(A, Some(&[1]))]);
     same.0.calls[1].region = Some(EAST.to_owned());
@@ -95,6 +112,20 @@ fn who_wins_a_conflict() {
     same.0.account.conflict_margin = None;
     same.clone().holds();
     same.sent_once().breaks(&["causally-later-write-lost"]);
+}
+
+#[test]
+fn a_deletion_wins_through_another() {
+    // What was made anew after the deletion is gone: only if the deletion won over somebody else's write first.
+    let anew = script(Level::Eventual)
+        .several_write_regions(None)
+        .write(1, 0, 0..5, create(A))
+        .write(2, 0, 10..20, delete(A))
+        .write(3, 0, 30..40, create(A))
+        .sent_once()
+        .end(&[(A, None)]);
+    anew.clone().breaks(&["causally-later-write-lost"]);
+    anew.write(4, 1, 12..18, upsert(A)).in_region(WEST).holds();
 }
 
 #[test]

@@ -103,6 +103,8 @@ fn an_unknown_write_comes_again() {
     again(|script| script.write(1, 0, 0..10, upsert(A))).breaks(&["stale-read"]);
     // A retry within the call.
     again(|script| script.write(1, 0, 0..48, upsert(A))).holds();
+    // What was sent once is applied once, however late.
+    again(|script| script.unknown(1, 0, 0..10, upsert(A)).sent_once()).breaks(&["stale-read"]);
     // With a condition it is its own obstacle.
     again(|script| script.unknown(1, 0, 0..10, matching(upsert(A), 9))).breaks(&["not-linearisable"]);
 }
@@ -197,6 +199,23 @@ fn a_precondition_that_an_unknown_write_explains() {
     refused(created.clone().write(2, 1, 35..60, upsert(A))).holds();
     refused(created.clone().write(2, 1, 41..60, upsert(A))).breaks(&["unexplained-precondition"]);
     refused(created.event(20, Happening::ServerCrashed)).breaks(&["unexplained-precondition"]);
+}
+
+#[test]
+fn a_version_that_was_written_twice_has_two_tags() {
+    // Whoever saw the first of two attempts holds a tag that is no longer good.
+    let seen = |at: std::ops::Range<u64>| {
+        script(Level::Eventual).write(1, 0, 0..30, upsert(A)).read(2, 1, at, A, &[1]).refused(
+            3,
+            1,
+            40..50,
+            matching(patch(A), 1),
+            Refusal::Precondition,
+        )
+    };
+    seen(10..15).holds();
+    seen(10..15).sent_once().breaks(&["unexplained-precondition"]);
+    seen(31..35).breaks(&["unexplained-precondition"]);
 }
 
 #[test]

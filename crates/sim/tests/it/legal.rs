@@ -1,8 +1,9 @@
 //! Whatever a store that keeps its promises does, nothing is found.
 
-use cosmonaut_sim::checker;
-use cosmonaut_sim::history::{Level, Outcome, Refusal};
+use cosmonaut_sim::checker::{self, Worth};
+use cosmonaut_sim::history::{Level, Outcome};
 
+use crate::script::{A, script, upsert};
 use crate::store::{Failover, Plan, count, run};
 
 /// For each level and kind of trouble. `COSMONAUT_SEEDS` asks for more.
@@ -60,30 +61,76 @@ fn a_thousand_calls_are_decided() {
 /// What must be stood is there.
 #[test]
 fn legal_histories_are_worth_something() {
-    let level = Level::Session;
-    let (mut stale, mut unknown, mut crashed, mut refused) = (0, 0, 0, 0);
-    for seed in 0..50 {
-        let plan = Plan {
-            seed,
-            level,
-            multi_write: false,
-            calls: 150,
-            trouble: true,
-            failover: Failover::Forced,
-            mutation: None,
-        };
-        let history = run(&plan);
-        unknown += count(&history, |call| matches!(call.outcome, Outcome::Unknown(_)));
-        crashed += count(&history, |call| call.outcome == Outcome::Crashed);
-        refused += count(&history, |call| call.outcome == Outcome::Refused(Refusal::Session));
-        let mut strict = history.clone();
-        strict.account.level = Level::Strong;
-        stale += checker::check(&strict).len();
-    }
+    let total = |level, multi_write, failover| {
+        let mut total = Worth::default();
+        let mut crashed = 0;
+        for seed in 0..40 {
+            let plan = Plan { seed, level, multi_write, calls: 150, trouble: true, failover, mutation: None };
+            let history = run(&plan);
+            crashed += count(&history, |call| call.outcome == Outcome::Crashed);
+            let worth = checker::worth(&history);
+            total.acknowledged += worth.acknowledged;
+            total.seen += worth.seen;
+            total.seen_elsewhere += worth.seen_elsewhere;
+            total.stale += worth.stale;
+            total.session_refusals += worth.session_refusals;
+            total.unknown_applied += worth.unknown_applied;
+            total.unknown_unseen += worth.unknown_unseen;
+            total.lost += worth.lost;
+            total.conflicts += worth.conflicts;
+        }
+        (total, crashed)
+    };
+    let (one, crashed) = total(Level::Session, false, Failover::Forced);
     assert!(
-        stale > 50 && unknown > 50 && crashed > 20 && refused > 5,
-        "{stale} {unknown} {crashed} {refused}"
+        one.acknowledged > 500 && one.seen > 500 && one.seen_elsewhere > 100 && one.stale > 100,
+        "{one:?}"
     );
+    assert!(
+        one.unknown_applied > 50 && one.unknown_unseen > 50 && crashed > 20,
+        "{one:?}, {crashed} crashed"
+    );
+    assert!(one.session_refusals > 5 && one.lost > 5 && one.conflicts == 0, "{one:?}");
+    let (several, _) = total(Level::Session, true, Failover::None);
+    assert!(several.session_refusals > 5 && several.conflicts > 5 && several.lost == 0, "{several:?}");
+    let (strong, _) = total(Level::Strong, false, Failover::Forced);
+    assert!(strong.stale == 0 && strong.lost == 0, "{strong:?}");
+}
+
+/// A weaker level does not keep the promises of a stronger one.
+#[test]
+fn a_weaker_level_fails_the_stronger_check() {
+    let fails = |level: Level, stronger: Level| {
+        (0..20).any(|seed| {
+            let (trouble, failover) = (false, Failover::None);
+            let plan =
+                Plan { seed, level, multi_write: false, calls: 150, trouble, failover, mutation: None };
+            let mut history = run(&plan);
+            history.account.level = stronger;
+            history.calls.iter_mut().for_each(|call| call.has_token = stronger == Level::Session);
+            !checker::check(&history).is_empty()
+        })
+    };
+    let bounded = Level::Bounded { commits: 2, time: 20 };
+    for level in [Level::Session, Level::Prefix, Level::Eventual] {
+        assert!(fails(level, Level::Strong) && fails(level, bounded), "{level:?}");
+    }
+    assert!(fails(Level::Prefix, Level::Session) && fails(Level::Eventual, Level::Session));
+    assert!(!fails(Level::Strong, Level::Session) && !fails(Level::Strong, bounded));
+    assert!(!fails(Level::Session, Level::Eventual));
+}
+
+/// Too many calls at once are given up, not condemned.
+#[test]
+fn what_takes_too_long_is_undecided() {
+    let history = (1..=70).fold(script(Level::Strong), |script, id| script.write(id, 0, 0..100, upsert(A)));
+    let verdict = checker::decide(&history.0);
+    assert_eq!((verdict.violations.len(), verdict.undecided), (0, 1));
+    let history =
+        (1..=16).fold(script(Level::Strong), |script, id| script.write(id, 0, 0..100 + id, upsert(A)));
+    let history = history.read(17, 1, 50..130, A, &[3]);
+    let verdict = checker::decide(&history.0);
+    assert_eq!((verdict.violations.len(), verdict.undecided), (0, 1));
 }
 
 #[test]

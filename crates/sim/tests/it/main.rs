@@ -13,6 +13,7 @@ mod timelines;
 
 mod faults;
 mod legal;
+mod nonsense;
 
 mod disk;
 mod power;

@@ -22,6 +22,7 @@ fn stale() -> (History, Violation) {
         .0;
     let violations = checker::check(&history);
     assert_eq!(violations.len(), 1, "{violations:#?}");
+    assert_eq!(violations[0].calls, [5, 3], "what is wrong first, and each call once");
     (history, violations[0].clone())
 }
 

@@ -23,6 +23,14 @@ fn read_your_writes() {
 }
 
 #[test]
+fn a_write_tells_its_session_with_or_without_a_token() {
+    let written =
+        script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A)).without_token();
+    written.clone().read(3, 0, 40..50, A, &[1]).breaks(&["read-your-writes"]);
+    written.read(3, 1, 31..35, A, &[2]).without_token().read(4, 1, 40..50, A, &[1]).holds();
+}
+
+#[test]
 fn a_deletion_is_a_write_too() {
     let deleted = script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, delete(A));
     deleted.clone().absent(3, 0, 40..50, A).holds();
@@ -72,6 +80,20 @@ fn what_a_token_covers() {
         .read(5, 5, 70..80, A, &[1])
         .end(&[(A, Some(&[2])), (B, Some(&[3]))])
         .breaks(&["monotonic-writes"]);
+}
+
+#[test]
+fn who_saw_a_part_of_a_batch_saw_all_of_it() {
+    let batch = script(Level::Session).write(1, 0, 0..5, create(A)).write(2, 0, 6..9, create(B)).batch(
+        3,
+        0,
+        10..20,
+        &[upsert(A), upsert(B)],
+    );
+    batch.clone().read(4, 1, 30..40, A, &[3]).read(5, 1, 50..60, B, &[3]).holds();
+    batch.clone().read(4, 1, 30..40, A, &[1]).read(5, 1, 50..60, B, &[2]).holds();
+    batch.clone().read(4, 1, 30..40, A, &[3]).read(5, 2, 50..60, B, &[2]).holds();
+    batch.read(4, 1, 30..40, A, &[3]).read(5, 1, 50..60, B, &[2]).breaks(&["monotonic-reads"]);
 }
 
 #[test]

@@ -4,10 +4,9 @@
 //! that some order of the open calls leads to, and the call that ends must have had its turn in each of them. A call whose
 //! outcome is unknown stays open for ever and owes nothing.
 
-use std::collections::{HashMap, HashSet};
-
 use crate::checker::Violation;
 use crate::checker::facts::{Facts, writes_of};
+use crate::checker::quick::{Map, Set};
 use crate::checker::words::{call_and_time, name_of_outcome};
 use crate::history::{Call, CallId, Key, Micros, Outcome, Refusal, Write, WriteKind};
 
@@ -66,7 +65,7 @@ pub(super) fn check(facts: &Facts<'_>, key: Key) -> Answer {
     moments.sort_unstable();
     let mut search =
         Search { ops: &ops, versions: &versions, slots: [None; 64], open_for_ever: Vec::new(), steps: 0 };
-    let mut states: HashSet<State> = HashSet::from([(0, Value::Absent)]);
+    let mut states: Set<State> = Set::from_iter([(0, Value::Absent)]);
     for (_, ends, place) in moments {
         if !ends {
             if !search.begin(place) {
@@ -92,7 +91,8 @@ fn gather<'h>(facts: &Facts<'h>, key: Key, versions: &mut Versions) -> Vec<Op<'h
     }
     for effect in facts.effects(key) {
         let (call, invoked) = (effect.call, effect.earliest());
-        let returned = call.returned.filter(|_| effect.certain);
+        // What was sent once and seen must have had its turn by then.
+        let returned = Some(effect.latest()).filter(|latest| *latest < Micros::MAX);
         ops.push(Op { call, turn: Turn::Apply(effect.write, call.id), invoked, returned });
     }
     for call in &facts.history.calls {
@@ -143,14 +143,14 @@ impl Search<'_, '_> {
     }
 
     /// All states in which the call has had its turn; `None` if they are too many.
-    fn end(&mut self, place: usize, states: &HashSet<State>) -> Option<HashSet<State>> {
+    fn end(&mut self, place: usize, states: &Set<State>) -> Option<Set<State>> {
         let slot = self.slots.iter().position(|slot| *slot == Some(place)).unwrap_or(0);
         let bit = 1_u64 << slot;
         // A write can be applied again until it ends: all that it can still lead to counts. Others can wait for their own end.
         let again = repeats(&self.ops[place]);
         let mut reached = states.clone();
         let mut waiting: Vec<State> = reached.iter().copied().collect();
-        let mut done = HashSet::new();
+        let mut done = Set::default();
         while let Some((had, value)) = waiting.pop() {
             if had & bit != 0 {
                 done.insert((had & !bit, value));
@@ -200,7 +200,7 @@ fn repeats(op: &Op<'_>) -> bool {
 struct Versions {
     /// Of each version, the one before it in its trail, and its number.
     nodes: Vec<(Option<usize>, CallId)>,
-    children: HashMap<(Option<usize>, CallId), usize>,
+    children: Map<(Option<usize>, CallId), usize>,
 }
 
 impl Versions {

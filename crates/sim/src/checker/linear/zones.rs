@@ -7,6 +7,7 @@
 
 use crate::checker::Violation;
 use crate::checker::facts::{Effect, Facts, Sighting};
+use crate::checker::quick::Map;
 use crate::checker::words::{call_and_time, version};
 use crate::history::{CallId, Key, Micros};
 
@@ -27,46 +28,71 @@ impl Zone<'_> {
 
 /// The first contradiction: those that follow from it say no more.
 pub(super) fn check(facts: &Facts<'_>, key: Key) -> Option<Violation> {
-    let zones = zones(facts, key);
+    let shown = Shown::new(facts, key);
+    let zones = shown.zones(facts, key);
     facts
         .sightings_of(key)
-        .find_map(|sighting| stale(facts, sighting))
+        .find_map(|sighting| stale(facts, sighting, &shown))
         .or_else(|| facts.sightings_of(key).find_map(|sighting| within(facts, sighting, &zones)))
 }
 
+/// When writes were seen.
+struct Shown<'f> {
+    /// The first sighting of anything that has the write in it.
+    first: Map<CallId, &'f Sighting<'f>>,
+    /// The last one of the version that the write made.
+    last: Map<CallId, &'f Sighting<'f>>,
+}
+
+impl<'f> Shown<'f> {
+    fn new(facts: &'f Facts<'f>, key: Key) -> Self {
+        let mut shown = Self { first: Map::default(), last: Map::default() };
+        for sighting in facts.sightings_of(key) {
+            let Some(trail) = sighting.trail else { continue };
+            for number in trail {
+                let first = shown.first.entry(*number).or_insert(sighting);
+                if sighting.returned < first.returned {
+                    *first = sighting;
+                }
+            }
+            let Some(number) = trail.last() else { continue };
+            let last = shown.last.entry(*number).or_insert(sighting);
+            if sighting.invoked > last.invoked {
+                *last = sighting;
+            }
+        }
+        shown
+    }
+
+    fn zones(&self, facts: &'f Facts<'f>, key: Key) -> Vec<Zone<'f>> {
+        let certain = facts.effects(key).iter().filter(|write| write.certain);
+        certain
+            .filter_map(|write| {
+                let last = *self.last.get(&write.id())?;
+                (write.latest() < last.invoked).then_some(Zone { write, last })
+            })
+            .collect()
+    }
+}
+
 /// Something older than what was known when the read began.
-fn stale(facts: &Facts<'_>, sighting: &Sighting<'_>) -> Option<Violation> {
+fn stale(facts: &Facts<'_>, sighting: &Sighting<'_>, shown: &Shown<'_>) -> Option<Violation> {
     let key = sighting.key;
     facts.effects(key).iter().find_map(|write| {
-        if !facts.behind(key, sighting.trail, write, sighting.returned) {
+        let acknowledged = write.certain && write.latest() < sighting.invoked;
+        let shown = shown.first.get(&write.id()).filter(|shown| shown.returned < sighting.invoked);
+        if !(acknowledged || shown.is_some()) || !facts.behind(key, sighting.trail, write, sighting.returned)
+        {
             return None;
         }
-        if write.certain && write.latest() < sighting.invoked {
+        if acknowledged {
             let why = format!("{} was acknowledged before it began", call_and_time(write.call));
             return Some(complain("stale-read", sighting, &why, &[write.id()]));
         }
-        let shows = |other: &&Sighting<'_>| {
-            other.returned < sighting.invoked && other.trail.is_some_and(|trail| trail.contains(&write.id()))
-        };
-        let shown = facts.sightings_of(key).find(shows)?;
+        let shown = shown?;
         let why = format!("{} had seen {} before", call_and_time(shown.call), version(shown.trail));
         Some(complain("new-then-old", sighting, &why, &[shown.call.id, write.id()]))
     })
-}
-
-fn zones<'f>(facts: &'f Facts<'f>, key: Key) -> Vec<Zone<'f>> {
-    facts
-        .effects(key)
-        .iter()
-        .filter(|write| write.certain)
-        .filter_map(|write| {
-            let made = |sighting: &&Sighting<'_>| {
-                sighting.trail.is_some_and(|trail| trail.last() == Some(&write.id()))
-            };
-            let last = facts.sightings_of(key).filter(made).max_by_key(|sighting| sighting.invoked)?;
-            (write.latest() < last.invoked).then_some(Zone { write, last })
-        })
-        .collect()
 }
 
 /// Another version is seen within a zone, or after the beginning of one that its write cannot have outlasted.

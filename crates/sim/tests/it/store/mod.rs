@@ -66,6 +66,7 @@ pub(crate) enum Mutation {
     RegionsDiffer,
     LowestWins,
     CausallyLaterLoses,
+    UpdateBeatsDelete,
     TieBrokenByRegion,
     // Outcomes.
     RefusedButApplied,

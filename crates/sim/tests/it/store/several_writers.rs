@@ -97,6 +97,9 @@ impl SeveralWriters {
         let first = match self.mutation {
             Some(Mutation::LowestWins | Mutation::CausallyLaterLoses) => rank(one) < rank(other),
             Some(Mutation::TieBrokenByRegion) => true,
+            Some(Mutation::UpdateBeatsDelete) if one.trail.is_some() != other.trail.is_some() => {
+                one.trail.is_some()
+            }
             _ => rank(one) > rank(other),
         };
         let mut winner = if first { one.clone() } else { other.clone() };

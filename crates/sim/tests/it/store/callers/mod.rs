@@ -1,15 +1,18 @@
 //! Callers of the store: random calls, with attempts that are lost, repeated or late, and what they saw of it.
 
+mod reads;
+mod writes;
+
 use std::collections::{BTreeMap, HashMap};
 
 use cosmonaut_sim::history::{
     Account, Call, CallId, Event, Feed, FeedKind, Happening, History, Key, Level, Micros, Operation, Outcome,
-    Page, Refusal, RegionEnd, Trail, Write, WriteKind,
+    Page, RegionEnd, Trail, Write, WriteKind,
 };
 
 use super::one_writer::OneWriter;
 use super::several_writers::SeveralWriters;
-use super::{Context, Failover, Mutation, Plan, Random, Store, Token, change};
+use super::{Failover, Mutation, Plan, Random, Store, Token, change};
 
 const REGIONS: [&str; 3] = ["East", "West", "North"];
 const PARTITIONS: u32 = 2;
@@ -274,200 +277,12 @@ impl Callers {
         Write { key, kind, if_match }
     }
 
-    /// Where the next attempt goes.
-    fn region(&mut self) -> usize {
-        if self.plan.multi_write {
-            usize::try_from(self.random.below(3)).unwrap()
-        } else {
-            self.store.writer()
-        }
-    }
-
-    /// Sends a write; gives when the caller goes on.
-    fn send(&mut self, now: Micros, call: usize) -> Micros {
-        let (region, other) = (self.region(), self.region());
-        let arrives = now + self.random.between(1, 30);
-        let answered = arrives + self.random.between(1, 30);
-        let fate = if self.plan.trouble && !self.healed { self.random.below(100) } else { 100 };
-        let writes = writes(&self.flights[call].call.operation);
-        let repeats = writes.iter().all(|write| write.if_match.is_none() && write.kind != WriteKind::Patch);
-        match fate {
-            0..14 => {
-                // The answer is lost, and perhaps the request; the request may also come late.
-                self.flights[call].uncertain = true;
-                let late = if self.random.percent(30) { self.random.between(100, 2_000) } else { 0 };
-                if self.random.percent(70) {
-                    self.plan_step(arrives + late, Step::Attempt { call, region, last: false });
-                }
-                if self.random.percent(20) && repeats {
-                    self.flights[call].call.sent_once = false;
-                    let again = arrives + late + self.random.between(1, 300);
-                    self.plan_step(again, Step::Attempt { call, region: other, last: false });
-                }
-                if fate < 4 {
-                    self.flights[call].call.outcome = Outcome::Crashed;
-                } else {
-                    self.flights[call].call.outcome = Outcome::Unknown("no answer".to_owned());
-                    self.plan_step(answered, Step::Answer(call));
-                }
-                answered
-            }
-            14..26 if repeats => {
-                // The first answer is lost, the second one arrives.
-                self.flights[call].call.sent_once = false;
-                self.plan_step(arrives, Step::Attempt { call, region, last: false });
-                let again = answered + self.random.between(1, 60);
-                self.plan_step(again, Step::Attempt { call, region: other, last: true });
-                again + 20
-            }
-            _ => {
-                self.plan_step(arrives, Step::Attempt { call, region, last: true });
-                arrives + 20
-            }
-        }
-    }
-
-    fn attempt(&mut self, now: Micros, call: usize, region: usize, last: bool) {
-        let region = if self.plan.multi_write { region } else { self.store.writer() };
-        let flight = &self.flights[call];
-        let (id, writes) = (flight.call.id, writes(&flight.call.operation));
-        let partition = writes[0].key.partition;
-        let token = flight.token.get(&partition).cloned();
-        let context = Context { now, region, token: token.as_ref().filter(|_| self.plan.multi_write) };
-        let answer = self.store.write(&context, id, &writes);
-        let flight = &mut self.flights[call];
-        if !last {
-            flight.uncertain = true;
-            return;
-        }
-        flight.call.region = Some(REGIONS[region].to_owned());
-        flight.call.outcome = match answer {
-            Ok(token) => {
-                flight.out.push((partition, token));
-                Outcome::Written
-            }
-            Err(_) if flight.uncertain => Outcome::Unknown("refused after a lost answer".to_owned()),
-            Err(Refusal::Session) if self.healed => {
-                // It waits until the region has caught up.
-                self.store.settle();
-                return self.attempt(now, call, region, last);
-            }
-            Err(why) => Outcome::Refused(why),
-        };
-        let at = now + self.random.between(1, 15);
-        self.plan_step(at, Step::Answer(call));
-    }
-
-    /// Plans a read; gives when the caller goes on.
-    fn look(&mut self, now: Micros, call: usize) -> Micros {
-        let region = self.region_to_read();
-        let at = now + self.random.between(1, 30);
-        self.plan_step(at, Step::Serve { call, region });
-        at + 60
-    }
-
-    fn region_to_read(&mut self) -> usize {
-        let regions = if self.plan.level == Level::Strong { 2 } else { 3 };
-        usize::try_from(self.random.below(regions)).unwrap()
-    }
-
-    fn serve(&mut self, now: Micros, call: usize, region: usize) {
-        let operation = self.flights[call].call.operation.clone();
-        self.flights[call].call.region = Some(REGIONS[region].to_owned());
-        let partitions: Vec<u32> = match &operation {
-            Operation::Read(key) => vec![key.partition],
-            Operation::Query { partition: Some(partition), .. } => vec![*partition],
-            _ => (0..PARTITIONS).collect(),
-        };
-        let mut items = BTreeMap::new();
-        for partition in partitions {
-            let token = self.flights[call].token.get(&partition).cloned();
-            let mut found = None;
-            for region in [region, (region + 1) % 3, (region + 2) % 3] {
-                let context = Context { now, region, token: token.as_ref() };
-                found = found.or_else(|| self.store.snapshot(&context, partition, &mut self.random));
-            }
-            if found.is_none()
-                && self.healed
-                && self.plan.failover != Failover::Forced
-                && self.plan.mutation != Some(Mutation::SessionRefusalForEver)
-            {
-                self.store.settle();
-                let context = Context { now, region, token: token.as_ref() };
-                found = self.store.snapshot(&context, partition, &mut self.random);
-            }
-            let Some(found) = found else {
-                self.flights[call].call.outcome = Outcome::Refused(Refusal::Session);
-                return self.plan_step(now + 5, Step::Answer(call));
-            };
-            self.flights[call].out.push((partition, found.token));
-            items.extend(found.items);
-        }
-        if self.errs(Mutation::ValueOfTheFuture, 5) {
-            let next = self.flights.len() as CallId + 1;
-            items.values_mut().for_each(|trail: &mut Trail| *trail = vec![next]);
-        }
-        if self.errs(Mutation::UncommittedRead, 15) {
-            let open = self
-                .flights
-                .iter()
-                .filter(|flight| flight.call.returned.is_none() && flight.call.invoked < now);
-            for write in open.filter(|flight| matches!(flight.call.operation, Operation::Write(_))) {
-                let own = writes(&write.call.operation)[0];
-                if matches!(own.kind, WriteKind::Upsert | WriteKind::Create) {
-                    items.insert(own.key, vec![write.call.id]);
-                }
-            }
-        }
-        self.hand_over(now, call, &operation, items);
-    }
-
-    fn hand_over(&mut self, now: Micros, call: usize, operation: &Operation, items: BTreeMap<Key, Trail>) {
-        let returned = now + self.random.between(1, 10);
-        let next = returned + self.random.between(1, 30);
-        let twice = self.errs(Mutation::RowTwice, 20);
-        let region = self.region_to_read();
-        let flight = &mut self.flights[call];
-        match operation {
-            Operation::Read(key) => {
-                flight.call.outcome = Outcome::Read(vec![(*key, items.get(key).cloned())])
-            }
-            Operation::ReadMany(keys) => {
-                let key = keys[flight.items.len()];
-                flight.items.push((key, items.get(&key).cloned()));
-                if flight.items.len() < keys.len() {
-                    return self.plan_step(next, Step::Serve { call, region });
-                }
-                flight.call.outcome = Outcome::Read(std::mem::take(&mut flight.items));
-            }
-            _ => {
-                let place = |key: &Key| (key.item, key.partition);
-                let last = flight.pages.iter().flat_map(|page| &page.rows).map(|(key, _)| place(key)).max();
-                let mut rows: Vec<_> =
-                    items.into_iter().filter(|(key, _)| last.is_none_or(|last| place(key) > last)).collect();
-                rows.sort_by_key(|(key, _)| place(key));
-                let more = rows.len() > PAGE;
-                rows.truncate(PAGE);
-                if twice && let Some(row) = flight.pages.last().and_then(|page| page.rows.last()).cloned() {
-                    rows.insert(0, row);
-                }
-                flight.pages.push(Page { invoked: flight.asked, returned, rows });
-                flight.asked = returned;
-                if more {
-                    return self.plan_step(next, Step::Serve { call, region });
-                }
-                flight.call.outcome =
-                    Outcome::Pages { pages: std::mem::take(&mut flight.pages), complete: true };
-            }
-        }
-        self.plan_step(returned, Step::Answer(call));
-    }
-
     fn answer(&mut self, now: Micros, call: usize) {
         let flight = &mut self.flights[call];
         flight.call.returned = Some(now);
         let session = flight.call.session;
-        if flight.call.has_token {
+        let wrote = self.plan.level == Level::Session && flight.call.outcome == Outcome::Written;
+        if flight.call.has_token || wrote {
             for (partition, token) in flight.out.drain(..) {
                 let known = self.tokens.entry((session, partition)).or_default();
                 known.resize(token.len(), 0);

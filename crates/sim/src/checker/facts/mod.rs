@@ -5,11 +5,12 @@
 //! more than once; an acknowledged one within its call, but there perhaps more than once, unless it was sent once, has a
 //! condition, or is a patch.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod gather;
 
-use crate::history::{
-    Call, CallId, Happening, History, Key, Level, Micros, Operation, Outcome, Trail, Write, WriteKind,
-};
+use std::collections::BTreeMap;
+
+use crate::checker::quick::{Map, Set};
+use crate::history::{Call, CallId, History, Key, Level, Micros, Operation, Outcome, Write, WriteKind};
 
 /// A write to one item that was applied or may be.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,8 @@ pub(super) struct Effect<'h> {
     pub(super) write: Write,
     /// Whether it was acknowledged.
     pub(super) certain: bool,
+    /// When somebody had seen it first.
+    seen: Micros,
 }
 
 impl Effect<'_> {
@@ -34,6 +37,8 @@ impl Effect<'_> {
     pub(super) fn latest(&self) -> Micros {
         match self.call.returned {
             Some(returned) if self.certain => returned,
+            // What was sent once and seen is not applied again.
+            _ if self.call.sent_once => self.seen,
             _ => Micros::MAX,
         }
     }
@@ -66,7 +71,7 @@ pub(super) struct Loss<'h> {
     /// Only what this region took; anything if there is none.
     region: Option<&'h str>,
     /// For each partition: everything that was acknowledged before this is known to have survived, as something later did.
-    horizon: HashMap<u32, Micros>,
+    horizon: Map<u32, Micros>,
 }
 
 /// For each region that takes writes, the moment such that all that it acknowledged before is seen.
@@ -76,18 +81,18 @@ pub(super) struct Facts<'h> {
     pub(super) history: &'h History,
     /// All writes that were or may have been applied, by when they began.
     effects: BTreeMap<Key, Vec<Effect<'h>>>,
-    calls: HashMap<CallId, &'h Call>,
-    places: HashMap<(Key, CallId), usize>,
+    calls: Map<CallId, &'h Call>,
+    places: Map<(Key, CallId), usize>,
     pub(super) sightings: Vec<Sighting<'h>>,
-    sightings_of: HashMap<Key, Vec<usize>>,
+    sightings_of: Map<Key, Vec<usize>>,
     pub(super) losses: Vec<Loss<'h>>,
     /// The numbers that the regions hold at the end.
-    at_the_end: HashSet<(Key, CallId)>,
+    at_the_end: Set<(Key, CallId)>,
     /// The trail with which a version was seen.
-    trails: HashMap<(Key, CallId), &'h [CallId]>,
+    trails: Map<(Key, CallId), &'h [CallId]>,
     /// Several write regions: what each write had before it, and when each session first saw a write.
-    floors: HashMap<CallId, Floor>,
-    seen: HashMap<(u32, CallId), Micros>,
+    floors: Map<CallId, Floor>,
+    seen: Map<(u32, CallId), Micros>,
 }
 
 impl<'h> Facts<'h> {
@@ -96,14 +101,14 @@ impl<'h> Facts<'h> {
             history,
             effects: BTreeMap::new(),
             calls: history.calls.iter().map(|call| (call.id, call)).collect(),
-            places: HashMap::new(),
+            places: Map::default(),
             sightings: Vec::new(),
-            sightings_of: HashMap::new(),
+            sightings_of: Map::default(),
             losses: Vec::new(),
-            at_the_end: HashSet::new(),
-            trails: HashMap::new(),
-            floors: HashMap::new(),
-            seen: HashMap::new(),
+            at_the_end: Set::default(),
+            trails: Map::default(),
+            floors: Map::default(),
+            seen: Map::default(),
         };
         facts.gather_effects();
         facts.gather_sightings();
@@ -181,6 +186,11 @@ impl<'h> Facts<'h> {
         let seen = second.call.has_token && seen.is_some_and(|seen| *seen < second.earliest());
         // Another attempt may have been applied in a region that had not seen the second write.
         first.once() && (seen || self.covers(&self.floor_of(second), first))
+    }
+
+    /// Whether the answer to a write brought the session a token, with or without one in the request.
+    pub(super) fn tells_session(&self, call: &Call) -> bool {
+        self.history.account.level == Level::Session && call.outcome == Outcome::Written
     }
 
     /// Whether nothing ever went wrong.
@@ -262,179 +272,6 @@ impl<'h> Facts<'h> {
             .get(&write.write.key.partition)
             .is_some_and(|horizon| write.certain && write.latest() < *horizon);
         !whole && !below
-    }
-
-    fn gather_effects(&mut self) {
-        for call in &self.history.calls {
-            let certain = match call.outcome {
-                Outcome::Written => true,
-                Outcome::Unknown(_) | Outcome::Crashed | Outcome::Read(_) | Outcome::Pages { .. } => false,
-                Outcome::Refused(_) | Outcome::Failed(_) => continue,
-            };
-            for write in writes_of(call) {
-                self.effects.entry(write.key).or_default().push(Effect { call, write: *write, certain });
-            }
-        }
-        for (key, effects) in &mut self.effects {
-            effects.sort_by_key(|effect| (effect.earliest(), effect.id()));
-            for (place, effect) in effects.iter().enumerate() {
-                self.places.insert((*key, effect.id()), place);
-            }
-        }
-    }
-
-    fn gather_sightings(&mut self) {
-        for call in &self.history.calls {
-            let returned = call.returned.unwrap_or(Micros::MAX);
-            match &call.outcome {
-                Outcome::Read(items) => {
-                    let saw = |(key, trail): &'h (Key, Option<Trail>)| Sighting {
-                        call,
-                        key: *key,
-                        trail: trail.as_deref(),
-                        invoked: call.invoked,
-                        returned,
-                    };
-                    self.sightings.extend(items.iter().map(saw));
-                }
-                Outcome::Pages { pages, complete } => {
-                    for page in pages {
-                        let saw = |(key, trail): &'h (Key, Trail)| Sighting {
-                            call,
-                            key: *key,
-                            trail: Some(trail),
-                            invoked: page.invoked,
-                            returned: page.returned,
-                        };
-                        self.sightings.extend(page.rows.iter().map(saw));
-                    }
-                    if *complete {
-                        self.gather_missing_rows(call, returned);
-                    }
-                }
-                Outcome::Written
-                | Outcome::Refused(_)
-                | Outcome::Failed(_)
-                | Outcome::Unknown(_)
-                | Outcome::Crashed => {}
-            }
-        }
-    }
-
-    /// A row that a whole query does not have was not there when the query came past its place.
-    fn gather_missing_rows(&mut self, call: &'h Call, returned: Micros) {
-        let (Operation::Query { partition, .. }, Outcome::Pages { pages, .. }) =
-            (&call.operation, &call.outcome)
-        else {
-            return;
-        };
-        let rows: HashSet<Key> = pages.iter().flat_map(|page| &page.rows).map(|(key, _)| *key).collect();
-        let (invoked, returned) = match pages.as_slice() {
-            [page] => (page.invoked, page.returned),
-            _ => (call.invoked, returned),
-        };
-        let asked = |key: &Key| partition.is_none_or(|partition| partition == key.partition);
-        let missing = self.effects.keys().copied().filter(|key| asked(key) && !rows.contains(key));
-        let saw = |key| Sighting { call, key, trail: None, invoked, returned };
-        let sightings: Vec<_> = missing.map(saw).collect();
-        self.sightings.extend(sightings);
-    }
-
-    fn gather_trails(&mut self) {
-        let ends = self.history.ends.iter().flat_map(|end| &end.items);
-        let ends = ends.filter_map(|(key, trail)| Some((*key, trail.as_deref()?)));
-        for (key, trail) in ends.clone() {
-            self.at_the_end.extend(trail.iter().map(|number| (key, *number)));
-        }
-        let seen = self.sightings.iter().filter_map(|sighting| Some((sighting.key, sighting.trail?)));
-        for (key, trail) in seen.chain(ends) {
-            for length in 1..=trail.len() {
-                self.trails.entry((key, trail[length - 1])).or_insert(&trail[..length]);
-            }
-        }
-    }
-
-    /// Walks through time, and notes what each session had seen when it wrote.
-    fn gather_causes(&mut self) {
-        let mut moments: Vec<(Micros, bool, &'h Call)> = Vec::new();
-        for call in &self.history.calls {
-            moments.push((call.invoked, false, call));
-            moments.extend(call.returned.map(|returned| (returned, true, call)));
-        }
-        moments.sort_by_key(|(at, ends, call)| (*at, *ends, call.id));
-        let mut versions: HashMap<CallId, Vec<(Key, CallId)>> = HashMap::new();
-        for sighting in &self.sightings {
-            let numbers = sighting.trail.unwrap_or(&[]).iter().map(|number| (sighting.key, *number));
-            versions.entry(sighting.call.id).or_default().extend(numbers);
-        }
-        let regions = self.history.account.regions.len();
-        let mut sessions: HashMap<(u32, u32), Floor> = HashMap::new();
-        for (at, ends, call) in moments {
-            let partitions: BTreeSet<u32> = writes_of(call).iter().map(|write| write.key.partition).collect();
-            if !ends {
-                let Some(partition) = partitions.first() else { continue };
-                let mut floor = vec![0; regions];
-                if call.has_token
-                    && let Some(seen) = sessions.get(&(call.session, *partition))
-                {
-                    floor.clone_from(seen);
-                }
-                if let Some(region) = self.lane(call) {
-                    floor[region] = floor[region].max(call.invoked);
-                }
-                self.floors.insert(call.id, floor);
-            } else if call.has_token {
-                let own = writes_of(call).iter().filter(|_| call.outcome == Outcome::Written);
-                let own = own.map(|write| (write.key, call.id));
-                for (key, number) in own.chain(versions.remove(&call.id).unwrap_or_default()) {
-                    self.seen.entry((call.session, number)).or_insert(at);
-                    let Some(floor) = self.floors.get(&number) else { continue };
-                    let seen = sessions.entry((call.session, key.partition)).or_default();
-                    raise(seen, floor);
-                }
-            }
-        }
-    }
-
-    fn gather_losses(&mut self) {
-        let account = &self.history.account;
-        if account.level == Level::Strong {
-            return;
-        }
-        let mut writers: HashSet<&str> = account.regions.first().into_iter().map(String::as_str).collect();
-        for event in &self.history.events {
-            let region = match &event.what {
-                Happening::Graceful { to } => {
-                    writers.insert(to);
-                    continue;
-                }
-                Happening::Forced { to } | Happening::PartitionForced { to } => {
-                    writers.insert(to);
-                    None
-                }
-                Happening::RegionLost(region) if account.multi_write => Some(region.as_str()),
-                Happening::RegionLost(region) if writers.contains(region.as_str()) => None,
-                Happening::RegionLost(_)
-                | Happening::ServerCrashed
-                | Happening::Split
-                | Happening::Fault(_)
-                | Happening::Healed { .. } => continue,
-            };
-            let mut horizon: HashMap<u32, Micros> = HashMap::new();
-            // What is there at the end has survived, and what was built upon afterwards.
-            let bases = self.trails.iter().filter_map(|((key, number), trail)| {
-                let built_upon = self.effect(*key, *number)?.earliest() > event.until;
-                let base = trail.split_last()?.1.last().filter(|_| built_upon)?;
-                Some((*key, *base))
-            });
-            for (key, number) in self.at_the_end.iter().copied().chain(bases) {
-                let survivor = self.effect(key, number).filter(|effect| effect.latest() < event.at);
-                let Some(survivor) = survivor.filter(|_| !account.multi_write) else { continue };
-                let known = horizon.entry(key.partition).or_default();
-                *known = survivor.earliest().max(*known);
-            }
-            self.losses.push(Loss { from: event.at, until: event.until, region, horizon });
-        }
     }
 }
 

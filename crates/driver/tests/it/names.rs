@@ -120,7 +120,7 @@ async fn setup(mood: Mood) -> (Names, Arc<StillClock>, Arc<HyperClientFactory>, 
     let host = Authority::of(&format!("http://account.test:{port}").parse().unwrap()).unwrap();
     let platform = Arc::clone(&clock) as Arc<dyn Platform>;
     let resolver = Arc::new(Stub(names.address));
-    let factory = HyperClientFactory::with_resolver(HttpClientConfig::default(), platform, resolver).unwrap();
+    let factory = HyperClientFactory::over(HttpClientConfig::default(), platform, resolver, None).unwrap();
     (names, clock, Arc::new(factory), host, server)
 }
 

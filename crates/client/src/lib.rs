@@ -132,6 +132,8 @@ pub use cosmonaut_wire::model::{
     AccountProperties, ContainerProperties, DatabaseProperties, IndexingPolicy, PartitionKeyDefinition,
     ThroughputProperties, TimeToLive, UniqueKeyPolicy,
 };
+#[doc(hidden)]
+pub use cosmonaut_wire::mutation;
 pub use cosmonaut_wire::{
     ConsistencyLevel, CosmosStatus, Etag, IndexingDirective, PartitionKey, PartitionKeyValue, PriorityLevel,
     ReadConsistencyStrategy, RegionName, ResourcePath, SessionToken,

@@ -104,15 +104,22 @@ impl Lived {
 
     /// A world in which little succeeded shows nothing.
     fn too_little(&self) -> Option<Violated> {
-        let calls = &self.ended.history.calls;
+        let history = &self.ended.history;
         let is_good = |outcome: &Outcome| {
             matches!(outcome, Outcome::Written | Outcome::Read(_) | Outcome::Pages { complete: true, .. })
         };
-        let good = calls.iter().filter(|call| is_good(&call.outcome)).count();
-        (good * 10 < calls.len()).then(|| Violated {
-            rule: "covered-too-little".to_owned(),
-            message: format!("only {good} of {} calls succeeded", calls.len()),
-        })
+        let good = history.calls.iter().filter(|call| is_good(&call.outcome)).count();
+        let unread = history.feeds.iter().find(|feed| good > 0 && feed.changes.is_empty());
+        let message = if good * 10 < history.calls.len() {
+            format!("only {good} of {} calls succeeded", history.calls.len())
+        } else if let Some(feed) = unread {
+            format!("the feed {} gave nothing", feed.name)
+        } else if !history.orchestrations.is_empty() && history.ledger.is_empty() {
+            "no activity ran".to_owned()
+        } else {
+            return None;
+        };
+        Some(Violated { rule: "covered-too-little".to_owned(), message })
     }
 
     /// FNV-1a over everything that happened.

@@ -109,6 +109,8 @@ pub(crate) struct World {
 pub(crate) enum Kind {
     /// Items: read, written, queried
     Items,
+    /// Items, and several processes that process their changes
+    Processors,
     /// Orchestrations on several processes
     Orchestrations,
 }
@@ -117,6 +119,7 @@ impl Kind {
     pub(crate) fn world(self) -> WorldKind {
         match self {
             Self::Items => WorldKind::Items,
+            Self::Processors => WorldKind::Processors,
             Self::Orchestrations => WorldKind::Orchestrations,
         }
     }

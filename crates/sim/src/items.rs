@@ -14,11 +14,11 @@ use crate::recorder::{Recorder, Way};
 
 /// An item as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
-struct Item {
-    id: String,
-    pk: String,
+pub(crate) struct Item {
+    pub(crate) id: String,
+    pub(crate) pk: String,
     place: u32,
-    trail: Trail,
+    pub(crate) trail: Trail,
 }
 
 /// A task of a client.

@@ -7,6 +7,7 @@
 pub mod checker;
 pub mod disk;
 mod faults;
+mod feeds;
 pub mod history;
 pub mod host;
 mod items;

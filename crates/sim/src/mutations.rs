@@ -21,8 +21,12 @@ const fn in_items(name: &'static str) -> Planted {
     Planted { name, world: Kind::Items }
 }
 
+const fn in_orchestrations(name: &'static str) -> Planted {
+    Planted { name, world: Kind::Orchestrations }
+}
+
 /// All planted bugs.
-const ALL: [Planted; 14] = [
+const ALL: [Planted; 19] = [
     in_items("session-token-not-sent"),
     in_items("writes-teach-no-session"),
     in_items("latest-token-wins"),
@@ -37,6 +41,11 @@ const ALL: [Planted; 14] = [
     in_items("session-is-not-waited-for"),
     in_items("acknowledged-before-it-is-safe"),
     in_items("graceful-failover-loses-the-queue"),
+    in_items("feed-skips-a-change"),
+    in_items("feed-page-goes-too-far"),
+    in_items("account-is-not-read-again"),
+    in_orchestrations("intent-is-struck-out-early"),
+    in_orchestrations("time-is-that-of-the-own-clock"),
 ];
 
 /// What became of a planted bug.

@@ -8,23 +8,29 @@ use crate::random::Random;
 /// The names of regions, in the order in which an account has them.
 const REGIONS: [&str; 5] = ["East US", "West US", "North Europe", "Japan East", "Brazil South"];
 
+/// The number of the first process that shares a change-feed processor.
+pub const FIRST_PROCESSOR: u32 = 5;
+
 /// What the processes of a world do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorldKind {
     /// Items: read, written one by one and in batches, queried.
     Items,
+    /// Items, and several processes that process their changes.
+    Processors,
     /// Orchestrations on several processes.
     Orchestrations,
 }
 
 impl WorldKind {
     /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Items, Self::Orchestrations];
+    pub const ALL: [Self; 3] = [Self::Items, Self::Processors, Self::Orchestrations];
 
     /// As the command line has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Items => "items",
+            Self::Processors => "processors",
             Self::Orchestrations => "orchestrations",
         }
     }
@@ -57,6 +63,10 @@ pub struct Plan {
     pub items: u32,
     /// The clients.
     pub clients: Vec<ClientPlan>,
+    /// Whether somebody reads the change feed: the latest versions, and all of them.
+    pub readers: (bool, bool),
+    /// How many processes share a change-feed processor. Their numbers begin with [`FIRST_PROCESSOR`].
+    pub processors: u32,
     /// How many orchestrations are started, where there are any.
     pub orchestrations: u32,
     /// What goes wrong, in order.
@@ -211,6 +221,8 @@ impl Plan {
             items: random.between(1, 5) as u32,
             regions,
             clients,
+            readers: (random.percent(60), !multi_write && random.percent(40)),
+            processors: if kind == WorldKind::Processors { random.between(1, 3) as u32 } else { 0 },
             orchestrations: random.between(3, 12) as u32,
             faults: Vec::new(),
         };
@@ -255,7 +267,9 @@ impl Plan {
 
     fn draw_fault(&self, random: &Random) -> FaultKind {
         let region = random.pick(&self.regions).clone();
-        let client = random.pick(&self.clients).id;
+        let processors = FIRST_PROCESSOR..FIRST_PROCESSOR + self.processors;
+        let processes: Vec<u32> = self.clients.iter().map(|client| client.id).chain(processors).collect();
+        let client = *random.pick(&processes);
         let share = *random.pick(&[3, 10, 30, 80]);
         loop {
             let several = self.regions.len() > 1;
@@ -349,6 +363,13 @@ impl fmt::Display for Plan {
                 client.skew_ms,
                 if client.http1 { "HTTP/1.1" } else { "HTTP/2" },
                 client.preferred,
+            )?;
+        }
+        if self.readers != (false, false) || self.processors > 0 {
+            writeln!(
+                f,
+                "  readers (latest, all versions): {:?}, processors: {}",
+                self.readers, self.processors
             )?;
         }
         for (place, fault) in self.faults.iter().enumerate() {

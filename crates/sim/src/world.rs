@@ -1,22 +1,25 @@
 //! A world while it runs: an account, the processes that use it, and what is done to them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use cosmonaut::model::ChangeFeedPolicy;
 use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
 use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient};
 use cosmonaut_emulator::{Consistency, Control, Emulator, Failure, Lag, StartError, Timestamp};
+use tokio::task::JoinSet;
 
 use crate::disk::RamDisk;
 use crate::faults;
-use crate::history::{Account, Event, Happening, Key, Level, Micros, Operation, RegionEnd};
+use crate::feeds::{Reader, new_feed, start_processor};
+use crate::history::{Account, Event, FeedKind, Happening, Key, Level, Micros, Operation, RegionEnd};
 use crate::host;
 use crate::items::{ItemTask, id_of, partition_of};
 use crate::network::{Link, Network};
 use crate::orchestrations::{Starter, Worker, WorkerPlan};
-use crate::plan::{ClientPlan, FaultKind, Plan, WorldKind};
+use crate::plan::{ClientPlan, FIRST_PROCESSOR, FaultKind, Plan, WorldKind};
 use crate::process::Process;
 use crate::random::Random;
 use crate::recorder::Recorder;
@@ -84,7 +87,7 @@ impl cosmonaut_emulator::World for ServerWorld {
 pub async fn run(plan: Plan) -> Ended {
     let world = World::start(plan).await;
     match world.0.plan.kind {
-        WorldKind::Items => world.live_with_items().await,
+        WorldKind::Items | WorldKind::Processors => world.live_with_items().await,
         WorldKind::Orchestrations => world.live_with_orchestrations().await,
     }
     world.end()
@@ -166,6 +169,9 @@ impl World {
 
     async fn live_with_items(&self) {
         self.make_container().await;
+        let is_over = Arc::<AtomicBool>::default();
+        let readers = self.start_readers(&is_over).await;
+        self.start_processors();
         for client in self.0.plan.clients.clone() {
             self.start_client(&client, client.calls);
         }
@@ -174,7 +180,101 @@ impl World {
         self.heal().await;
         self.try_everybody().await;
         self.settle().await;
+        is_over.store(true, Ordering::Relaxed);
+        for mut reader in readers.join_all().await {
+            self.catch_up(&mut reader).await;
+            reader.is_drained();
+        }
+        self.drain_processors().await;
         self.read_all().await;
+    }
+
+    /// Starts those who read the change feed until everything is over.
+    async fn start_readers(&self, is_over: &Arc<AtomicBool>) -> JoinSet<Reader> {
+        let (latest, all_versions) = self.0.plan.readers;
+        let kinds = [(latest, FeedKind::Latest), (all_versions, FeedKind::AllVersions)];
+        let mut readers = JoinSet::new();
+        for (nth, kind) in
+            kinds.into_iter().enumerate().filter_map(|(nth, (is, kind))| is.then_some((nth, kind)))
+        {
+            let process = self.process(180 + nth as u32, 0);
+            let container =
+                self.client(&process, CosmosClientOptions::default()).database("d").container("c");
+            let random = self.0.random.fork(&format!("{kind:?} reader"));
+            let mut reader = Reader::new(container, &self.0.recorder, random.clone(), kind);
+            self.catch_up(&mut reader).await;
+            if kind == FeedKind::AllVersions {
+                reader.begins();
+            }
+            let (world, is_over) = (self.clone(), Arc::clone(is_over));
+            readers.spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    reader.catch_up().await;
+                    world.sleep(Duration::from_millis(random.between(10, 500))).await;
+                }
+                reader
+            });
+        }
+        readers
+    }
+
+    /// Reads a feed until there is nothing more.
+    async fn catch_up(&self, reader: &mut Reader) {
+        for _ in 0..10_000 {
+            if reader.catch_up().await {
+                return;
+            }
+            self.sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the change feed has no end");
+    }
+
+    fn start_processors(&self) {
+        if self.0.plan.processors > 0 {
+            new_feed(&self.0.recorder, "processor", FeedKind::Processor);
+        }
+        for nth in 0..self.0.plan.processors {
+            self.start_processor(FIRST_PROCESSOR + nth);
+        }
+    }
+
+    /// Starts a process that shares the change-feed processor.
+    fn start_processor(&self, id: u32) {
+        let start = self.0.sessions.fetch_add(1, Ordering::Relaxed) as u32;
+        let process = Arc::new(self.process(id + 10 * start, 0));
+        let database = self.client(&process, CosmosClientOptions::default()).database("d");
+        let (container, leases) = (database.container("c"), database.container("l"));
+        let (recorder, world) = (self.0.recorder.clone(), self.clone());
+        let place = recorder.lock().feeds.len() - 1;
+        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: Arc::default() };
+        self.lock_clients().insert(id, running);
+        let inside = Arc::clone(&process);
+        process.run(async move {
+            let processor = loop {
+                match start_processor(&container, &leases, &inside, &recorder, place).await {
+                    Ok(processor) => break processor,
+                    Err(_) => world.sleep(Duration::from_millis(500)).await,
+                }
+            };
+            // It runs until the process is killed.
+            std::future::pending::<()>().await;
+            drop(processor);
+        });
+    }
+
+    /// Gives the processor time to come to its end.
+    async fn drain_processors(&self) {
+        if self.0.plan.processors == 0 {
+            return;
+        }
+        for nth in 0..self.0.plan.processors {
+            self.start_again(FIRST_PROCESSOR + nth);
+        }
+        self.sleep(BOUND).await;
+        let mut history = self.0.recorder.lock();
+        history.feeds.iter_mut().filter(|feed| feed.kind == FeedKind::Processor).for_each(|feed| {
+            feed.drained = true;
+        });
     }
 
     async fn live_with_orchestrations(&self) {
@@ -211,8 +311,15 @@ impl World {
         let process = self.process(200, 0);
         let client = self.client(&process, CosmosClientOptions::default());
         client.create_database("d").await.expect("nothing is wrong yet");
-        let properties = ContainerProperties::new("c", "/pk");
+        let mut properties = ContainerProperties::new("c", "/pk");
+        if self.0.plan.readers.1 {
+            properties = properties.with_change_feed_policy(ChangeFeedPolicy::retain_minutes(60));
+        }
         client.database("d").create_container(properties).await.expect("nothing is wrong yet");
+        if self.0.plan.processors > 0 {
+            let properties = ContainerProperties::new("l", "/id");
+            client.database("d").create_container(properties).await.expect("nothing is wrong yet");
+        }
         self.settle().await;
     }
 
@@ -293,7 +400,7 @@ impl World {
     }
 
     async fn let_faults_happen(&self) {
-        let mut tasks = tokio::task::JoinSet::new();
+        let mut tasks = JoinSet::new();
         for fault in self.0.plan.faults.clone() {
             let world = self.clone();
             tasks.spawn(async move { faults::happen(&world, &fault).await });
@@ -378,6 +485,20 @@ impl World {
         for call in &history.calls {
             *coverage.entry(name_of(&call.operation).to_owned()).or_default() += 1;
         }
+        for feed in &history.feeds {
+            let what = match feed.kind {
+                FeedKind::Latest => "changes read",
+                FeedKind::AllVersions => "versions read",
+                FeedKind::Processor => "changes processed",
+            };
+            *coverage.entry(what.to_owned()).or_default() += feed.changes.len() as u64;
+        }
+        let ended = history.orchestrations.iter().filter(|one| one.ended.is_some()).count();
+        for (what, times) in [("orchestrations ended", ended), ("activities run", history.ledger.len())] {
+            if times > 0 {
+                *coverage.entry(what.to_owned()).or_default() += times as u64;
+            }
+        }
         let trace = std::mem::take(&mut *self.0.trace.lock().unwrap_or_else(PoisonError::into_inner));
         Ended { history, coverage, trace }
     }
@@ -450,6 +571,9 @@ impl World {
             };
             running.left.load(Ordering::Relaxed)
         };
+        if client >= FIRST_PROCESSOR && self.0.plan.processors > 0 {
+            return self.start_processor(client);
+        }
         let plan = self.0.plan.clients.iter().find(|plan| plan.id == client).cloned();
         if let Some(plan) = plan {
             self.start_client(&plan, (left / u64::from(plan.tasks)) as u32);

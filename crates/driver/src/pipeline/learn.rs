@@ -6,7 +6,7 @@ use cosmonaut_policy::{
     Attempt, Effects, LocationEffect, Moment, OperationAction, RoutingDecision, TransportResult,
     answering_partition, evaluate_transport_result, hedge_win_effects, teaches_session,
 };
-use cosmonaut_wire::headers;
+use cosmonaut_wire::{headers, mutation};
 
 use super::attempt::Learned;
 use super::operation::{OperationPipeline, OperationState};
@@ -82,7 +82,9 @@ impl DriverCore {
         let mut wants_account = false;
         for effect in effects {
             match effect {
-                LocationEffect::RefreshAccountProperties => wants_account = true,
+                LocationEffect::RefreshAccountProperties => {
+                    wants_account = !mutation!("account-is-not-read-again")
+                }
                 LocationEffect::CheckEndpoint(endpoint) => self.check_endpoint(endpoint),
                 LocationEffect::MarkEndpointUnavailable { .. }
                 | LocationEffect::MarkPartitionUnavailable(_)

@@ -13,7 +13,7 @@ fn verdict(arguments: &[&str]) -> Value {
 
 #[test]
 fn a_world_is_the_same_whenever_it_is_lived() {
-    for (kind, seed) in [("items", "3"), ("items", "41"), ("orchestrations", "2")] {
+    for (kind, seed) in [("items", "3"), ("items", "41"), ("processors", "8"), ("orchestrations", "2")] {
         let live = || verdict(&["world", seed, "--world", kind]);
         let (first, second) = (live(), live());
         assert_eq!(first, second, "{kind} {seed}");

@@ -3,6 +3,7 @@
 //! Deletes and earlier versions are not in it; those are in `versions`.
 
 use bytes::Bytes;
+use cosmonaut_wire::mutation;
 
 use super::SLICE;
 use super::changes::{Part, Room};
@@ -30,6 +31,9 @@ pub(super) fn read(
         let is_next = looked > 0 && (document.origin, document.lsn) != written;
         if is_next {
             if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
+                if mutation!("feed-page-goes-too-far") {
+                    reached.set(written.0, written.1);
+                }
                 return Reached::End(reached);
             }
             items.append(&mut commit);
@@ -39,7 +43,8 @@ pub(super) fn read(
             }
         }
         written = (document.origin, document.lsn);
-        if part.shows(document) && state.is_live(document, part.now) {
+        let is_skipped = mutation!("feed-skips-a-change") && document.lsn % 11 == 0;
+        if part.shows(document) && state.is_live(document, part.now) && !is_skipped {
             commit.push(with_lsn(document));
         }
     }

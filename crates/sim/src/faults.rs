@@ -101,22 +101,22 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
             Ok(())
         }
         FaultKind::Cuts(client, rate) => {
-            let links = world.links_of(*client);
-            links.iter().for_each(|link| link.set_cuts(*rate));
+            let routes = world.routes_of(*client);
+            routes.iter().for_each(|route| route.set_cuts(*rate));
             world.lasts(what, lasts).await;
-            links.iter().for_each(|link| link.set_cuts(0));
+            routes.iter().for_each(|route| route.set_cuts(0));
             Ok(())
         }
         FaultKind::Silence(client) => {
-            world.links_of(*client).iter().for_each(|link| link.silence_all());
+            world.routes_of(*client).iter().for_each(|route| route.silence_all());
             world.happened(Happening::Fault(format!("{what:?}")));
             Ok(())
         }
         FaultKind::Stalls(client) => {
-            let links = world.links_of(*client);
-            links.iter().for_each(|link| link.stall());
+            let routes = world.routes_of(*client);
+            routes.iter().for_each(|route| route.stall());
             world.lasts(what, lasts).await;
-            links.iter().for_each(|link| link.resume());
+            routes.iter().for_each(|route| route.resume());
             Ok(())
         }
         FaultKind::Kills(client, with_machine) => {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::{CallId, Key, Operation, Outcome, Page, Refusal, Trail, Write, WriteKind};
 use crate::random::Random;
-use crate::recorder::{Recorder, Way};
+use crate::recorder::{HowAnswered, Recorder};
 
 /// An item as it is stored.
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,17 +76,21 @@ impl ItemTask {
             self.container.read_item::<Item>(partition_of(key), &id_of(key)).timeout(self.timeout).await;
         match answer {
             Ok(answer) => {
-                let way = way_of(answer.region(), answer.diagnostics());
+                let answered = how_answered(answer.region(), answer.diagnostics());
                 if let (Some(etag), Some(version)) = (answer.etag(), answer.value().trail.last()) {
                     self.known.insert(key, (*version, etag));
                 }
-                self.recorder.end(call, Outcome::Read(vec![(key, Some(answer.into_value().trail))]), way);
+                self.recorder.end(
+                    call,
+                    Outcome::Read(vec![(key, Some(answer.into_value().trail))]),
+                    answered,
+                );
             }
             Err(error) if error.is_not_found() => {
                 self.known.remove(&key);
-                self.recorder.end(call, Outcome::Read(vec![(key, None)]), way_of_error(&error));
+                self.recorder.end(call, Outcome::Read(vec![(key, None)]), how_refused(&error));
             }
-            Err(error) => self.recorder.end(call, of_read(&error), way_of_error(&error)),
+            Err(error) => self.recorder.end(call, of_read(&error), how_refused(&error)),
         }
     }
 
@@ -138,10 +142,10 @@ impl ItemTask {
                 if let Some(etag) = answer.etag() {
                     self.known.insert(key, (call, etag));
                 }
-                let way = way_of(answer.region(), answer.diagnostics());
-                self.recorder.end(call, Outcome::Written, way);
+                let answered = how_answered(answer.region(), answer.diagnostics());
+                self.recorder.end(call, Outcome::Written, answered);
             }
-            Err(error) => self.recorder.end(call, of_write(&error), way_of_error(&error)),
+            Err(error) => self.recorder.end(call, of_write(&error), how_refused(&error)),
         }
     }
 
@@ -154,10 +158,10 @@ impl ItemTask {
         match answer {
             Ok(answer) => {
                 self.known.remove(&key);
-                let way = way_of(answer.region(), answer.diagnostics());
-                self.recorder.end(call, Outcome::Written, way);
+                let answered = how_answered(answer.region(), answer.diagnostics());
+                self.recorder.end(call, Outcome::Written, answered);
             }
-            Err(error) => self.recorder.end(call, of_write(&error), way_of_error(&error)),
+            Err(error) => self.recorder.end(call, of_write(&error), how_refused(&error)),
         }
     }
 
@@ -197,10 +201,10 @@ impl ItemTask {
                         None => self.known.remove(&write.key),
                     };
                 }
-                let way = way_of(answer.response().region(), answer.response().diagnostics());
-                self.recorder.end(call, Outcome::Written, way);
+                let answered = how_answered(answer.response().region(), answer.response().diagnostics());
+                self.recorder.end(call, Outcome::Written, answered);
             }
-            Err(error) => self.recorder.end(call, of_write(&error), way_of_error(&error)),
+            Err(error) => self.recorder.end(call, of_write(&error), how_refused(&error)),
         }
     }
 
@@ -216,10 +220,10 @@ impl ItemTask {
                 self.recorder.end(
                     call,
                     Outcome::Read(keys.into_iter().zip(trails).collect()),
-                    Way::default(),
+                    HowAnswered::default(),
                 );
             }
-            Err(error) => self.recorder.end(call, of_read(&error), way_of_error(&error)),
+            Err(error) => self.recorder.end(call, of_read(&error), how_refused(&error)),
         }
     }
 
@@ -254,7 +258,7 @@ impl ItemTask {
                 }
             }
         }
-        self.recorder.end(call, Outcome::Pages { pages, complete }, Way::default());
+        self.recorder.end(call, Outcome::Pages { pages, complete }, HowAnswered::default());
     }
 }
 
@@ -283,14 +287,14 @@ pub(crate) fn key_of(partition: &str, id: &str) -> Key {
     Key { partition: number(partition), item: number(id) }
 }
 
-fn way_of_error(error: &Error) -> Way {
-    let Some(diagnostics) = error.diagnostics() else { return Way::default() };
+fn how_refused(error: &Error) -> HowAnswered {
+    let Some(diagnostics) = error.diagnostics() else { return HowAnswered::default() };
     let region = diagnostics.attempts().last().and_then(|attempt| attempt.endpoint.region());
-    way_of(region, diagnostics)
+    how_answered(region, diagnostics)
 }
 
-fn way_of(region: Option<&RegionName>, diagnostics: &DiagnosticsContext) -> Way {
-    Way {
+fn how_answered(region: Option<&RegionName>, diagnostics: &DiagnosticsContext) -> HowAnswered {
+    HowAnswered {
         region: region.map(|region| region.as_str().to_owned()),
         sent_once: diagnostics.attempts().len() == 1,
     }

@@ -50,7 +50,7 @@ const ALL: [Planted; 19] = [
 
 /// What became of a planted bug.
 #[derive(Serialize)]
-struct Result {
+struct Hunted {
     name: &'static str,
     world: &'static str,
     caught: bool,
@@ -62,7 +62,7 @@ struct Result {
 
 #[derive(Serialize)]
 struct Summary {
-    mutations: Vec<Result>,
+    mutations: Vec<Hunted>,
 }
 
 /// `mutations`.
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Mutations) -> ExitCode {
 }
 
 /// Tries seeds until one shows the bug.
-fn hunt(planted: &Planted, seeds: u64, jobs: usize) -> Result {
+fn hunt(planted: &Planted, seeds: u64, jobs: usize) -> Hunted {
     let (next, found) = (AtomicU64::new(1), Mutex::new(None::<(u64, String)>));
     thread::scope(|scope| {
         for _ in 0..jobs {
@@ -117,7 +117,7 @@ fn hunt(planted: &Planted, seeds: u64, jobs: usize) -> Result {
     });
     let (seed, rule) = found.into_inner().unwrap_or_default().unzip();
     let world: WorldKind = planted.world.world();
-    Result {
+    Hunted {
         name: planted.name,
         world: world.name(),
         caught: seed.is_some(),

@@ -40,7 +40,7 @@ const SHAPES: [Shape; 6] =
 
 /// The input of an orchestration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Task {
+struct Job {
     shape: Shape,
     /// The instance that the ledger knows.
     root: String,
@@ -51,14 +51,14 @@ struct Task {
     done: Vec<String>,
 }
 
-impl Task {
+impl Job {
     fn step(&self, nth: usize) -> String {
         format!("{}{nth}", self.prefix)
     }
 
-    fn child(&self, nth: u32) -> Task {
+    fn child(&self, nth: u32) -> Job {
         let prefix = format!("{}c{nth}.", self.prefix);
-        Task { shape: Shape::Chain, root: self.root.clone(), prefix, steps: 2, done: Vec::new() }
+        Job { shape: Shape::Chain, root: self.root.clone(), prefix, steps: 2, done: Vec::new() }
     }
 
     /// The steps that it takes, in the order of its output.
@@ -76,13 +76,13 @@ const STEP: &str = "Step";
 const EVENT: &str = "go";
 
 async fn orchestration(context: OrchestrationContext, input: String) -> Result<String, String> {
-    let task: Task = serde_json::from_str(&input).map_err(|error| error.to_string())?;
-    let activity = |nth: usize| context.schedule_activity(STEP, format!("{}|{}", task.root, task.step(nth)));
-    let mut given = task.done.clone();
-    match task.shape {
+    let job: Job = serde_json::from_str(&input).map_err(|error| error.to_string())?;
+    let activity = |nth: usize| context.schedule_activity(STEP, format!("{}|{}", job.root, job.step(nth)));
+    let mut given = job.done.clone();
+    match job.shape {
         Shape::Chain | Shape::Timer | Shape::Event => {
-            for nth in 0..task.steps as usize {
-                match task.shape {
+            for nth in 0..job.steps as usize {
+                match job.shape {
                     Shape::Timer if nth > 0 => context.schedule_timer(Duration::from_millis(700)).await,
                     Shape::Event if nth == 1 => drop(context.dequeue_event(EVENT).await),
                     _ => {}
@@ -91,24 +91,24 @@ async fn orchestration(context: OrchestrationContext, input: String) -> Result<S
             }
         }
         Shape::Fan => {
-            let all = (0..task.steps as usize).map(activity).collect();
+            let all = (0..job.steps as usize).map(activity).collect();
             for result in context.join(all).await {
                 given.push(result?);
             }
         }
         Shape::Parent => {
             let child = |nth: u32| {
-                let input = serde_json::to_string(&task.child(nth)).unwrap_or_default();
+                let input = serde_json::to_string(&job.child(nth)).unwrap_or_default();
                 context.schedule_sub_orchestration(NAME, input)
             };
-            for result in context.join((0..task.steps).map(child).collect()).await {
+            for result in context.join((0..job.steps).map(child).collect()).await {
                 given.push(result?);
             }
         }
         Shape::Eternal => {
             given.push(activity(given.len()).await?);
-            if given.len() < task.steps as usize {
-                let next = Task { done: given, ..task };
+            if given.len() < job.steps as usize {
+                let next = Job { done: given, ..job };
                 let input = serde_json::to_string(&next).map_err(|error| error.to_string())?;
                 return context.continue_as_new(input).await;
             }
@@ -242,7 +242,7 @@ impl Starter {
         let shape = *self.random.pick(&SHAPES);
         let root = format!("{shape:?}-{nth}").to_lowercase();
         let steps = self.random.between(2, 5) as u32;
-        let task = Task { shape, root: root.clone(), prefix: "s".into(), steps, done: Vec::new() };
+        let job = Job { shape, root: root.clone(), prefix: "s".into(), steps, done: Vec::new() };
         let place = {
             let invoked = self.recorder.tick();
             let mut history = self.recorder.lock();
@@ -251,12 +251,12 @@ impl Starter {
                 invoked,
                 started: None,
                 ended: None,
-                steps: task.all_steps(),
-                expected: task.all_steps().join(","),
+                steps: job.all_steps(),
+                expected: job.all_steps().join(","),
             });
             history.orchestrations.len() - 1
         };
-        let input = serde_json::to_string(&task).expect("a task is JSON");
+        let input = serde_json::to_string(&job).expect("a job is JSON");
         let started = self.client.start_orchestration(&root, NAME, input).await.is_ok();
         if started {
             self.recorder.lock().orchestrations[place].started = Some(true);

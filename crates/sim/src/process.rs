@@ -21,7 +21,7 @@ pub(crate) struct Process {
     pub(crate) id: ProcessId,
     network: Network,
     tasks: Arc<Tasks>,
-    platform: Arc<Door>,
+    platform: Arc<ProcessPlatform>,
 }
 
 /// Everything that runs in a process.
@@ -32,7 +32,7 @@ struct Tasks {
 }
 
 /// Time, chance and tasks of one process.
-struct Door {
+struct ProcessPlatform {
     random: Random,
     /// By how much the process's clock is wrong, in milliseconds.
     skew_ms: i64,
@@ -44,7 +44,7 @@ impl Process {
     pub(crate) fn new(id: ProcessId, network: &Network, random: &Random, skew_ms: i64) -> Self {
         let tasks = Arc::<Tasks>::default();
         let random = random.fork(&format!("process {id}"));
-        let platform = Arc::new(Door { random, skew_ms, tasks: Arc::clone(&tasks) });
+        let platform = Arc::new(ProcessPlatform { random, skew_ms, tasks: Arc::clone(&tasks) });
         Self { id, network: network.clone(), tasks, platform }
     }
 
@@ -86,14 +86,14 @@ impl Process {
     /// Ends the process at this instant. Its connections are reset, or forgotten if its machine is gone with it.
     pub(crate) fn kill(&self, with_machine: bool) {
         self.tasks.is_dead.store(true, Ordering::Relaxed);
-        for link in self.network.links_of(self.id) {
+        for route in self.network.routes_of(self.id) {
             if with_machine {
-                link.silence_all();
+                route.silence_all();
             } else {
-                link.cut_all();
+                route.cut_all();
             }
             // What is still there of it reaches nobody.
-            link.stall();
+            route.stall();
         }
         let handles = std::mem::take(&mut *self.tasks.lock());
         handles.iter().for_each(AbortHandle::abort);
@@ -120,7 +120,7 @@ impl Tasks {
     }
 }
 
-impl Platform for Door {
+impl Platform for ProcessPlatform {
     fn now(&self) -> Moment {
         Moment::after_start(Duration::from_micros(host::now()))
     }

@@ -10,9 +10,9 @@ use crate::host;
 #[derive(Clone)]
 pub(crate) struct Recorder(Arc<Mutex<History>>, Arc<AtomicU64>);
 
-/// The way that a call took.
+/// How a call was answered.
 #[derive(Default)]
-pub(crate) struct Way {
+pub(crate) struct HowAnswered {
     /// The region that answered, if one did.
     pub(crate) region: Option<String>,
     /// Whether one request at most left for it.
@@ -66,13 +66,13 @@ impl Recorder {
     }
 
     /// A call has ended.
-    pub(crate) fn end(&self, id: CallId, outcome: Outcome, way: Way) {
+    pub(crate) fn end(&self, id: CallId, outcome: Outcome, answered: HowAnswered) {
         let mut history = self.lock();
         let call = &mut history.calls[id as usize - 1];
         call.returned = Some(self.tick());
         call.outcome = outcome;
-        call.region = way.region;
-        call.sent_once = way.sent_once;
+        call.region = answered.region;
+        call.sent_once = answered.sent_once;
     }
 
     /// An activity runs; its place in the ledger.

@@ -163,6 +163,20 @@ async fn a_document_that_goes_while_its_instance_is_deleted_does_not_matter() {
     assert!(home.all("$cleanup").await.is_empty(), "nothing is left of the deletion");
 }
 
+/// Lets none of these operations through.
+fn hold_up(faults: &FaultInjector, operation: OperationType) {
+    let these = FaultInjectionCondition { operation: Some(operation), ..FaultInjectionCondition::default() };
+    faults.set(FaultInjectionRule::new("busy", busy()).when(these));
+}
+
+/// Unlocks an instance as soon as something is held up, and lets that go on.
+async fn take_lock_back(home: &Home, faults: &FaultInjector, instance: &str) {
+    until("something is held up", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
+    let free = cosmonaut::Patch::new().set("/lock", ());
+    home.documents().patch_item(instance, "instance", free).await.unwrap();
+    faults.remove("busy");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_instance_whose_lock_was_taken_back_stays_and_does_not_count() {
     let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
@@ -172,18 +186,9 @@ async fn an_instance_whose_lock_was_taken_back_stays_and_does_not_count() {
         make(&provider, instance, Some("Completed")).await;
     }
     // Nothing is removed until the lock is gone.
-    let batches = FaultInjectionCondition {
-        operation: Some(OperationType::Batch),
-        ..FaultInjectionCondition::default()
-    };
-    faults.set(FaultInjectionRule::new("busy", busy()).when(batches));
+    hold_up(&faults, OperationType::Batch);
     let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
-    let freed = async {
-        until("the deletion is at its end", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
-        let free = cosmonaut::Patch::new().set("/lock", ());
-        home.documents().patch_item("a", "instance", free).await.unwrap();
-        faults.remove("busy");
-    };
+    let freed = take_lock_back(&home, &faults, "a");
     let names = ["a".to_owned(), "b".to_owned()];
     let (deleted, ()) = tokio::join!(elsewhere.delete_instances_atomic(&names, false), freed);
     let deleted = deleted.unwrap();
@@ -243,18 +248,9 @@ async fn none_of_several_instances_goes_if_a_failover_has_taken_back_the_lock_of
     let messages = vec![child("child", "parent")];
     Turn { messages, ..Turn::first("parent") }.ack(&provider, &token).await.unwrap();
     // Nothing is searched for until the lock is gone.
-    let queries = FaultInjectionCondition {
-        operation: Some(OperationType::Query),
-        ..FaultInjectionCondition::default()
-    };
-    faults.set(FaultInjectionRule::new("busy", busy()).when(queries));
+    hold_up(&faults, OperationType::Query);
     let elsewhere = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
-    let freed = async {
-        until("it is locked", async || faults.hits("busy").is_some_and(|hits| hits > 0)).await;
-        let free = cosmonaut::Patch::new().set("/lock", ());
-        home.documents().patch_item("parent", "instance", free).await.unwrap();
-        faults.remove("busy");
-    };
+    let freed = take_lock_back(&home, &faults, "parent");
     let names = ["parent".to_owned()];
     let (refused, ()) = tokio::join!(elsewhere.delete_instances_atomic(&names, true), freed);
     let refused = refused.unwrap_err();

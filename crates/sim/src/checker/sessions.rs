@@ -5,7 +5,7 @@
 
 use super::Violation;
 use super::facts::{Effect, Facts, Floor, Sighting, raise, writes_of};
-use super::words::{call_and_time, version};
+use super::words::call_and_time;
 use crate::checker::quick::Map;
 use crate::history::{Call, CallId, Key, Micros, Outcome};
 
@@ -125,14 +125,14 @@ fn look(facts: &Facts<'_>, seen: &Seen<'_>, sighting: &Sighting<'_>) -> Option<V
         } else {
             format!("the session had seen by call {by} what {} wrote", call_and_time(write.call))
         };
-        return Some(complain(rule, sighting, why, &[write.id(), *by]));
+        return Some(sighting.forbidden(rule, &why, &[write.id(), *by]));
     }
     if let Some((deletions, by)) = seen.gone.get(&key)
         && deletions.iter().all(|deletion| broken(deletion))
     {
         let why = format!("the session had seen by call {by} that it was deleted since");
         let calls: Vec<_> = deletions.iter().map(|deletion| deletion.id()).chain([*by]).collect();
-        return Some(complain("monotonic-reads", sighting, why, &calls));
+        return Some(sighting.forbidden("monotonic-reads", &why, &calls));
     }
     let (floor, sources) = seen.floors.get(&key.partition)?;
     let below = |write: &&Effect<'_>| facts.covers(floor, write) && broken(write);
@@ -147,7 +147,7 @@ fn look(facts: &Facts<'_>, seen: &Seen<'_>, sighting: &Sighting<'_>) -> Option<V
         source.map_or_else(|| "something".to_owned(), call_and_time)
     );
     let calls: Vec<_> = [write.id()].into_iter().chain(source.map(|source| source.id)).collect();
-    Some(complain(rule_of_floor(facts, write, source), sighting, why, &calls))
+    Some(sighting.forbidden(rule_of_floor(facts, write, source), &why, &calls))
 }
 
 /// What the writer of what the session saw had to do with the write that the session does not see.
@@ -162,18 +162,4 @@ fn rule_of_floor(facts: &Facts<'_>, write: &Effect<'_>, source: Option<&Call>) -
             && sighting.trail.is_some_and(|trail| trail.contains(&write.id()))
     });
     if read_before { "writes-follow-reads" } else { "session-floor" }
-}
-
-fn complain(rule: &'static str, sighting: &Sighting<'_>, why: String, calls: &[CallId]) -> Violation {
-    Violation {
-        rule,
-        message: format!(
-            "{} saw {} as {}, but {why}",
-            call_and_time(sighting.call),
-            sighting.key,
-            version(sighting.trail)
-        ),
-        calls: [sighting.call.id].into_iter().chain(calls.iter().copied()).collect(),
-        at: sighting.returned,
-    }
 }

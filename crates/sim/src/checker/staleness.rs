@@ -39,7 +39,7 @@ fn too_old(
     if write.latest().saturating_add(time) < sighting.invoked {
         let why =
             format!("{} was acknowledged more than {time} µs before it began", call_and_time(write.call));
-        return Some(complain("staleness-by-time", sighting, &why, &[write.id()]));
+        return Some(sighting.forbidden("staleness-by-time", &why, &[write.id()]));
     }
     let partition = sighting.key.partition;
     let later: Vec<CallId> = facts
@@ -63,7 +63,7 @@ fn too_old(
             call_and_time(write.call),
             later.len()
         );
-        complain("staleness-by-commits", sighting, &why, &[write.id()])
+        sighting.forbidden("staleness-by-commits", &why, &[write.id()])
     })
 }
 
@@ -80,7 +80,7 @@ fn region_goes_back(facts: &Facts<'_>, sighting: &Sighting<'_>) -> Option<Violat
     });
     if let Some(write) = taken {
         let why = format!("{region} had taken {}", call_and_time(write.call));
-        return Some(complain("region-forgets", sighting, &why, &[write.id()]));
+        return Some(sighting.forbidden("region-forgets", &why, &[write.id()]));
     }
     let shown = facts
         .sightings_of(sighting.key)
@@ -89,7 +89,7 @@ fn region_goes_back(facts: &Facts<'_>, sighting: &Sighting<'_>) -> Option<Violat
         let Some(maker) = other.trail.and_then(|trail| facts.maker(sighting.key, trail)) else { continue };
         if broken(maker) {
             let why = format!("{region} had shown {} to {}", version(other.trail), call_and_time(other.call));
-            return Some(complain("region-goes-back", sighting, &why, &[other.call.id, maker.id()]));
+            return Some(sighting.forbidden("region-goes-back", &why, &[other.call.id, maker.id()]));
         }
     }
     None
@@ -100,19 +100,5 @@ fn region_of(call: &Call) -> Option<&str> {
     match call.operation {
         Operation::Read(_) | Operation::Write(_) | Operation::Batch(_) => call.region.as_deref(),
         Operation::ReadMany(_) | Operation::Query { .. } => None,
-    }
-}
-
-fn complain(rule: &'static str, sighting: &Sighting<'_>, why: &str, calls: &[CallId]) -> Violation {
-    Violation {
-        rule,
-        message: format!(
-            "{} saw {} as {}, but {why}",
-            call_and_time(sighting.call),
-            sighting.key,
-            version(sighting.trail)
-        ),
-        calls: [sighting.call.id].into_iter().chain(calls.iter().copied()).collect(),
-        at: sighting.returned,
     }
 }

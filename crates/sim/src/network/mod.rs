@@ -1,9 +1,9 @@
 //! A network made of memory: processes connect to ports, and bytes take their time.
 //!
-//! Between each process and each port lies a [`Link`]. It has a delay, it may stall, and it may be cut at any byte.
+//! Between each process and each port lies a [`Route`]. It has a delay, it may stall, and it may be cut at any byte.
 
-mod link;
 mod pipe;
+mod route;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -14,8 +14,8 @@ use cosmonaut_driver::transport::{BoxFuture, SocketStream, Sockets as ClientSock
 use cosmonaut_emulator::{Accepted, Incoming, Sockets as ServerSockets};
 use tokio::sync::Notify;
 
-pub use link::Link;
 use pipe::{End, connection};
+pub use route::Route;
 
 use crate::random::Random;
 
@@ -37,7 +37,7 @@ struct Inner {
 #[derive(Default)]
 struct State {
     ports: BTreeMap<u16, Arc<Queue>>,
-    links: BTreeMap<(ProcessId, u16), Arc<Link>>,
+    routes: BTreeMap<(ProcessId, u16), Arc<Route>>,
     next_port: u16,
     next_peer: u16,
 }
@@ -57,23 +57,28 @@ impl Network {
     }
 
     /// The way from a process to a port.
-    pub fn link(&self, process: ProcessId, port: u16) -> Arc<Link> {
+    pub fn route(&self, process: ProcessId, port: u16) -> Arc<Route> {
         let mut state = self.lock();
         let random = &self.0.random;
-        let link = state.links.entry((process, port));
-        Arc::clone(link.or_insert_with(|| Arc::new(Link::new(random.fork(&format!("{process}-{port}"))))))
+        let route = state.routes.entry((process, port));
+        Arc::clone(route.or_insert_with(|| Arc::new(Route::new(random.fork(&format!("{process}-{port}"))))))
     }
 
     /// All ways from a process.
-    pub fn links_of(&self, process: ProcessId) -> Vec<Arc<Link>> {
+    pub fn routes_of(&self, process: ProcessId) -> Vec<Arc<Route>> {
         let state = self.lock();
-        state.links.iter().filter(|((of, _), _)| *of == process).map(|(_, link)| Arc::clone(link)).collect()
+        state
+            .routes
+            .iter()
+            .filter(|((of, _), _)| *of == process)
+            .map(|(_, route)| Arc::clone(route))
+            .collect()
     }
 
     /// All ways to a port.
-    pub fn links_to(&self, port: u16) -> Vec<Arc<Link>> {
+    pub fn routes_to(&self, port: u16) -> Vec<Arc<Route>> {
         let state = self.lock();
-        state.links.iter().filter(|((_, to), _)| *to == port).map(|(_, link)| Arc::clone(link)).collect()
+        state.routes.iter().filter(|((_, to), _)| *to == port).map(|(_, route)| Arc::clone(route)).collect()
     }
 
     /// What a process connects by.
@@ -82,14 +87,14 @@ impl Network {
     }
 
     async fn connect(&self, process: ProcessId, to: SocketAddr) -> io::Result<Box<dyn SocketStream>> {
-        let link = self.link(process, to.port());
-        link.cross().await;
+        let route = self.route(process, to.port());
+        route.cross().await;
         let queue = self.lock().ports.get(&to.port()).cloned();
         let Some(queue) = queue.filter(|_| to.ip() == SERVER) else {
-            link.cross().await;
+            route.cross().await;
             return Err(io::ErrorKind::ConnectionRefused.into());
         };
-        let (client, server) = connection(&link);
+        let (client, server) = connection(&route);
         let peer = {
             let mut state = self.lock();
             state.next_peer = state.next_peer.wrapping_add(1).max(1024);
@@ -97,7 +102,7 @@ impl Network {
         };
         queue.lock().push_back((server, peer));
         queue.filled.notify_one();
-        link.cross().await;
+        route.cross().await;
         Ok(Box::new(client))
     }
 

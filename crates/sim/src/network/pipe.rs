@@ -11,14 +11,14 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use super::link::Link;
+use super::route::Route;
 
 /// How many bytes may be on their way in one direction.
 const WINDOW: usize = 256 * 1024;
 
 /// A connection as the network has it.
-pub(super) struct Wire {
-    link: Arc<Link>,
+pub(super) struct Connection {
+    route: Arc<Route>,
     directions: [Mutex<Direction>; 2],
 }
 
@@ -47,21 +47,21 @@ enum Fate {
 
 /// One end of a connection.
 pub(super) struct End {
-    wire: Arc<Wire>,
+    connection: Arc<Connection>,
     /// The direction that comes to this end.
     incoming: usize,
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
 /// A new connection: the client's end and the server's.
-pub(super) fn connection(link: &Arc<Link>) -> (End, End) {
-    let wire = Arc::new(Wire { link: Arc::clone(link), directions: Default::default() });
-    link.add(Arc::downgrade(&wire));
-    let end = |incoming| End { wire: Arc::clone(&wire), incoming, alarm: None };
+pub(super) fn connection(route: &Arc<Route>) -> (End, End) {
+    let connection = Arc::new(Connection { route: Arc::clone(route), directions: Default::default() });
+    route.add(Arc::downgrade(&connection));
+    let end = |incoming| End { connection: Arc::clone(&connection), incoming, alarm: None };
     (end(0), end(1))
 }
 
-impl Wire {
+impl Connection {
     fn lock(&self, direction: usize) -> MutexGuard<'_, Direction> {
         self.directions[direction].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,7 +75,7 @@ impl Wire {
 
     /// Resets the connection: what is on its way is lost.
     pub(super) fn cut(&self) {
-        self.link.cut_count.fetch_add(1, Ordering::Relaxed);
+        self.route.cut_count.fetch_add(1, Ordering::Relaxed);
         for direction in 0..2 {
             let mut direction = self.lock(direction);
             direction.pieces.clear();
@@ -115,9 +115,9 @@ impl AsyncRead for End {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let mut direction = this.wire.lock(this.incoming);
+        let mut direction = this.connection.lock(this.incoming);
         direction.reader = Some(context.waker().clone());
-        if this.wire.link.is_stalled() {
+        if this.connection.route.is_stalled() {
             return Poll::Pending;
         }
         let Some(due) = direction.pieces.front().map(|(due, _)| *due) else {
@@ -151,8 +151,8 @@ impl AsyncRead for End {
 #[expect(clippy::disallowed_methods, reason = "time is the world's")]
 impl AsyncWrite for End {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let wire = &self.wire;
-        let mut direction = wire.lock(1 - self.incoming);
+        let connection = &self.connection;
+        let mut direction = connection.lock(1 - self.incoming);
         match direction.fate {
             Fate::Open => {}
             Fate::Silent => return Poll::Ready(Ok(bytes.len())),
@@ -164,19 +164,19 @@ impl AsyncWrite for End {
             return Poll::Pending;
         }
         let len = bytes.len().min(room);
-        let breaks = wire.link.breaks_at(len);
+        let breaks = connection.route.breaks_at(len);
         let sent = breaks.unwrap_or(len);
         if sent > 0 {
-            let due = Instant::now() + wire.link.delay();
+            let due = Instant::now() + connection.route.delay();
             let due = direction.pieces.back().map_or(due, |(last, _)| due.max(*last));
             direction.pieces.push_back((due, Bytes::copy_from_slice(&bytes[..sent])));
             direction.on_the_way += sent;
         }
         if breaks.is_some() {
-            wire.link.cut_count.fetch_add(1, Ordering::Relaxed);
+            connection.route.cut_count.fetch_add(1, Ordering::Relaxed);
             direction.end(Fate::Reset);
             drop(direction);
-            wire.lock(self.incoming).end(Fate::Reset);
+            connection.lock(self.incoming).end(Fate::Reset);
         } else {
             direction.reader.take().into_iter().for_each(Waker::wake);
         }
@@ -188,15 +188,15 @@ impl AsyncWrite for End {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.wire.lock(1 - self.incoming).end(Fate::Closed);
+        self.connection.lock(1 - self.incoming).end(Fate::Closed);
         Poll::Ready(Ok(()))
     }
 }
 
 impl Drop for End {
     fn drop(&mut self) {
-        self.wire.lock(1 - self.incoming).end(Fate::Closed);
+        self.connection.lock(1 - self.incoming).end(Fate::Closed);
         // Whoever writes to an end that is gone is told so.
-        self.wire.lock(self.incoming).end(Fate::Reset);
+        self.connection.lock(self.incoming).end(Fate::Reset);
     }
 }

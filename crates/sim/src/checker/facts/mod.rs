@@ -9,7 +9,9 @@ mod gather;
 
 use std::collections::BTreeMap;
 
+use crate::checker::Violation;
 use crate::checker::quick::{Map, Set};
+use crate::checker::words::{call_and_time, version};
 use crate::history::{Call, CallId, History, Key, Level, Micros, Operation, Outcome, Write, WriteKind};
 
 /// A write to one item that was applied or may be.
@@ -61,6 +63,19 @@ pub(super) struct Sighting<'h> {
     pub(super) trail: Option<&'h [CallId]>,
     pub(super) invoked: Micros,
     pub(super) returned: Micros,
+}
+
+impl Sighting<'_> {
+    /// That it may not have been, and which calls forbid it.
+    pub(super) fn forbidden(&self, rule: &'static str, why: &str, calls: &[CallId]) -> Violation {
+        let (by, seen) = (call_and_time(self.call), version(self.trail));
+        Violation {
+            rule,
+            message: format!("{by} saw {} as {seen}, but {why}", self.key),
+            calls: [self.call.id].into_iter().chain(calls.iter().copied()).collect(),
+            at: self.returned,
+        }
+    }
 }
 
 /// An event in which acknowledged writes may be lost.

@@ -87,11 +87,11 @@ fn stale(facts: &Facts<'_>, sighting: &Sighting<'_>, shown: &Shown<'_>) -> Optio
         }
         if acknowledged {
             let why = format!("{} was acknowledged before it began", call_and_time(write.call));
-            return Some(complain("stale-read", sighting, &why, &[write.id()]));
+            return Some(sighting.forbidden("stale-read", &why, &[write.id()]));
         }
         let shown = shown?;
         let why = format!("{} had seen {} before", call_and_time(shown.call), version(shown.trail));
-        Some(complain("new-then-old", sighting, &why, &[shown.call.id, write.id()]))
+        Some(sighting.forbidden("new-then-old", &why, &[shown.call.id, write.id()]))
     })
 }
 
@@ -110,19 +110,5 @@ fn within(facts: &Facts<'_>, sighting: &Sighting<'_>, zones: &[Zone<'_>]) -> Opt
         call_and_time(zone.write.call),
         call_and_time(zone.last.call)
     );
-    Some(complain("new-then-old", sighting, &why, &[zone.write.id(), zone.last.call.id]))
-}
-
-fn complain(rule: &'static str, sighting: &Sighting<'_>, why: &str, calls: &[CallId]) -> Violation {
-    Violation {
-        rule,
-        message: format!(
-            "{} saw {} as {}, but {why}",
-            call_and_time(sighting.call),
-            sighting.key,
-            version(sighting.trail)
-        ),
-        calls: [sighting.call.id].into_iter().chain(calls.iter().copied()).collect(),
-        at: sighting.returned,
-    }
+    Some(sighting.forbidden("new-then-old", &why, &[zone.write.id(), zone.last.call.id]))
 }

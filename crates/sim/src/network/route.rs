@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::pipe::Wire;
+use super::pipe::Connection;
 use crate::random::Random;
 
 /// The way between a process and a port.
-pub struct Link {
+pub struct Route {
     random: Random,
     /// The least and the greatest delay, in milliseconds.
     least: AtomicU64,
@@ -20,12 +20,12 @@ pub struct Link {
     pub(super) resumed: Notify,
     /// Of ten thousand pieces, how many are cut.
     cuts: AtomicU64,
-    wires: Mutex<Vec<Weak<Wire>>>,
+    connections: Mutex<Vec<Weak<Connection>>>,
     /// How many connections were cut, for coverage.
     pub(super) cut_count: AtomicU64,
 }
 
-impl Link {
+impl Route {
     pub(super) fn new(random: Random) -> Self {
         Self {
             random,
@@ -34,7 +34,7 @@ impl Link {
             is_stalled: AtomicBool::new(false),
             resumed: Notify::new(),
             cuts: AtomicU64::new(0),
-            wires: Mutex::default(),
+            connections: Mutex::default(),
             cut_count: AtomicU64::new(0),
         }
     }
@@ -50,26 +50,26 @@ impl Link {
         self.cuts.store(of_ten_thousand, Ordering::Relaxed);
     }
 
-    /// Nothing comes through until [`Link::resume`]; then everything does.
+    /// Nothing comes through until [`Route::resume`]; then everything does.
     pub fn stall(&self) {
         self.is_stalled.store(true, Ordering::Relaxed);
     }
 
-    /// Ends [`Link::stall`].
+    /// Ends [`Route::stall`].
     pub fn resume(&self) {
         self.is_stalled.store(false, Ordering::Relaxed);
         self.resumed.notify_waiters();
-        self.each_wire(Wire::wake);
+        self.each_connection(Connection::wake);
     }
 
     /// Resets all connections.
     pub fn cut_all(&self) {
-        self.each_wire(Wire::cut);
+        self.each_connection(Connection::cut);
     }
 
     /// Kills all connections without a word: what is sent on them from now on never comes, and nobody is told.
     pub fn silence_all(&self) {
-        self.each_wire(Wire::silence);
+        self.each_connection(Connection::silence);
     }
 
     /// How many connections were cut.
@@ -93,10 +93,10 @@ impl Link {
         (cuts > 0 && self.random.below(10_000) < cuts).then(|| self.random.below(len as u64 + 1) as usize)
     }
 
-    pub(super) fn add(&self, wire: Weak<Wire>) {
-        let mut wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner);
-        wires.retain(|wire| wire.strong_count() > 0);
-        wires.push(wire);
+    pub(super) fn add(&self, connection: Weak<Connection>) {
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.retain(|connection| connection.strong_count() > 0);
+        connections.push(connection);
     }
 
     /// One way of something that is no connection yet.
@@ -112,8 +112,8 @@ impl Link {
         tokio::time::sleep(self.delay()).await;
     }
 
-    fn each_wire(&self, act: impl Fn(&Wire)) {
-        let wires = self.wires.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        wires.iter().filter_map(Weak::upgrade).for_each(|wire| act(&wire));
+    fn each_connection(&self, act: impl Fn(&Connection)) {
+        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        connections.iter().filter_map(Weak::upgrade).for_each(|connection| act(&connection));
     }
 }

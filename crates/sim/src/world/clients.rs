@@ -1,0 +1,208 @@
+//! The processes of a world: started, killed, and started again.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
+use cosmonaut::{ContainerClient, CosmosClient};
+use tokio::task::JoinSet;
+
+use super::{Inner, Running, World};
+use crate::feeds::{Reader, new_feed, start_processor};
+use crate::history::{FeedKind, Level};
+use crate::items::ItemTask;
+use crate::network::Route;
+use crate::orchestrations::{Worker, WorkerPlan};
+use crate::plan::{ClientPlan, FIRST_PROCESSOR, WorldKind};
+use crate::process::Process;
+
+impl World {
+    pub(super) fn process(&self, id: u32, skew_ms: i64) -> Process {
+        let Inner { network, random, plan, .. } = &*self.0;
+        let process = Process::new(id, network, random, skew_ms);
+        for port in 8081..=8086 {
+            network.route(id, port).set_delay(plan.delay.0, plan.delay.1);
+        }
+        process
+    }
+
+    pub(super) fn client(&self, process: &Process, options: CosmosClientOptions) -> CosmosClient {
+        process.client(&self.0.url, &self.0.key, options).expect("the options are right")
+    }
+
+    pub(super) fn options_of(&self, plan: &ClientPlan) -> CosmosClientOptions {
+        let protocol = if plan.http1 { HttpProtocol::Http1 } else { HttpProtocol::Negotiated };
+        let connection = ConnectionOptions { http_protocol: Some(protocol), ..Default::default() };
+        let mut options = CosmosClientOptions { connection, ..Default::default() };
+        options.regions.preferred_regions =
+            Some(plan.preferred.iter().map(|name| name.as_str().into()).collect());
+        options
+    }
+
+    pub(super) fn container_of(&self, process: &Process, plan: &ClientPlan) -> ContainerClient {
+        self.client(process, self.options_of(plan)).database("d").container("c")
+    }
+
+    /// Starts a client whose tasks make so many calls.
+    pub(super) fn start_client(&self, plan: &ClientPlan, calls: u32) {
+        let session = self.0.sessions.fetch_add(1, Ordering::Relaxed) as u32;
+        // A process that is started again is another one.
+        let process = Arc::new(self.process(plan.id + 10 * session, plan.skew_ms));
+        if self.0.plan.kind == WorldKind::Orchestrations {
+            return self.start_worker(plan, process);
+        }
+        let container = self.container_of(&process, plan);
+        let left = Arc::new(AtomicU64::new(u64::from(calls * plan.tasks)));
+        for task in 0..plan.tasks {
+            let mut task = ItemTask {
+                container: container.clone(),
+                recorder: self.0.recorder.clone(),
+                random: self.0.random.fork(&format!("task {task} of session {session}")),
+                session,
+                has_token: self.0.plan.level == Level::Session,
+                partitions: self.0.plan.partitions,
+                items: self.0.plan.items,
+                timeout: Duration::from_millis(plan.timeout),
+                known: BTreeMap::new(),
+            };
+            let (world, left, pause) = (self.clone(), Arc::clone(&left), plan.pause);
+            process.run(async move {
+                for _ in 0..calls {
+                    task.step().await;
+                    left.fetch_sub(1, Ordering::Relaxed);
+                    world.sleep(Duration::from_millis(task.random.between(0, pause))).await;
+                }
+            });
+        }
+        self.lock_clients().insert(plan.id, Running { process, left, worker: Arc::default() });
+    }
+
+    /// Starts a process that runs orchestrations.
+    pub(super) fn start_worker(&self, plan: &ClientPlan, process: Arc<Process>) {
+        let client = self.client(&process, self.options_of(plan));
+        let name = format!("process {}", process.id);
+        let plan_of_worker = WorkerPlan { client, skew_ms: plan.skew_ms, name };
+        let random = self.0.random.fork(&format!("worker {}", process.id));
+        let (recorder, worker) = (self.0.recorder.clone(), Arc::<OnceLock<Worker>>::default());
+        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: worker.clone() };
+        self.lock_clients().insert(plan.id, running);
+        let inside = Arc::clone(&process);
+        process.run(async move {
+            let started = Worker::start(plan_of_worker, &inside, &recorder, &random).await;
+            let _ = worker.set(started);
+        });
+    }
+
+    /// Starts a process that shares the change-feed processor.
+    pub(super) fn start_processor(&self, id: u32) {
+        let start = self.0.sessions.fetch_add(1, Ordering::Relaxed) as u32;
+        let process = Arc::new(self.process(id + 10 * start, 0));
+        let database = self.client(&process, CosmosClientOptions::default()).database("d");
+        let (container, leases) = (database.container("c"), database.container("l"));
+        let (recorder, world) = (self.0.recorder.clone(), self.clone());
+        let place = recorder.lock().feeds.len() - 1;
+        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: Arc::default() };
+        self.lock_clients().insert(id, running);
+        let inside = Arc::clone(&process);
+        process.run(async move {
+            let processor = loop {
+                match start_processor(&container, &leases, &inside, &recorder, place).await {
+                    Ok(processor) => break processor,
+                    Err(_) => world.sleep(Duration::from_millis(500)).await,
+                }
+            };
+            // It runs until the process is killed.
+            std::future::pending::<()>().await;
+            drop(processor);
+        });
+    }
+
+    /// Starts those who read the change feed until everything is over.
+    pub(super) async fn start_readers(&self, is_over: &Arc<AtomicBool>) -> JoinSet<Reader> {
+        let (latest, all_versions) = self.0.plan.readers;
+        let kinds = [(latest, FeedKind::Latest), (all_versions, FeedKind::AllVersions)];
+        let mut readers = JoinSet::new();
+        for (nth, kind) in
+            kinds.into_iter().enumerate().filter_map(|(nth, (is, kind))| is.then_some((nth, kind)))
+        {
+            let process = self.process(180 + nth as u32, 0);
+            let container =
+                self.client(&process, CosmosClientOptions::default()).database("d").container("c");
+            let random = self.0.random.fork(&format!("{kind:?} reader"));
+            let mut reader = Reader::new(container, &self.0.recorder, random.clone(), kind);
+            self.catch_up(&mut reader).await;
+            if kind == FeedKind::AllVersions {
+                reader.begins();
+            }
+            let (world, is_over) = (self.clone(), Arc::clone(is_over));
+            readers.spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    reader.catch_up().await;
+                    world.sleep(Duration::from_millis(random.between(10, 500))).await;
+                }
+                reader
+            });
+        }
+        readers
+    }
+
+    pub(super) fn start_processors(&self) {
+        if self.0.plan.processors > 0 {
+            new_feed(&self.0.recorder, "processor", FeedKind::Processor);
+        }
+        for nth in 0..self.0.plan.processors {
+            self.start_processor(FIRST_PROCESSOR + nth);
+        }
+    }
+
+    /// The ways of a client.
+    pub fn routes_of(&self, client: u32) -> Vec<Arc<Route>> {
+        let id = self.lock_clients().get(&client).map(|running| running.process.id);
+        id.map(|id| self.0.network.routes_of(id)).unwrap_or_default()
+    }
+
+    /// Kills a client.
+    pub fn kill(&self, client: u32, with_machine: bool) {
+        if let Some(running) = self.lock_clients().get(&client) {
+            running.process.kill(with_machine);
+            if let Some(worker) = running.worker.get() {
+                worker.kill();
+            }
+        }
+    }
+
+    /// Starts a client again that was killed.
+    pub fn start_again(&self, client: u32) {
+        let left = {
+            let clients = self.lock_clients();
+            let Some(running) = clients.get(&client).filter(|running| running.process.is_dead()) else {
+                return;
+            };
+            running.left.load(Ordering::Relaxed)
+        };
+        if client >= FIRST_PROCESSOR && self.0.plan.processors > 0 {
+            return self.start_processor(client);
+        }
+        let plan = self.0.plan.clients.iter().find(|plan| plan.id == client).cloned();
+        if let Some(plan) = plan {
+            self.start_client(&plan, (left / u64::from(plan.tasks)) as u32);
+        }
+    }
+
+    pub(super) async fn wait_for_clients(&self) {
+        loop {
+            let is_busy =
+                |running: &Running| !running.process.is_dead() && running.left.load(Ordering::Relaxed) > 0;
+            if !self.lock_clients().values().any(is_busy) {
+                return;
+            }
+            self.sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    pub(super) fn lock_clients(&self) -> MutexGuard<'_, BTreeMap<u32, Running>> {
+        self.0.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,132 @@
+//! A world while it runs: an account, the processes that use it, and what is done to them.
+
+mod clients;
+mod ending;
+mod living;
+mod server;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use cosmonaut_emulator::{Control, Emulator};
+
+use crate::disk::RamDisk;
+use crate::history::{Event, Happening, Micros};
+use crate::host;
+use crate::network::Network;
+use crate::orchestrations::Worker;
+use crate::plan::{FaultKind, Plan, WorldKind};
+use crate::process::Process;
+use crate::random::Random;
+use crate::recorder::Recorder;
+
+/// The container, as the emulator names it.
+pub const CONTAINER: &str = "d/c";
+
+/// How long a call may take after the last fault.
+const BOUND: Duration = Duration::from_secs(90);
+
+/// A running world. Clones are one world.
+#[derive(Clone)]
+pub struct World(Arc<Inner>);
+
+struct Inner {
+    plan: Plan,
+    random: Random,
+    network: Network,
+    /// None while the server is down.
+    emulator: Mutex<Option<Emulator>>,
+    control: Mutex<Arc<Control>>,
+    url: String,
+    key: String,
+    /// Where the account's files are, if it has any.
+    disk: Option<RamDisk>,
+    recorder: Recorder,
+    clients: Mutex<BTreeMap<u32, Running>>,
+    sessions: AtomicU64,
+    coverage: Mutex<BTreeMap<String, u64>>,
+    trace: Mutex<Vec<String>>,
+}
+
+/// A client process that runs, and how many calls its tasks have left.
+struct Running {
+    process: Arc<Process>,
+    left: Arc<AtomicU64>,
+    /// What runs orchestrations there, once it is connected.
+    worker: Arc<OnceLock<Worker>>,
+}
+
+/// What came of a world.
+pub struct Ended {
+    /// What its callers saw.
+    pub history: crate::history::History,
+    /// What happened in it how often.
+    pub coverage: BTreeMap<String, u64>,
+    /// All that happened, line by line: the same for the same seed.
+    pub trace: Vec<String>,
+}
+
+/// Runs a world to its end, in a runtime whose clock stands still.
+pub async fn run(plan: Plan) -> Ended {
+    let world = World::start(plan).await;
+    match world.0.plan.kind {
+        WorldKind::Items | WorldKind::Processors => world.live_with_items().await,
+        WorldKind::Orchestrations => world.live_with_orchestrations().await,
+    }
+    world.end()
+}
+
+impl World {
+    /// A fault that lasts.
+    pub async fn lasts(&self, what: &FaultKind, time: Duration) {
+        self.happened(Happening::Fault(format!("{what:?} begins")));
+        self.sleep(time).await;
+        self.happened(Happening::Fault(format!("{what:?} ends")));
+    }
+
+    /// Something happened just now.
+    pub fn happened(&self, what: Happening) {
+        self.note(&format!("{what:?}"));
+        self.0.recorder.event(what);
+    }
+
+    /// Something that began a moment ago.
+    pub fn happened_at(&self, at: Micros, what: Happening) {
+        self.note(&format!("{what:?}"));
+        let until = self.0.recorder.tick();
+        self.0.recorder.lock().events.push(Event { at, until, what });
+    }
+
+    /// Something was met.
+    pub fn covered(&self, what: &str) {
+        *self.lock_coverage().entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// A line of the trace.
+    pub fn note(&self, line: &str) {
+        let line = format!("{:>10} {line}", host::now());
+        self.0.trace.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    /// Microseconds since the world began.
+    pub fn now(&self) -> Micros {
+        self.0.recorder.tick()
+    }
+
+    /// Waits.
+    #[expect(clippy::disallowed_methods, reason = "time is the world's")]
+    pub async fn sleep(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    /// Waits until so many milliseconds after the beginning.
+    pub async fn sleep_until(&self, ms: u64) {
+        self.sleep(Duration::from_micros((ms * 1000).saturating_sub(host::now()))).await;
+    }
+
+    fn lock_coverage(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.0.coverage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,187 @@
+//! The account of a world: started, crashed and started again, healed, at rest.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cosmonaut::ContainerProperties;
+use cosmonaut::model::ChangeFeedPolicy;
+use cosmonaut::options::CosmosClientOptions;
+use cosmonaut_emulator::{Consistency, Control, Emulator, Failure, Lag, StartError, Timestamp};
+
+use super::{BOUND, CONTAINER, Inner, World};
+use crate::disk::RamDisk;
+use crate::history::{Account, Happening, Level};
+use crate::host;
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::random::Random;
+use crate::recorder::Recorder;
+
+/// The time and chance of the emulator.
+struct ServerWorld(Random);
+
+impl cosmonaut_emulator::World for ServerWorld {
+    fn now(&self) -> Timestamp {
+        Timestamp(host::time_of_day())
+    }
+
+    fn random(&self) -> u64 {
+        self.0.next()
+    }
+}
+
+/// Starts the account.
+async fn serve(
+    plan: &Plan,
+    random: &Random,
+    network: &Network,
+    disk: Option<&RamDisk>,
+) -> Result<Emulator, StartError> {
+    let consistency = match plan.level {
+        Level::Strong => Consistency::Strong,
+        Level::Bounded { commits, time } => {
+            Consistency::BoundedStaleness { max_prefix: commits, max_interval: Duration::from_micros(time) }
+        }
+        Level::Session => Consistency::Session,
+        Level::Prefix => Consistency::ConsistentPrefix,
+        Level::Eventual => Consistency::Eventual,
+    };
+    let ms = Duration::from_millis;
+    let lag = match plan.lag {
+        (_, 0) => Lag::None,
+        (least, most) => Lag::Between(ms(least), ms(most)),
+    };
+    let mut emulator = Emulator::builder()
+        .regions(plan.regions.iter().map(String::as_str))
+        .multi_write(plan.multi_write)
+        .consistency(consistency)
+        .partition_failover(plan.partition_failover)
+        .lag(lag)
+        .host("10.0.0.1")
+        .global_endpoint(true)
+        .threads(false)
+        .sockets(Arc::new(network.clone()))
+        .world(Arc::new(ServerWorld(random.fork("server"))))
+        .port(8081);
+    if let Some(disk) = disk {
+        emulator = emulator.volume(disk.mount());
+    }
+    emulator.start().await
+}
+
+impl World {
+    pub(super) async fn start(plan: Plan) -> Self {
+        let random = Random::new(plan.seed);
+        let network = Network::new(&random);
+        let disk = plan.has_disk.then(|| {
+            let chance = random.fork("disk");
+            let disk = RamDisk::new(move || chance.next());
+            disk.delays(Duration::ZERO..=Duration::from_millis(5));
+            disk
+        });
+        let emulator = serve(&plan, &random, &network, disk.as_ref()).await.expect("a drawn account can be");
+        let account = Account {
+            level: plan.level,
+            multi_write: plan.multi_write,
+            regions: plan.regions.clone(),
+            // The number at the conflict path is in seconds.
+            conflict_margin: plan.multi_write.then_some(1_100_000),
+        };
+        Self(Arc::new(Inner {
+            plan,
+            random,
+            network,
+            control: Mutex::new(Arc::clone(emulator.control())),
+            url: emulator.url().to_owned(),
+            key: emulator.key().to_owned(),
+            emulator: Mutex::new(Some(emulator)),
+            disk,
+            recorder: Recorder::new(account),
+            clients: Mutex::default(),
+            sessions: AtomicU64::new(0),
+            coverage: Mutex::default(),
+            trace: Mutex::default(),
+        }))
+    }
+
+    /// The account's control.
+    pub fn control(&self) -> Arc<Control> {
+        Arc::clone(&self.0.control.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Stops the server at this instant, with its machine if that is said, and starts it again from its disk after a time.
+    /// False if it has no disk, or is down already.
+    pub async fn crash_server(&self, with_machine: bool, down_for: Duration) -> bool {
+        let lock = || self.0.emulator.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(disk) = &self.0.disk else { return false };
+        let Some(emulator) = lock().take() else { return false };
+        // The disk first: from here on nothing more is acknowledged.
+        if with_machine {
+            disk.crash();
+        } else {
+            disk.kill();
+        }
+        drop(emulator);
+        self.sleep(down_for).await;
+        let random = self.0.random.fork(&format!("server at {}", host::now()));
+        let started = serve(&self.0.plan, &random, &self.0.network, Some(disk)).await;
+        let emulator = started.unwrap_or_else(|error| panic!("the server does not start again: {error}"));
+        *self.0.control.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(emulator.control());
+        *lock() = Some(emulator);
+        true
+    }
+
+    /// Where the account's writes are.
+    pub fn write_region(&self) -> String {
+        let regions = self.control().regions();
+        let writer = regions.iter().find(|region| region.takes_writes);
+        writer.map(|region| region.name.as_str().to_owned()).unwrap_or_default()
+    }
+
+    /// A partition, by chance.
+    ///
+    /// # Errors
+    /// The container is not there.
+    pub fn some_partition(&self) -> Result<String, Failure> {
+        let partitions = self.control().partitions(CONTAINER)?;
+        Ok(self.0.random.fork(&format!("partition at {}", host::now())).pick(&partitions).id.to_string())
+    }
+
+    pub(super) async fn make_container(&self) {
+        let process = self.process(200, 0);
+        let client = self.client(&process, CosmosClientOptions::default());
+        client.create_database("d").await.expect("nothing is wrong yet");
+        let mut properties = ContainerProperties::new("c", "/pk");
+        if self.0.plan.readers.1 {
+            properties = properties.with_change_feed_policy(ChangeFeedPolicy::retain_minutes(60));
+        }
+        client.database("d").create_container(properties).await.expect("nothing is wrong yet");
+        if self.0.plan.processors > 0 {
+            let properties = ContainerProperties::new("l", "/id");
+            client.database("d").create_container(properties).await.expect("nothing is wrong yet");
+        }
+        self.settle().await;
+    }
+
+    /// Ends every fault.
+    pub(super) async fn heal(&self) {
+        let control = self.control();
+        control.clear().await.expect("faults can be lifted");
+        control.resume(None, None).expect("links can be opened");
+        let regions: Vec<_> = control.regions().into_iter().map(|region| region.name).collect();
+        for region in regions {
+            let _ = control.bring_back(region.as_str()).await;
+        }
+        self.happened(Happening::Healed { bound: BOUND.as_micros() as u64 });
+    }
+
+    /// Waits until nothing is under way between regions.
+    pub(super) async fn settle(&self) {
+        // What several regions write is not counted by how far they are behind.
+        self.sleep(Duration::from_millis(3 * self.0.plan.lag.1 + 1000)).await;
+        while self.control().regions().iter().any(|region| region.behind > 0) {
+            self.sleep(Duration::from_millis(100)).await;
+        }
+    }
+}

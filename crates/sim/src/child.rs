@@ -23,7 +23,7 @@ pub(crate) struct Verdict {
     pub(crate) seed: u64,
     pub(crate) world: String,
     pub(crate) operations: u64,
-    pub(crate) simulated_seconds: f64,
+    pub(crate) simulated_micros: u64,
     pub(crate) coverage: BTreeMap<String, u64>,
     pub(crate) violations: Vec<Violated>,
     /// Sums up everything that happened: the same for the same world.
@@ -92,7 +92,7 @@ impl Lived {
             seed: self.plan.seed,
             world: self.plan.kind.name().to_owned(),
             operations: history.calls.len() as u64,
-            simulated_seconds: last as f64 / 1e6,
+            simulated_micros: last,
             coverage: self.ended.coverage.clone(),
             violations,
             digest: format!("{:016x}", self.digest()),

@@ -25,6 +25,9 @@ struct Summary {
     seeds: u64,
     violations: Vec<Found>,
     operations: u64,
+    /// Summed up in whole microseconds: sums of fractions depend on which world ended first.
+    #[serde(skip)]
+    simulated_micros: u64,
     simulated_seconds: f64,
     elapsed_seconds: f64,
     coverage: BTreeMap<String, u64>,
@@ -93,6 +96,7 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
             });
         }
     }
+    summary.simulated_seconds = summary.simulated_micros as f64 / 1e6;
     summary.elapsed_seconds = began.elapsed().as_secs_f64();
     summary.show(arguments.json);
     if summary.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -106,7 +110,7 @@ impl Summary {
     fn add(&mut self, verdict: &Verdict) {
         self.seeds += 1;
         self.operations += verdict.operations;
-        self.simulated_seconds += verdict.simulated_seconds;
+        self.simulated_micros += verdict.simulated_micros;
         *self.worlds.entry(verdict.world.clone()).or_default() += 1;
         for (what, times) in &verdict.coverage {
             *self.coverage.entry(what.clone()).or_default() += times;

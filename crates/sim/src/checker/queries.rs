@@ -7,7 +7,7 @@ use super::Violation;
 use super::facts::{Effect, Facts};
 use super::words::{call_and_time, version};
 use crate::checker::quick::Map;
-use crate::history::{Call, CallId, Key, Operation, Outcome, Page, Trail};
+use crate::history::{Call, CallId, Key, Micros, Operation, Outcome, Page, Trail, WriteKind};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     for call in &facts.history.calls {
@@ -42,9 +42,7 @@ fn twice(facts: &Facts<'_>, call: &Call, pages: &[Page]) -> Option<Violation> {
     for (number, page) in pages.iter().enumerate() {
         for (key, trail) in &page.rows {
             let Some((before, earlier)) = seen.insert(*key, (number, trail)) else { continue };
-            // An item that is deleted and made anew between two pages may be on both.
-            let anew =
-                facts.effects(*key).iter().any(|write| write.deletes() && write.earliest() < page.returned);
+            let anew = may_be_another(facts, *key, page.returned);
             if before == number || !anew && facts.losses.is_empty() {
                 let (first, second) = (version(Some(earlier)), version(Some(trail)));
                 let what = format!("got {key} twice, as {first} and as {second}");
@@ -53,6 +51,21 @@ fn twice(facts: &Facts<'_>, call: &Call, pages: &[Page]) -> Option<Violation> {
         }
     }
     None
+}
+
+/// Whether an item of this name may have given way to another one, whose place in the order is its own: it was deleted and
+/// made anew or, with several write regions, made in two of them at once.
+fn may_be_another(facts: &Facts<'_>, key: Key, by: Micros) -> bool {
+    let writes = facts.effects(key).iter().filter(|write| write.earliest() < by);
+    let (mut deletes, mut births) = (0, 0);
+    for write in writes {
+        match write.write.kind {
+            WriteKind::Delete => deletes += 1,
+            WriteKind::Create | WriteKind::Upsert => births += 1,
+            WriteKind::Replace | WriteKind::Patch => {}
+        }
+    }
+    deletes > 0 || facts.multi_write() && births > 1
 }
 
 /// A page that has a write of the partition, and lacks one that was acknowledged before that began.

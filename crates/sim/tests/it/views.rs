@@ -168,6 +168,12 @@ fn rows_of_a_query() {
     rows(&[&[(A, &[1])], &[(A, &[1]), (B, &[2])]]).breaks(&["row-twice"]);
     let anew = written.clone().write(5, 0, 16..20, delete(A)).write(6, 0, 21..25, create(A));
     anew.query(4, 2, 30..40, &[&[(A, &[1])], &[(A, &[6])]]).holds();
+    // Two regions made an item at once, and one of them has given way between the pages.
+    let made_twice = written.clone().several_write_regions(None).write(5, 1, 0..5, create(A));
+    made_twice.clone().query(4, 2, 30..40, &[&[(A, &[1])], &[(A, &[5])]]).holds();
+    made_twice.query(4, 2, 30..40, &[&[(A, &[1]), (A, &[5])]]).breaks(&["row-twice"]);
+    let patched = written.clone().several_write_regions(None).write(5, 1, 20..25, patch(A));
+    patched.query(4, 2, 30..40, &[&[(A, &[1])], &[(A, &[1, 5])]]).breaks(&["row-twice"]);
     let mut other = rows(&[&[(A, &[1])], &[(B, &[2])]]);
     other.0.calls[2].operation = Operation::Query { partition: Some(3), ordered: true };
     other.breaks(&["row-not-asked-for"]);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut::{
-    Change, ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, FeedScope, Pages, RawItem,
+    Change, ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, ErrorKind, FeedScope, Pages,
+    RawItem,
 };
 
 use crate::history::{self, Feed, FeedKind, Key};
@@ -22,6 +23,8 @@ pub(crate) struct Reader {
     /// Its feed's place in the history.
     place: usize,
     continuation: Option<String>,
+    /// Why it could not be read the last time.
+    failure: Option<String>,
 }
 
 /// A new feed of the history.
@@ -40,7 +43,7 @@ impl Reader {
         kind: FeedKind,
     ) -> Self {
         let place = new_feed(recorder, &format!("{kind:?} reader"), kind);
-        Self { container, recorder: recorder.clone(), random, kind, place, continuation: None }
+        Self { container, recorder: recorder.clone(), random, kind, place, continuation: None, failure: None }
     }
 
     /// Reads what there is, or some of it. Says whether there was nothing more.
@@ -95,10 +98,23 @@ impl Reader {
                         return false;
                     }
                 }
-                Some(Err(_)) => return false,
+                Some(Err(error)) => {
+                    self.failure = Some(error.to_string());
+                    // A session that has seen what is lost is to be forgotten.
+                    if error.kind() == ErrorKind::SessionNotAvailable && self.recorder.something_may_be_lost()
+                    {
+                        let _ = self.container.forget_session().await;
+                    }
+                    return false;
+                }
                 None => return true,
             }
         }
+    }
+
+    /// Why it could not be read the last time that it could not.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
     /// It owes what is written from now on.

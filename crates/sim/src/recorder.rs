@@ -20,6 +20,16 @@ pub(crate) struct HowAnswered {
 }
 
 impl Recorder {
+    /// Whether something happened by which acknowledged writes may be lost.
+    pub(crate) fn something_may_be_lost(&self) -> bool {
+        self.lock().events.iter().any(|event| {
+            matches!(
+                event.what,
+                Happening::Forced { .. } | Happening::PartitionForced { .. } | Happening::RegionLost(_)
+            )
+        })
+    }
+
     /// An empty history.
     pub(crate) fn new(account: Account) -> Self {
         let history = History {

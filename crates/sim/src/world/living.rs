@@ -93,13 +93,13 @@ impl World {
 
     /// Reads a feed until there is nothing more.
     pub(super) async fn catch_up(&self, reader: &mut Reader) {
-        for _ in 0..10_000 {
+        for _ in 0..1000 {
             if reader.catch_up().await {
                 return;
             }
             self.sleep(Duration::from_millis(10)).await;
         }
-        panic!("the change feed has no end");
+        panic!("the change feed has no end, and last failed with {:?}", reader.failure());
     }
 
     /// Gives the processor time to come to its end.

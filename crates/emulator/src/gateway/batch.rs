@@ -23,11 +23,13 @@ impl Gateway {
         }
         let operations: Vec<BatchOperation> = call.json("batch")?;
         let continue_on_error = call.flag(&headers::BATCH_CONTINUE_ON_ERROR);
+        let writing = self.writing(call, &container)?;
+        let session = writing.session.as_ref();
         let mut done = match (call.flag(&headers::BATCH_ATOMIC), call.scope()?) {
-            (true, FeedScope::Key(key)) => container.batch(self.region, &key, &operations)?,
+            (true, FeedScope::Key(key)) => container.batch(self.region, &key, &operations, session)?,
             // Clients there are say no more than that the first error ends it, and rely on all or none.
             (false, FeedScope::Key(key)) if !continue_on_error => {
-                container.batch(self.region, &key, &operations)?
+                container.batch(self.region, &key, &operations, session)?
             }
             (true, _) => {
                 return Err(Failure::bad_request(format!(
@@ -36,7 +38,7 @@ impl Gateway {
                 )));
             }
             (false, FeedScope::Range(id)) => {
-                container.bulk(self.region, &id, &operations, continue_on_error)?
+                container.bulk(self.region, &id, &operations, session, continue_on_error)?
             }
             (false, _) => {
                 return Err(Failure::bad_request(format!(
@@ -46,7 +48,7 @@ impl Gateway {
             }
         };
         if done.status == CosmosStatus::MULTI_STATUS {
-            done.hold.extend(self.writing().hold(&container, &done.session()));
+            done.hold.extend(writing.hold(&container, &done.session()));
         }
         leave_out_what_was_written(&operations, &mut done.results, call.is_minimal());
         Ok(batch_reply(&container, done))

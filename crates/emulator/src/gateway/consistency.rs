@@ -77,14 +77,12 @@ impl Gateway {
         Ok(Reading { session: reading.session.map(|seen| container.own_part(seen)), ..reading })
     }
 
-    /// What a write sees of its item: on a Strong account nothing that may still be lost.
-    pub(super) fn writing(&self) -> Reading {
-        Reading { session: None, is_strong: self.engine.topology().consistency == Consistency::Strong }
-    }
-
-    /// The answer to a write that was refused.
-    pub(super) fn refused_write(&self, container: &Container, failure: Failure) -> Result<Reply, Failure> {
-        self.writing().refusal(container, failure)
+    /// What a write has to see of its item: on a Strong account nothing that may still be lost; where every region writes, what
+    /// its session has seen. Where one region writes, that one has all there is.
+    pub(super) fn writing(&self, call: &Call<'_>, container: &Container) -> Result<Reading, Failure> {
+        let topology = self.engine.topology();
+        let session = if topology.multi_write { self.reading(call, container)?.session } else { None };
+        Ok(Reading { session, is_strong: topology.consistency == Consistency::Strong })
     }
 
     /// Waits until a request may begin: a strong read, until its region has all that was acknowledged when it came.

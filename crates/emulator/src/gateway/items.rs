@@ -51,10 +51,12 @@ impl Gateway {
         refuse_triggers(call)?;
         let container = self.container(call)?;
         let indexing = call.parsed(&headers::INDEXING_DIRECTIVE)?.unwrap_or(IndexingDirective::Default);
-        let request = ItemRequest { body: call.body.clone(), indexing, ..request(call)? };
+        let writing = self.writing(call, &container)?;
+        let session = writing.session.as_ref();
+        let request = ItemRequest { body: call.body.clone(), indexing, session, ..request(call)? };
         let reply = match operation(&container, self.region, request) {
             Ok(reply) => item_reply(&container, reply),
-            Err(failure) => return self.refused_write(&container, failure),
+            Err(failure) => return writing.refusal(&container, failure),
         };
         Ok(if call.is_minimal() { reply.without_body() } else { reply })
     }

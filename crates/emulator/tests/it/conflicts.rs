@@ -109,3 +109,40 @@ async fn answers_say_how_far_each_region_is() {
     assert_eq!(there.header("x-ms-session-token"), "0:-1#2#0=1#1=1");
     assert_eq!((there.header("x-ms-cosmos-llsn"), there.header("x-ms-global-committed-lsn")), ("2", "2"));
 }
+
+#[tokio::test]
+async fn a_region_takes_a_write_once_it_has_what_the_session_has_seen() {
+    let emulator = apart().await;
+    let item = json!({"id": "1", "pk": "a"});
+    let made = send(&emulator, 0, &format!("POST {DOCS}"), &[KEY], &item).await;
+    let session = ("x-ms-session-token", made.header("x-ms-session-token"));
+    let patch = json!({"operations": [{"op": "set", "path": "/x", "value": 1}]});
+    let operations = json!([{"operationType": "Upsert", "resourceBody": item}]);
+    let (upsert, json_patch) =
+        (("x-ms-documentdb-is-upsert", "True"), ("content-type", "application/json_patch+json"));
+    let (batch, atomic) = (("x-ms-cosmos-is-batch-request", "True"), ("x-ms-cosmos-batch-atomic", "True"));
+    let range = ("x-ms-documentdb-partitionkeyrangeid", "0");
+    let one = format!("{DOCS}/1");
+    let bulk = json!([{"operationType": "Upsert", "partitionKey": "[\"a\"]", "resourceBody": item}]);
+    let writes: [(String, Vec<(&str, &str)>, &Value); 7] = [
+        (format!("POST {DOCS}"), vec![KEY], &item),
+        (format!("POST {DOCS}"), vec![KEY, upsert], &item),
+        (format!("PUT {one}"), vec![KEY], &item),
+        (format!("PATCH {one}"), vec![KEY, json_patch], &patch),
+        (format!("DELETE {one}"), vec![KEY], &Value::Null),
+        (format!("POST {DOCS}"), vec![KEY, batch, atomic], &operations),
+        (format!("POST {DOCS}"), vec![range, batch], &bulk),
+    ];
+    for (line, extra, body) in &writes {
+        let with_session = [&extra[..], &[session]].concat();
+        let behind = send(&emulator, 1, line, &with_session, body).await;
+        assert_eq!(behind.status.to_string(), "404/1002", "{line}: {}", behind.body);
+    }
+    let here = send(&emulator, 0, &format!("PUT {one}"), &[KEY, session], &item).await;
+    assert_eq!(here.code(), 200, "the region that the session has seen takes it");
+    let without = send(&emulator, 1, &format!("POST {DOCS}"), &[KEY], &item).await;
+    assert_eq!(without.code(), 201, "who has no session is owed nothing");
+    emulator.control().resume(None, None).unwrap();
+    let there = send(&emulator, 1, &format!("PUT {one}"), &[KEY, session], &item).await;
+    assert_eq!(there.code(), 200);
+}

@@ -189,9 +189,13 @@ impl Container {
         &self,
         region: RegionId,
         key: &EffectivePartitionKey,
-        work: impl FnMut(Site<'_>, &mut Transaction<'_>) -> Result<Outcome, Failure>,
+        session: Option<&SessionToken>,
+        mut work: impl FnMut(Site<'_>, &mut Transaction<'_>) -> Result<Outcome, Failure>,
     ) -> Result<ItemReply, Failure> {
-        let done = self.transact(region, key, work);
+        let done = self.transact(region, key, |site, tx| {
+            site.range.check_session(session, tx.state())?;
+            work(site, tx)
+        });
         let charge = done.as_ref().map_or_else(|failure| failure.charge, |done| done.value.charge);
         self.replica_for(key, region).spend(charge);
         done.map(|done| ItemReply {

@@ -73,6 +73,7 @@ impl Container {
         region: RegionId,
         key: &PartitionKey,
         operations: &[BatchOperation],
+        session: Option<&SessionToken>,
     ) -> Result<BatchReply, Failure> {
         check_limits(operations)?;
         let epk = self.keys().place(key)?;
@@ -80,6 +81,7 @@ impl Container {
         let prepared: Vec<_> = operations.iter().map(|operation| self.prepare(operation, key)).collect();
         let mut tried = None;
         let done = self.transact(region, &epk, |site, tx| {
+            site.range.check_session(session, tx.state())?;
             let apply = |(nth, operation): (usize, &Result<Prepared<'_>, Failure>)| {
                 tried = Some(nth);
                 operation.as_ref().map_err(Clone::clone)?.apply(site, tx)

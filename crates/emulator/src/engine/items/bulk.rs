@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use cosmonaut_wire::model::{BatchOperation, BatchResult};
-use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyRangeId};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyRangeId, SessionToken};
 
 use super::batch::{check_limits, failure_result, overall, result};
 use super::{BatchReply, Outcome};
@@ -23,6 +23,7 @@ impl Container {
         region: RegionId,
         range: &PartitionKeyRangeId,
         operations: &[BatchOperation],
+        session: Option<&SessionToken>,
         continue_on_error: bool,
     ) -> Result<BatchReply, Failure> {
         check_limits(operations)?;
@@ -30,8 +31,10 @@ impl Container {
         let mut results: Vec<BatchResult> = Vec::with_capacity(operations.len());
         // What is asked for includes writes, so a region that takes none refuses all of it.
         self.check_writer(&range, region)?;
-        let (mut standing, mut commit) =
-            range.replica(region).read(|state| (range.standing(state), state.commit()));
+        let (mut standing, mut commit) = range.replica(region).read(|state| {
+            range.check_session(session, state)?;
+            Ok::<_, Failure>((range.standing(state), state.commit()))
+        })?;
         let mut hold = Hold::none();
         let mut stopped = false;
         for operation in operations {

@@ -37,7 +37,9 @@ impl Container {
     pub fn delete_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
         let key = required_key(self, request.key.as_ref())?;
         let delete = Delete { key, id: request.id, conditions: request.conditions };
-        self.transact_one(region, &self.keys().place(key)?, |site, tx| delete.apply(site, tx))
+        self.transact_one(region, &self.keys().place(key)?, request.session, |site, tx| {
+            delete.apply(site, tx)
+        })
     }
 
     /// Deletes all items of a partition key, or of a hierarchical prefix.

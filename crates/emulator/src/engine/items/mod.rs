@@ -45,7 +45,7 @@ pub struct ItemRequest<'a> {
     pub body: Bytes,
     /// What must hold of the item.
     pub conditions: Conditions<'a>,
-    /// What the session has seen, for reads.
+    /// What the session has seen, for reads and, where every region writes, for writes.
     pub session: Option<&'a SessionToken>,
     /// Whether the written item is indexed.
     pub indexing: IndexingDirective,

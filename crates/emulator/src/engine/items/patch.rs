@@ -34,7 +34,7 @@ impl Container {
         let key = required_key(self, request.key.as_ref())?.clone();
         let epk = self.keys().place(&key)?;
         let patch = self.prepare_patch(key, &request)?;
-        self.transact_one(region, &epk, |site, tx| patch.apply(site, tx))
+        self.transact_one(region, &epk, request.session, |site, tx| patch.apply(site, tx))
     }
 
     pub(super) fn prepare_patch<'a>(

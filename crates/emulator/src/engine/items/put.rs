@@ -66,7 +66,7 @@ impl Container {
         request: ItemRequest<'_>,
     ) -> Result<ItemReply, Failure> {
         let put = self.prepare_put(mode, &request)?;
-        self.transact_one(region, &put.incoming.epk, |site, tx| put.apply(site, tx))
+        self.transact_one(region, &put.incoming.epk, request.session, |site, tx| put.apply(site, tx))
     }
 
     /// Checks all of a write that can be checked without looking at the container.

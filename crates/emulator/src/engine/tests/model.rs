@@ -238,7 +238,8 @@ impl Run {
                 _ => {}
             }
         }
-        let reply = self.container.batch(HERE, &PartitionKey::from(format!("k{of}")), &operations).unwrap();
+        let reply =
+            self.container.batch(HERE, &PartitionKey::from(format!("k{of}")), &operations, None).unwrap();
         prop_assert_eq!(reply.status.code().as_u16() == 200, succeeds);
         if succeeds {
             for ((kind, id), result) in kinds.iter().zip(&reply.results) {

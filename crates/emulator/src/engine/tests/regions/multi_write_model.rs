@@ -97,7 +97,11 @@ impl Run {
                 // Beside the item that sessions look at, so that those two alone are always written together.
                 let put = |id| to_raw_value(&json!({"id": id, "pk": key(item), "n": n})).unwrap();
                 let both = ["x", "y"].map(|id| BatchOperation::upsert(put(id)));
-                let _ = self.account.container.batch(self.region(region), &key(item).into(), &both).unwrap();
+                let _ = self
+                    .account
+                    .container
+                    .batch(self.region(region), &key(item).into(), &both, None)
+                    .unwrap();
             }
             Step::Delete { session, region, item } => {
                 self.write(session, self.region(region), item, |container, region| {

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use cosmonaut::ContainerClient;
 use cosmonaut_emulator::{Control, Emulator};
 
 use crate::disk::RamDisk;
@@ -53,6 +54,8 @@ struct Inner {
 /// A client process that runs, and how many calls its tasks have left.
 struct Running {
     process: Arc<Process>,
+    /// What its tasks use, and the number of its session.
+    items: Option<(ContainerClient, u32)>,
     left: Arc<AtomicU64>,
     /// What runs orchestrations there, once it is connected.
     worker: Arc<OnceLock<Worker>>,

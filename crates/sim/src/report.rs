@@ -61,12 +61,9 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
         for _ in 0..jobs {
             scope.spawn(|| {
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from.saturating_add(count)
-                        || limit.is_some_and(|limit| began.elapsed() > limit)
-                    {
-                        return;
-                    }
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    let is_over = nth >= count || limit.is_some_and(|limit| began.elapsed() > limit);
+                    let Some(seed) = from.checked_add(nth).filter(|_| !is_over) else { return };
                     let world = World::whole(seed, arguments.world);
                     let verdict = judged(&world);
                     if let Ok(mut summary) = verdicts.lock() {

@@ -12,7 +12,7 @@ use crate::faults;
 use crate::feeds::Reader;
 use crate::history::FeedKind;
 use crate::host;
-use crate::orchestrations::Starter;
+use crate::orchestrations::{LOCK, Starter};
 use crate::plan::{ClientPlan, FIRST_PROCESSOR};
 
 impl World {
@@ -63,8 +63,8 @@ impl World {
             self.sleep(Duration::from_millis(500)).await;
         }
         for entry in &mut recorder.lock().ledger {
-            // Nobody here knows who lost a lock; where anything goes wrong, some may have.
-            entry.disturbed = !self.0.plan.faults.is_empty();
+            // Nobody here knows who lost a lock; near anything that is wrong, some may have.
+            entry.disturbed = self.is_near_trouble(entry.at, 3 * LOCK, 4 * LOCK);
         }
     }
 

@@ -239,6 +239,10 @@ fn a_processor_repeats_only_when_something_failed() {
     let repeated = [(A, Some(&[1][..])), (B, Some(&[2][..])), (A, Some(&[1][..])), (A, Some(&[1, 3][..]))];
     let feed = two_items().sent_once().feed(FeedKind::Processor, &repeated);
     feed.clone().breaks(&["change-twice", "feed-out-of-order"]);
+    // That the last of no faults is over is no fault.
+    feed.clone()
+        .event(2_000, Happening::Healed { bound: 1_000 })
+        .breaks(&["change-twice", "feed-out-of-order"]);
     feed.event(5, Happening::Fault("a process stopped".to_owned())).holds();
     let lacks = two_items().feed(FeedKind::Processor, &[(A, Some(&[1])), (B, Some(&[2]))]);
     lacks.event(5, Happening::Fault("a process stopped".to_owned())).breaks(&["feed-incomplete"]);

@@ -191,6 +191,18 @@ fn a_missing_row_is_a_read_of_nothing() {
     failed.holds();
 }
 
+#[test]
+fn a_read_answers_what_was_asked() {
+    let many = |answer: &[cosmonaut_sim::history::Key]| {
+        let answer = answer.iter().map(|key| (*key, None)).collect();
+        script(Level::Eventual).call(1, 0, 10..20, Operation::ReadMany(vec![A, B]), Outcome::Read(answer))
+    };
+    many(&[A, B]).holds();
+    many(&[A]).breaks(&["malformed-history"]);
+    many(&[A, C]).breaks(&["malformed-history"]);
+    many(&[]).breaks(&["malformed-history"]);
+}
+
 fn two_items() -> Script {
     script(Level::Eventual)
         .write(1, 0, 0..5, create(A))

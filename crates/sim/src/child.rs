@@ -16,6 +16,9 @@ use crate::commands::World;
 /// How long a world may take by the machine's clock. Most take less than a second.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The rule that a world breaks which does not end.
+pub(crate) const STUCK: &str = "stuck";
+
 /// What a process says of its world.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,11 +52,11 @@ pub(crate) struct Lived {
 
 /// Lives a world in this process, which must have lived none before.
 pub(crate) fn lived(arguments: &World) -> Lived {
+    end_with_the_first_panic();
     host::begin(arguments.seed);
     #[cfg(cosmonaut_mutations)]
     arguments.mutation.iter().for_each(|name| cosmonaut_wire::mutations::activate(name));
-    let kind = arguments.world.map(crate::commands::Kind::world);
-    let plan = Plan::draw(arguments.seed, kind).reduced(&arguments.reduction());
+    let plan = arguments.plan();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -66,6 +69,15 @@ pub(crate) fn lived(arguments: &World) -> Lived {
     // What is left of the world is not taken apart: the process ends.
     std::mem::forget(runtime);
     Lived { plan, ended }
+}
+
+/// Whoever panics ends the world: tasks and handlers would keep it to themselves, and nobody would hear of it.
+fn end_with_the_first_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::exit(101);
+    }));
 }
 
 /// Lives a world, and prints the verdict.
@@ -98,12 +110,12 @@ impl Lived {
             digest: format!("{:016x}", self.digest()),
             clients: self.plan.clients.iter().map(|client| client.id).collect(),
             faults: self.plan.faults.len(),
-            calls: self.plan.clients.iter().map(|client| client.calls).max().unwrap_or(0),
+            calls: most_calls(&self.plan),
         }
     }
 
     /// A world in which little succeeded shows nothing.
-    fn too_little(&self) -> Option<Violated> {
+    pub(crate) fn too_little(&self) -> Option<Violated> {
         let history = &self.ended.history;
         let is_good = |outcome: &Outcome| {
             matches!(outcome, Outcome::Written | Outcome::Read(_) | Outcome::Pages { complete: true, .. })
@@ -136,13 +148,25 @@ impl Lived {
     }
 }
 
+/// How many calls a task makes at most.
+fn most_calls(plan: &Plan) -> u32 {
+    plan.clients.iter().map(|client| client.calls).max().unwrap_or(0)
+}
+
 /// Has a process of its own live a world.
 #[expect(clippy::disallowed_methods, reason = "a world that does not end is seen by the machine's clock")]
 pub(crate) fn judged(world: &World) -> Verdict {
-    let failed = |rule: &str, message: String| Verdict {
-        seed: world.seed,
-        violations: vec![Violated { rule: rule.to_owned(), message }],
-        ..Verdict::default()
+    let failed = |rule: &str, message: String| {
+        let plan = world.plan();
+        Verdict {
+            seed: world.seed,
+            world: plan.kind.name().to_owned(),
+            violations: vec![Violated { rule: rule.to_owned(), message }],
+            clients: plan.clients.iter().map(|client| client.id).collect(),
+            faults: plan.faults.len(),
+            calls: most_calls(&plan),
+            ..Verdict::default()
+        }
     };
     let program = std::env::current_exe().expect("this program has a name");
     let mut child = Command::new(program)
@@ -172,7 +196,7 @@ pub(crate) fn judged(world: &World) -> Verdict {
             Ok(None) if began.elapsed() > PATIENCE => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return failed("stuck", format!("the world did not end in {} s", PATIENCE.as_secs()));
+                return failed(STUCK, format!("the world did not end in {} s", PATIENCE.as_secs()));
             }
             _ => std::thread::sleep(Duration::from_millis(2)),
         }

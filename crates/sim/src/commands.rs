@@ -1,9 +1,11 @@
 //! The command line.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cosmonaut_sim::plan::{Reduction, WorldKind};
+use cosmonaut_sim::plan::{Plan, Reduction, WorldKind};
 
 /// Client, driver, emulator and durable provider in one thread, under virtual time, from one seed.
 #[derive(Parser)]
@@ -30,7 +32,7 @@ pub(crate) enum Command {
 #[derive(Args)]
 pub(crate) struct Run {
     /// How many seeds
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, value_parser = at_least_one)]
     pub(crate) seeds: u64,
     /// The first seed
     #[arg(long, default_value_t = 1)]
@@ -42,11 +44,11 @@ pub(crate) struct Run {
     #[arg(long, value_enum)]
     pub(crate) world: Option<Kind>,
     /// Begin no world after so many minutes
-    #[arg(long)]
-    pub(crate) minutes: Option<f64>,
+    #[arg(long, value_parser = minutes)]
+    pub(crate) minutes: Option<Duration>,
     /// How many worlds at once; as many as there are processors unless this is given
     #[arg(long)]
-    pub(crate) jobs: Option<usize>,
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -59,11 +61,11 @@ pub(crate) struct Mutations {
     #[arg(long)]
     pub(crate) only: Option<String>,
     /// How many seeds each has
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, value_parser = at_least_one)]
     pub(crate) seeds: u64,
     /// How many worlds at once; as many as there are processors unless this is given
     #[arg(long)]
-    pub(crate) jobs: Option<usize>,
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -100,7 +102,7 @@ pub(crate) struct World {
     #[arg(long)]
     pub(crate) calls: Option<u32>,
     /// A bug that is planted
-    #[arg(long)]
+    #[arg(long, value_parser = planted)]
     pub(crate) mutation: Option<String>,
 }
 
@@ -113,6 +115,29 @@ pub(crate) enum Kind {
     Processors,
     /// Orchestrations on several processes
     Orchestrations,
+}
+
+/// A run of no worlds shows nothing.
+fn at_least_one(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("one world is the least that shows anything (try 1)".to_owned()),
+        Ok(count) => Ok(count),
+        Err(error) => Err(format!("{error}")),
+    }
+}
+
+fn minutes(text: &str) -> Result<Duration, String> {
+    let minutes: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    Duration::try_from_secs_f64(minutes * 60.0).map_err(|_| "not a number of minutes (try 1.5)".to_owned())
+}
+
+/// Only a build of its own has bugs planted in it.
+fn planted(name: &str) -> Result<String, String> {
+    if cfg!(cosmonaut_mutations) {
+        return Ok(name.to_owned());
+    }
+    Err("this build has no bugs planted in it (build it with RUSTFLAGS=\"--cfg cosmonaut_mutations\")"
+        .to_owned())
 }
 
 impl Kind {
@@ -138,12 +163,13 @@ impl World {
         }
     }
 
-    pub(crate) fn reduction(&self) -> Reduction {
-        Reduction {
+    /// What it draws.
+    pub(crate) fn plan(&self) -> Plan {
+        Plan::draw(self.seed, self.world.map(Kind::world)).reduced(&Reduction {
             faults: self.without_faults.clone(),
             clients: self.without_clients.clone(),
             calls: self.calls,
-        }
+        })
     }
 
     /// The arguments that give this world.

@@ -6,14 +6,17 @@ use cosmonaut_emulator::{Delay, Effect, Failover, Failure, Fault, Operations, Ou
 use cosmonaut_wire::CosmosStatus;
 
 use crate::history::Happening;
+use crate::host;
 use crate::plan::{FaultKind, FaultPlan};
 use crate::world::{CONTAINER, World};
 
 /// Waits for a fault's time, and lets it happen.
 pub(crate) async fn happen(world: &World, fault: &FaultPlan) {
     world.sleep_until(fault.at).await;
-    let lasts = Duration::from_millis(fault.lasts);
-    match strike(world, &fault.what, lasts).await {
+    let (lasts, since) = (Duration::from_millis(fault.lasts), host::now());
+    let struck = strike(world, &fault.what, lasts).await;
+    world.was_troubled(since);
+    match struck {
         Ok(()) => world.covered(fault.what.name()),
         // What cannot be done just now, such as a failover to where the writes are, is left out.
         Err(failure) => world.note(&format!("{:?} was not done: {}", fault.what, failure.message)),
@@ -21,6 +24,10 @@ pub(crate) async fn happen(world: &World, fault: &FaultPlan) {
 }
 
 async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), Failure> {
+    // What is done to a server that is stopped is done to nobody.
+    if what.is_of_the_server() && world.is_down() {
+        return Err(Failure::conflict("the server is down"));
+    }
     let control = world.control();
     match what {
         FaultKind::Down(region) => {

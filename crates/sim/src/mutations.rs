@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::child::judged;
 use crate::commands::{Kind, Mutations, World};
+use crate::report::how_many_at_once;
 
 /// A planted bug, and in which worlds it can show.
 struct Planted {
@@ -70,7 +71,7 @@ pub(crate) fn run(arguments: &Mutations) -> ExitCode {
     if !cfg!(cosmonaut_mutations) {
         return run_build_with_bugs();
     }
-    let jobs = arguments.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
+    let jobs = how_many_at_once(arguments.jobs);
     let is_meant = |planted: &&Planted| arguments.only.as_deref().is_none_or(|only| only == planted.name);
     let mut summary = Summary { mutations: Vec::new() };
     for planted in ALL.iter().filter(is_meant) {

@@ -16,7 +16,7 @@ use crate::random::Random;
 use crate::recorder::Recorder;
 
 /// How long what a process has is its own.
-const LOCK: Duration = Duration::from_secs(5);
+pub(crate) const LOCK: Duration = Duration::from_secs(5);
 
 /// What an orchestration does.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]

@@ -1,11 +1,12 @@
 //! Runs many worlds, and says what came of them.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cosmonaut_sim::checker::check;
 use cosmonaut_sim::timeline;
@@ -52,18 +53,17 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
         Some(seed) => (seed, 1),
         None => (arguments.from, arguments.seeds),
     };
-    let limit = arguments.minutes.map(|minutes| Duration::from_secs_f64(minutes * 60.0));
-    let jobs = arguments.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
-    let next = AtomicU64::new(from);
+    let limit = arguments.minutes;
+    let jobs = how_many_at_once(arguments.jobs);
+    let next = AtomicU64::new(0);
     let (verdicts, bad) = (Mutex::new(Summary::default()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..jobs {
             scope.spawn(|| {
                 loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= from + count || limit.is_some_and(|limit| began.elapsed() > limit) {
-                        return;
-                    }
+                    let nth = next.fetch_add(1, Ordering::Relaxed);
+                    let is_over = nth >= count || limit.is_some_and(|limit| began.elapsed() > limit);
+                    let Some(seed) = from.checked_add(nth).filter(|_| !is_over) else { return };
                     let world = World::whole(seed, arguments.world);
                     let verdict = judged(&world);
                     if let Ok(mut summary) = verdicts.lock() {
@@ -100,6 +100,11 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
     summary.elapsed_seconds = began.elapsed().as_secs_f64();
     summary.show(arguments.json);
     if summary.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// As many as was said, or one for each processor.
+pub(crate) fn how_many_at_once(said: Option<NonZeroUsize>) -> usize {
+    said.or_else(|| thread::available_parallelism().ok()).map_or(1, usize::from)
 }
 
 fn replay_command(world: &World) -> String {
@@ -160,7 +165,11 @@ pub(crate) fn replay(arguments: &Replay) -> ExitCode {
         }
         println!("\nthe timeline is in {}", file.display());
     }
-    if violations.is_empty() {
+    let too_little = lived.too_little();
+    if let Some(violated) = &too_little {
+        println!("\n{}: {}", violated.rule, violated.message);
+    }
+    if violations.is_empty() && too_little.is_none() {
         println!("no rule is broken");
         return ExitCode::SUCCESS;
     }

@@ -1,6 +1,6 @@
 //! Finds a smaller world in which the same rule is broken.
 
-use crate::child::{Verdict, judged};
+use crate::child::{STUCK, Verdict, judged};
 use crate::commands::World;
 
 /// How many worlds are tried at most.
@@ -8,7 +8,9 @@ const TRIES: usize = 60;
 
 /// The smallest world that was found, and its verdict.
 pub(crate) fn shrunk(world: &World, verdict: Verdict) -> (World, Verdict) {
-    let Some(rule) = verdict.violations.first().map(|violated| violated.rule.clone()) else {
+    // A world that does not end is not tried again and again: each time takes as long as patience does.
+    let rule = verdict.violations.first().map(|violated| violated.rule.clone());
+    let Some(rule) = rule.filter(|rule| rule != STUCK) else {
         return (world.clone(), verdict);
     };
     let mut best = (world.clone(), verdict);

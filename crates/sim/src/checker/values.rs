@@ -4,7 +4,7 @@ use super::Violation;
 use super::facts::{Facts, writes_of};
 use super::words::{call_and_time, moment, name_of_call, version};
 use crate::checker::quick::{Map, Set};
-use crate::history::{CallId, Key, Micros, Outcome, WriteKind};
+use crate::history::{CallId, Key, Micros, Operation, Outcome, WriteKind};
 
 /// A trail that somebody saw.
 struct Seen<'a> {
@@ -174,9 +174,14 @@ fn well_formed(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     let mut numbers = Set::default();
     for call in &history.calls {
         let writes = !writes_of(call).is_empty();
-        let fits = match call.outcome {
+        let fits = match &call.outcome {
             Outcome::Written | Outcome::Unknown(_) => writes,
-            Outcome::Read(_) | Outcome::Pages { .. } => !writes,
+            Outcome::Read(items) => match &call.operation {
+                Operation::Read(key) => items.iter().map(|(key, _)| key).eq([key]),
+                Operation::ReadMany(keys) => items.iter().map(|(key, _)| key).eq(keys),
+                Operation::Write(_) | Operation::Batch(_) | Operation::Query { .. } => false,
+            },
+            Outcome::Pages { .. } => matches!(call.operation, Operation::Query { .. }),
             Outcome::Refused(_) | Outcome::Failed(_) | Outcome::Crashed => true,
         };
         let ended = call.returned.is_some() != (call.outcome == Outcome::Crashed);

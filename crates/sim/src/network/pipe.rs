@@ -83,6 +83,17 @@ impl Connection {
         }
     }
 
+    /// Resets the connection if it is silent: somebody answers again, and knows nothing of it.
+    pub(super) fn end_silence(&self) {
+        for direction in 0..2 {
+            let mut direction = self.lock(direction);
+            if direction.fate == Fate::Silent {
+                direction.fate = Fate::Reset;
+                direction.wake();
+            }
+        }
+    }
+
     /// From now on nothing comes.
     pub(super) fn silence(&self) {
         for direction in 0..2 {
@@ -99,7 +110,7 @@ impl Direction {
     }
 
     fn end(&mut self, fate: Fate) {
-        // What is silent or reset does not come to another end.
+        // What is silent or reset does not come to another end by itself.
         if matches!(self.fate, Fate::Open | Fate::Closed) {
             self.fate = fate;
         }

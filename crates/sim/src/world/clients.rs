@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 use super::{Inner, Running, World};
 use crate::feeds::{Reader, new_feed, start_processor};
 use crate::history::{FeedKind, Level};
+use crate::host;
 use crate::items::ItemTask;
 use crate::network::Route;
 use crate::orchestrations::{Worker, WorkerPlan};
@@ -54,12 +55,34 @@ impl World {
             return self.start_worker(plan, process);
         }
         let container = self.container_of(&process, plan);
+        self.start_tasks(plan, process, (container, session), calls);
+    }
+
+    /// Lets a client that has lived through everything make some more calls, in its session.
+    pub(super) fn go_on(&self, plan: &ClientPlan, calls: u32) {
+        let running = self.lock_clients().remove(&plan.id).filter(|running| !running.process.is_dead());
+        match running {
+            Some(Running { process, items: Some(items), .. }) => {
+                self.start_tasks(plan, process, items, calls)
+            }
+            _ => self.start_client(plan, calls),
+        }
+    }
+
+    fn start_tasks(
+        &self,
+        plan: &ClientPlan,
+        process: Arc<Process>,
+        (container, session): (ContainerClient, u32),
+        calls: u32,
+    ) {
         let left = Arc::new(AtomicU64::new(u64::from(calls * plan.tasks)));
+        let now = host::now();
         for task in 0..plan.tasks {
             let mut task = ItemTask {
                 container: container.clone(),
                 recorder: self.0.recorder.clone(),
-                random: self.0.random.fork(&format!("task {task} of session {session}")),
+                random: self.0.random.fork(&format!("task {task} of session {session} at {now}")),
                 session,
                 has_token: self.0.plan.level == Level::Session,
                 partitions: self.0.plan.partitions,
@@ -76,7 +99,8 @@ impl World {
                 }
             });
         }
-        self.lock_clients().insert(plan.id, Running { process, left, worker: Arc::default() });
+        let items = Some((container, session));
+        self.lock_clients().insert(plan.id, Running { process, items, left, worker: Arc::default() });
     }
 
     /// Starts a process that runs orchestrations.
@@ -86,7 +110,12 @@ impl World {
         let plan_of_worker = WorkerPlan { client, skew_ms: plan.skew_ms, name };
         let random = self.0.random.fork(&format!("worker {}", process.id));
         let (recorder, worker) = (self.0.recorder.clone(), Arc::<OnceLock<Worker>>::default());
-        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: worker.clone() };
+        let running = Running {
+            process: Arc::clone(&process),
+            items: None,
+            left: Arc::default(),
+            worker: worker.clone(),
+        };
         self.lock_clients().insert(plan.id, running);
         let inside = Arc::clone(&process);
         process.run(async move {
@@ -103,7 +132,12 @@ impl World {
         let (container, leases) = (database.container("c"), database.container("l"));
         let (recorder, world) = (self.0.recorder.clone(), self.clone());
         let place = recorder.lock().feeds.len() - 1;
-        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: Arc::default() };
+        let running = Running {
+            process: Arc::clone(&process),
+            items: None,
+            left: Arc::default(),
+            worker: Arc::default(),
+        };
         self.lock_clients().insert(id, running);
         let inside = Arc::clone(&process);
         process.run(async move {

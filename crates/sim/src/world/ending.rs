@@ -2,6 +2,7 @@
 
 use std::sync::PoisonError;
 
+use cosmonaut::RegionName;
 use cosmonaut::options::CosmosClientOptions;
 
 use super::{Ended, World};
@@ -24,11 +25,17 @@ impl World {
             let mut items = Vec::new();
             for key in &keys {
                 let read = container.read_item::<Item>(partition_of(*key), &id_of(*key)).await;
-                match read {
-                    Ok(read) => items.push((*key, Some(read.into_value().trail))),
-                    Err(error) if error.is_not_found() => items.push((*key, None)),
+                let (trail, by) = match read {
+                    Ok(read) => {
+                        let by = read.region().cloned();
+                        (Some(read.into_value().trail), by)
+                    }
+                    Err(error) if error.is_not_found() => (None, region_of(&error)),
                     Err(error) => panic!("{key} cannot be read in {} at the end: {error}", region.as_str()),
-                }
+                };
+                // Another region would hide what this one holds, and that it does not answer.
+                assert_eq!(by.as_ref(), Some(region), "who answers about {key} at the end");
+                items.push((*key, trail));
             }
             self.0.recorder.lock().ends.push(RegionEnd { region: region.as_str().to_owned(), items });
         }
@@ -57,6 +64,11 @@ impl World {
         let trace = std::mem::take(&mut *self.0.trace.lock().unwrap_or_else(PoisonError::into_inner));
         Ended { history, coverage, trace }
     }
+}
+
+/// The region that refused.
+fn region_of(error: &cosmonaut::Error) -> Option<RegionName> {
+    error.diagnostics()?.attempts().last()?.endpoint.region().cloned()
 }
 
 fn name_of(operation: &Operation) -> &'static str {

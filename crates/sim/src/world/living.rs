@@ -12,7 +12,7 @@ use crate::faults;
 use crate::feeds::Reader;
 use crate::history::FeedKind;
 use crate::host;
-use crate::orchestrations::Starter;
+use crate::orchestrations::{LOCK, Starter};
 use crate::plan::{ClientPlan, FIRST_PROCESSOR};
 
 impl World {
@@ -63,8 +63,8 @@ impl World {
             self.sleep(Duration::from_millis(500)).await;
         }
         for entry in &mut recorder.lock().ledger {
-            // Nobody here knows who lost a lock; where anything goes wrong, some may have.
-            entry.disturbed = !self.0.plan.faults.is_empty();
+            // Nobody here knows who lost a lock; near anything that is wrong, some may have.
+            entry.disturbed = self.is_near_trouble(entry.at, 3 * LOCK, 4 * LOCK);
         }
     }
 
@@ -77,16 +77,17 @@ impl World {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// After the last fault every client can do everything again.
+    /// After the last fault every client can do everything again: those that lived through all of it, in the sessions that
+    /// they have, and then new ones.
     pub(super) async fn try_everybody(&self) {
-        for client in self.0.plan.clients.clone() {
-            let running = self.lock_clients().remove(&client.id);
-            let is_dead = running.is_none_or(|running| running.process.is_dead());
-            if is_dead {
-                self.note(&format!("client {} was dead", client.id));
-            }
-            let client = ClientPlan { timeout: BOUND.as_millis() as u64, ..client };
-            self.start_client(&client, 5);
+        let patient =
+            |client: &ClientPlan| ClientPlan { timeout: BOUND.as_millis() as u64, ..client.clone() };
+        for client in &self.0.plan.clients {
+            self.go_on(&patient(client), 5);
+        }
+        self.wait_for_clients().await;
+        for client in &self.0.plan.clients {
+            self.start_client(&patient(client), 5);
         }
         self.wait_for_clients().await;
     }

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use cosmonaut::ContainerClient;
 use cosmonaut_emulator::{Control, Emulator};
 
 use crate::disk::RamDisk;
@@ -48,11 +49,15 @@ struct Inner {
     sessions: AtomicU64,
     coverage: Mutex<BTreeMap<String, u64>>,
     trace: Mutex<Vec<String>>,
+    /// From when until when something was wrong.
+    troubles: Mutex<Vec<(Micros, Micros)>>,
 }
 
 /// A client process that runs, and how many calls its tasks have left.
 struct Running {
     process: Arc<Process>,
+    /// What its tasks use, and the number of its session.
+    items: Option<(ContainerClient, u32)>,
     left: Arc<AtomicU64>,
     /// What runs orchestrations there, once it is connected.
     worker: Arc<OnceLock<Worker>>,
@@ -108,6 +113,19 @@ impl World {
     pub fn note(&self, line: &str) {
         let line = format!("{:>10} {line}", host::now());
         self.0.trace.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    /// Something was wrong from then until now.
+    pub fn was_troubled(&self, since: Micros) {
+        let trouble = (since, host::now());
+        self.0.troubles.lock().unwrap_or_else(PoisonError::into_inner).push(trouble);
+    }
+
+    /// Whether anything was wrong at a time, not longer than `before` it, or not later than `after` it.
+    fn is_near_trouble(&self, at: Micros, before: Duration, after: Duration) -> bool {
+        let [before, after] = [before, after].map(|time| time.as_micros() as u64);
+        let troubles = self.0.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.iter().any(|(since, until)| *since <= at + after && at <= until + before)
     }
 
     /// Microseconds since the world began.

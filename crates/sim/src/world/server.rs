@@ -102,6 +102,7 @@ impl World {
             sessions: AtomicU64::new(0),
             coverage: Mutex::default(),
             trace: Mutex::default(),
+            troubles: Mutex::default(),
         }))
     }
 
@@ -130,6 +131,11 @@ impl World {
         *self.0.control.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(emulator.control());
         *lock() = Some(emulator);
         true
+    }
+
+    /// Whether the server is stopped.
+    pub fn is_down(&self) -> bool {
+        self.0.emulator.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     /// Where the account's writes are.
@@ -172,6 +178,10 @@ impl World {
         let regions: Vec<_> = control.regions().into_iter().map(|region| region.name).collect();
         for region in regions {
             let _ = control.bring_back(region.as_str()).await;
+        }
+        let processes: Vec<_> = self.lock_clients().values().map(|running| running.process.id).collect();
+        for route in processes.into_iter().flat_map(|process| self.0.network.routes_of(process)) {
+            route.end_silence();
         }
         self.happened(Happening::Healed { bound: BOUND.as_micros() as u64 });
     }

@@ -18,4 +18,5 @@ mod nonsense;
 mod disk;
 mod power;
 
+mod command_line;
 mod replay;

@@ -191,6 +191,18 @@ fn a_missing_row_is_a_read_of_nothing() {
     failed.holds();
 }
 
+#[test]
+fn a_read_answers_what_was_asked() {
+    let many = |answer: &[cosmonaut_sim::history::Key]| {
+        let answer = answer.iter().map(|key| (*key, None)).collect();
+        script(Level::Eventual).call(1, 0, 10..20, Operation::ReadMany(vec![A, B]), Outcome::Read(answer))
+    };
+    many(&[A, B]).holds();
+    many(&[A]).breaks(&["malformed-history"]);
+    many(&[A, C]).breaks(&["malformed-history"]);
+    many(&[]).breaks(&["malformed-history"]);
+}
+
 fn two_items() -> Script {
     script(Level::Eventual)
         .write(1, 0, 0..5, create(A))
@@ -239,6 +251,10 @@ fn a_processor_repeats_only_when_something_failed() {
     let repeated = [(A, Some(&[1][..])), (B, Some(&[2][..])), (A, Some(&[1][..])), (A, Some(&[1, 3][..]))];
     let feed = two_items().sent_once().feed(FeedKind::Processor, &repeated);
     feed.clone().breaks(&["change-twice", "feed-out-of-order"]);
+    // That the last of no faults is over is no fault.
+    feed.clone()
+        .event(2_000, Happening::Healed { bound: 1_000 })
+        .breaks(&["change-twice", "feed-out-of-order"]);
     feed.event(5, Happening::Fault("a process stopped".to_owned())).holds();
     let lacks = two_items().feed(FeedKind::Processor, &[(A, Some(&[1])), (B, Some(&[2]))]);
     lacks.event(5, Happening::Fault("a process stopped".to_owned())).breaks(&["feed-incomplete"]);

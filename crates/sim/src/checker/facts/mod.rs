@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use crate::checker::Violation;
 use crate::checker::quick::{Map, Set};
 use crate::checker::words::{call_and_time, version};
-use crate::history::{Call, CallId, History, Key, Level, Micros, Operation, Outcome, Write, WriteKind};
+use crate::history::{
+    Call, CallId, Happening, History, Key, Level, Micros, Operation, Outcome, Write, WriteKind,
+};
 
 /// A write to one item that was applied or may be.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +212,7 @@ impl<'h> Facts<'h> {
 
     /// Whether nothing ever went wrong.
     pub(super) fn is_all_quiet(&self) -> bool {
-        self.history.events.is_empty()
+        self.history.events.iter().all(|event| matches!(event.what, Happening::Healed { .. }))
     }
 
     /// What was there for sure wherever the write is.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::Container;
 use cosmonaut_wire::mutation;
 
-use crate::Failure;
 use crate::engine::layout::PartitionRange;
 use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
 use crate::engine::replication::{Backlog, Lineage, Queues, Shipment};
 use crate::engine::{RegionId, locks};
 use crate::index::Index;
 use crate::storage::Record;
+use crate::{Consistency, Failure};
 
 impl Container {
     /// Gives every partition a replica in a new region, which has all that its source has.
@@ -132,7 +132,15 @@ impl Container {
         let mut lineage = Lineage::clone(&group.lineage());
         let Some(from) = lineage.writer.filter(|from| *from != to) else { return Ok(0) };
         let (Some(old), Some(new)) = (place(&locked, from), place(&locked, to)) else { return Ok(0) };
-        let missing = group.queues().take(from, to);
+        let mut missing = group.queues().take(from, to);
+        // Acknowledged after it was decided to move: on a Strong account it goes along.
+        let must_have = match group.account.topology().consistency {
+            Consistency::Strong => range.committed_by_most(),
+            _ => 0,
+        };
+        if locked[new].lsn() < must_have {
+            self.deliver_all(range, &mut locked, (from, to), &missing.take_through(must_have));
+        }
         // A commit from before a split can be one of the other child's, and then nothing is lost with it.
         let has_none = |shipment: &&Shipment| shipment.entry.changes.is_empty();
         let none_of_ours = missing.shipments().into_iter().flatten().take_while(has_none);

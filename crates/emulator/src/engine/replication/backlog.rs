@@ -94,11 +94,20 @@ impl Backlog {
 
     /// Takes what is due.
     pub(super) fn take_due(&mut self, now: Timestamp) -> Self {
+        self.take_while(|shipment| shipment.due <= now)
+    }
+
+    /// Takes what was committed up to here, and more if that was skipped.
+    pub(crate) fn take_through(&mut self, lsn: i64) -> Self {
+        self.take_while(|shipment| shipment.entry.lsn <= lsn)
+    }
+
+    fn take_while(&mut self, is_taken: impl Fn(&Shipment) -> bool) -> Self {
         if self.skipped.is_some() {
             return std::mem::take(self);
         }
-        let due = self.shipments.partition_point(|shipment| shipment.due <= now);
-        let taken: VecDeque<Shipment> = self.shipments.drain(..due).collect();
+        let end = self.shipments.partition_point(is_taken);
+        let taken: VecDeque<Shipment> = self.shipments.drain(..end).collect();
         let bytes = taken.iter().map(|shipment| size(&shipment.entry)).sum();
         self.bytes -= bytes;
         if self.shipments.is_empty() {

@@ -2,12 +2,13 @@
 //!
 //! How a commit is applied is the container's and the replica's.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
 
-use super::{Account, Agreement, Lineage, Queues, Settlement, Shipment};
+use super::{Account, Agreement, Lineage, Links, Queues, Settlement, Shipment};
 use crate::Timestamp;
 use crate::engine::replica::LogEntry;
 use crate::engine::{PartitionRange, Progress, RegionId, locks};
@@ -23,6 +24,8 @@ pub(crate) struct Group {
     agreement: Mutex<Agreement>,
     /// The latest commit that most regions were seen to have. It does not go back when regions are cut off.
     committed: AtomicI64,
+    /// The regions that were cut off when the writes of this partition alone were moved without waiting for them.
+    given_up: Mutex<BTreeSet<u64>>,
     /// What the partition was split into.
     children: OnceLock<[Arc<PartitionRange>; 2]>,
 }
@@ -68,6 +71,7 @@ impl Group {
         let agreement = locks::lock(&self.agreement).clone();
         let child = Self::with(Arc::clone(&self.account), lineage, queues, agreement);
         child.note_committed(self.committed.load(Ordering::Acquire));
+        locks::lock(&child.given_up).clone_from(&locks::lock(&self.given_up));
         Arc::new(child)
     }
 
@@ -79,6 +83,7 @@ impl Group {
             queues: Mutex::new(queues),
             agreement: Mutex::new(agreement),
             committed: AtomicI64::new(0),
+            given_up: Mutex::default(),
             children: OnceLock::new(),
         }
     }
@@ -94,6 +99,18 @@ impl Group {
     /// Most regions have this commit. Says which is the latest that most have had.
     pub(crate) fn note_committed(&self, lsn: i64) -> i64 {
         self.committed.fetch_max(lsn, Ordering::AcqRel).max(lsn)
+    }
+
+    /// Goes on without the regions that are cut off, until each is back.
+    pub(super) fn give_up_isolated(&self) {
+        let links = self.account.network.links();
+        *locks::lock(&self.given_up) = links.isolations().collect();
+    }
+
+    /// Whether a region is cut off, and writes were moved without waiting for it.
+    pub(super) fn is_given_up(&self, links: &Links, region: RegionId) -> bool {
+        let here = links.isolation(region).is_some_and(|which| locks::lock(&self.given_up).contains(&which));
+        here || links.is_given_up(region)
     }
 
     /// Does not change while any of the replicas is locked.

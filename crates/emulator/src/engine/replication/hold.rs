@@ -129,12 +129,13 @@ impl PartitionRange {
     /// The latest commit that most regions have, or have had. A region that is cut off is one of those that count, until
     /// the writes were moved without waiting for it.
     pub(crate) fn committed_by_most(&self) -> i64 {
-        let links = self.group().account.network.links();
-        let counted = self.replicas().iter().filter(|replica| !links.is_given_up(replica.region));
+        let group = self.group();
+        let links = group.account.network.links();
+        let counted = self.replicas().iter().filter(|replica| !group.is_given_up(&links, replica.region));
         let mut applied: Vec<i64> = counted.map(|replica| replica.applied()).collect();
         applied.sort_unstable_by(|a, b| b.cmp(a));
         let now = applied.get(applied.len() / 2).copied().unwrap_or(0);
-        self.group().note_committed(now)
+        group.note_committed(now)
     }
 
     fn has_reached(&self, until: Until) -> Result<bool, Failure> {
@@ -146,15 +147,21 @@ impl PartitionRange {
             self.group().lineage().lost_in(lsn - beside).is_some()
         };
         match until {
-            Until::Committed(lsn) if lost(lsn) => Err(Failure::new(
-                CosmosStatus::SERVICE_UNAVAILABLE,
-                format!(
-                    "commit {lsn} of partition {} was lost in a forced failover before enough regions had it (read \
-                     the item, and write it again)",
-                    self.id
-                ),
-            )),
-            Until::Committed(lsn) => Ok(self.committed_by_most() >= lsn),
+            Until::Committed(lsn) => {
+                // Asked first: after a failover, most regions soon have another commit of this number.
+                let is_committed = self.committed_by_most() >= lsn;
+                if lost(lsn) {
+                    return Err(Failure::new(
+                        CosmosStatus::SERVICE_UNAVAILABLE,
+                        format!(
+                            "commit {lsn} of partition {} was lost in a forced failover before enough regions had it \
+                             (read the item, and write it again)",
+                            self.id
+                        ),
+                    ));
+                }
+                Ok(is_committed)
+            }
             // What is lost no region will ever show, so there is nothing to wait for.
             Until::Applied(_, lsn) if lost(lsn) => Ok(true),
             Until::Applied(region, lsn) => Ok(self.replica(region).applied() >= lsn),

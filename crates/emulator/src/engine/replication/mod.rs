@@ -27,5 +27,6 @@ pub use hold::Hold;
 pub use lineage::Fork;
 pub(crate) use lineage::{Lineage, Unmet};
 pub use moves::{Failover, Moved};
+pub(crate) use network::Links;
 pub use network::{Lag, Link};
 pub(crate) use queues::{Queues, Route};

@@ -82,9 +82,11 @@ impl Engine {
                  region and partition failover)"
             )));
         }
-        self.check_move(container.layout().range(range)?, to, how)?;
+        let layout = container.layout();
+        let partition = layout.range(range)?;
+        self.check_move(partition, to, how)?;
         if how == Failover::Forced {
-            self.account.network.give_up_isolated();
+            partition.group().give_up_isolated();
         }
         let lost = container.move_one(range, to, how)?;
         self.account.network.wake();

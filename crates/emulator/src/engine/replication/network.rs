@@ -54,7 +54,9 @@ impl Lag {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     links: BTreeMap<(RegionId, RegionId), Link>,
-    isolated: BTreeSet<RegionId>,
+    /// The regions that are cut off, each with the number of times that one had been before.
+    isolated: BTreeMap<RegionId, u64>,
+    isolations: u64,
     /// Those of them that the writes were moved without.
     given_up: BTreeSet<RegionId>,
 }
@@ -65,12 +67,22 @@ impl Links {
     }
 
     pub(crate) fn is_isolated(&self, region: RegionId) -> bool {
-        self.isolated.contains(&region)
+        self.isolated.contains_key(&region)
     }
 
     /// Whether a region is cut off, and writes were moved without waiting for it.
     pub(crate) fn is_given_up(&self, region: RegionId) -> bool {
         self.given_up.contains(&region)
+    }
+
+    /// Which time of being cut off this is for a region, if it is.
+    pub(super) fn isolation(&self, region: RegionId) -> Option<u64> {
+        self.isolated.get(&region).copied()
+    }
+
+    /// All regions that are cut off, as their [`isolation`](Self::isolation) has them.
+    pub(super) fn isolations(&self) -> impl Iterator<Item = u64> {
+        self.isolated.values().copied()
     }
 
     /// Whether anything is delivered from one region to the other.
@@ -115,9 +127,12 @@ impl Network {
 
     pub(super) fn isolate(&self, region: RegionId, isolated: bool) {
         self.change(|links| {
-            links.isolated.retain(|other| *other != region);
-            links.isolated.extend(isolated.then_some(region));
+            links.isolated.remove(&region);
             links.given_up.remove(&region);
+            if isolated {
+                links.isolated.insert(region, links.isolations);
+                links.isolations += 1;
+            }
         });
     }
 
@@ -132,7 +147,7 @@ impl Network {
 
     /// Goes on without the regions that are cut off, until each is back.
     pub(super) fn give_up_isolated(&self) {
-        self.change(|links| links.given_up.clone_from(&links.isolated));
+        self.change(|links| links.given_up = links.isolated.keys().copied().collect());
     }
 
     /// Lets everybody look again.

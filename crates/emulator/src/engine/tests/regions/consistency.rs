@@ -1,6 +1,7 @@
 //! What Strong and Bounded Staleness hold back.
 
 use super::*;
+use crate::engine::replication::MOST_WAITING;
 use crate::engine::{Consistency, Failover, FeedScope, Hold};
 
 fn promising(consistency: Consistency) -> Account {
@@ -161,4 +162,41 @@ fn whoever_waits_is_woken_by_what_arrives() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (held, ()) = runtime.block_on(async { tokio::join!(held.wait(), async { account.open() }) });
     held.unwrap();
+}
+
+#[test]
+fn what_is_acknowledged_while_writes_are_being_moved_goes_along() {
+    for commits in [1, 1 + MOST_WAITING as i64] {
+        let account = promising(Consistency::Strong);
+        let (engine, container) = (&account.engine, &account.container);
+        engine.set_link(A, C, PAUSED);
+        let mut holds: Vec<Hold> = (1..=commits).map(|n| account.put(A, "1", n).unwrap().hold).collect();
+        assert!(is_done(&holds.pop().unwrap()), "A and B have it");
+        // As if that had come after the move to C was allowed.
+        let lost = container.take_over(container.layout().range(&"0".into()).unwrap(), C).unwrap();
+        assert_eq!(lost, 0);
+        assert_eq!(account.read(C, "1", None), Ok(commits));
+    }
+}
+
+#[test]
+fn a_partition_that_moves_gives_regions_up_for_itself_alone() {
+    let account = promising(Consistency::Strong);
+    let (engine, container) = (&account.engine, &account.container);
+    let [low, high] = container.split(&"0".into()).unwrap().value;
+    let put = |region, range: &PartitionKeyRangeId| {
+        let key = key_in(container, range);
+        container.upsert_item(region, with(&key, "", &json!({"id": "1", "pk": key}))).unwrap().hold
+    };
+    engine.isolate(A, true);
+    engine.isolate(B, true);
+    engine.move_partition(container, &low, C, Failover::Forced).unwrap();
+    assert!(is_done(&put(C, &low)), "it goes on without A and B");
+    let held = put(A, &high);
+    assert!(!is_done(&held), "of the three only A has it");
+    engine.isolate(A, false);
+    assert!(is_done(&held), "C has heard of it");
+    // Cut off once more, it is one that counts until the writes are moved again.
+    engine.isolate(A, true);
+    assert!(!is_done(&put(C, &low)));
 }

@@ -16,7 +16,7 @@ mod unique;
 use std::time::Duration;
 
 use cosmonaut_wire::model::ContainerProperties;
-use cosmonaut_wire::{CosmosStatus, RegionName, SessionToken};
+use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, RegionName, SessionToken};
 use serde_json::json;
 
 use super::*;
@@ -53,6 +53,16 @@ fn started_with(account: AccountConfig, journal: Journal, properties: ContainerP
     let (world, engine) = engine_with(EngineConfig { account, ..EngineConfig::default() }, journal);
     let container = add_container(&engine, properties, 400);
     Account { world, engine, container }
+}
+
+/// A partition key of a partition.
+fn key_in(container: &Container, range: &PartitionKeyRangeId) -> String {
+    let layout = container.layout();
+    let keys = &layout.range(range).unwrap().range;
+    let is_there = |key: &String| {
+        keys.contains(&PartitionKey::from(key.as_str()).effective(container.definition()).unwrap())
+    };
+    (0..).map(|n| format!("k{n}")).find(is_there).unwrap()
 }
 
 impl Account {

@@ -156,13 +156,8 @@ fn one_partition_moves_alone() {
     let account = started(three());
     let (engine, container) = (&account.engine, &account.container);
     let [low, high] = container.split(&"0".into()).unwrap().value;
-    let writes = |region, range: &cosmonaut_wire::PartitionKeyRangeId| {
-        let layout = container.layout();
-        let keys = &layout.range(range).unwrap().range;
-        let key = (0..).map(|n| format!("key {n}")).find(|key| {
-            keys.contains(&PartitionKey::from(key.as_str()).effective(container.definition()).unwrap())
-        });
-        let key = key.unwrap();
+    let writes = |region, range: &PartitionKeyRangeId| {
+        let key = key_in(container, range);
         container.upsert_item(region, with(&key, "", &json!({"id": "1", "pk": key}))).is_ok()
     };
     engine.move_partition(container, &low, C, Failover::Graceful).unwrap();

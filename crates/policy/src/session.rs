@@ -48,6 +48,8 @@ pub struct SessionSource<'a> {
     pub partition: Option<&'a PartitionId>,
     /// The partitions that it was split from.
     pub parents: &'a [PartitionKeyRangeId],
+    /// The partitions that have answered in its place: it was split, and the map that it is from is out of date.
+    pub heirs: &'a [PartitionKeyRangeId],
 }
 
 /// What an attempt sends for its session's sake.
@@ -72,7 +74,10 @@ pub fn resolve_session(
 
 fn token_to_send(source: SessionSource<'_>) -> Option<HeaderValue> {
     match (source.given, source.partition) {
-        (None, Some(partition)) => token_for_partition(source.seen, partition, source.parents),
+        (None, Some(partition)) => {
+            let own = token_for_partition(source.seen, partition, source.parents);
+            if source.heirs.is_empty() { own } else { with_heirs(source, partition, own) }
+        }
         (None, None) => whole(&source.seen.of_container(source.container?)),
         (Some(given), None) => whole(given),
         (Some(given), Some(partition)) => match given.for_range(partition.range(), source.parents) {
@@ -81,6 +86,18 @@ fn token_to_send(source: SessionSource<'_>) -> Option<HeaderValue> {
             Err(_) => whole(given),
         },
     }
+}
+
+/// What was seen of a partition, and of those that it has become.
+fn with_heirs(
+    source: SessionSource<'_>,
+    partition: &PartitionId,
+    own: Option<HeaderValue>,
+) -> Option<HeaderValue> {
+    let of_heir = |heir| Some(source.seen.of_range(partition.container(), heir)?.header().clone());
+    let tokens: Vec<HeaderValue> = own.into_iter().chain(source.heirs.iter().filter_map(of_heir)).collect();
+    let tokens: Vec<&[u8]> = tokens.iter().map(HeaderValue::as_bytes).collect();
+    HeaderValue::from_bytes(&tokens.join(&b',')).ok().filter(|token| !token.is_empty())
 }
 
 fn whole(token: &SessionToken) -> Option<HeaderValue> {

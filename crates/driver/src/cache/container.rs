@@ -5,11 +5,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use cosmonaut_policy::{CosmosOperation, PartitionTarget};
 use cosmonaut_wire::model::PartitionKeyDefinition;
 use cosmonaut_wire::partition_key::KeyShapeError;
-use cosmonaut_wire::{ResourceId, ResourcePath};
+use cosmonaut_wire::{PartitionKeyRangeId, ResourceId, ResourcePath};
 use http::HeaderValue;
 use serde::Deserialize;
 
@@ -18,6 +18,9 @@ use crate::error::{Error, ErrorKind};
 
 /// At most this many containers are kept; beyond it all are read anew.
 const MOST_CONTAINERS: usize = 10_000;
+/// At most this many partitions are known to have answered in place of others. What they answered is sent with each
+/// request for those, until the map is read.
+const MOST_HEIRS: usize = 64;
 
 /// What the driver reads of a container's description. The rest is none of its business: a policy that it does
 /// not know is no reason not to read items.
@@ -30,6 +33,15 @@ pub(crate) struct ContainerDescription {
     partition_key: PartitionKeyDefinition,
 }
 
+/// A partition that has answered in place of another one.
+#[derive(Clone)]
+struct Heir {
+    of: PartitionKeyRangeId,
+    id: PartitionKeyRangeId,
+    /// Whether the map has it.
+    is_known: bool,
+}
+
 /// A container.
 pub(crate) struct Container {
     pub(crate) rid: ResourceId,
@@ -37,6 +49,8 @@ pub(crate) struct Container {
     pub(crate) rid_header: HeaderValue,
     pub(crate) definition: PartitionKeyDefinition,
     pub(crate) ranges: SingleFlight<RangeMap>,
+    /// Partitions that are asked, each with one that has answered in its place.
+    heirs: ArcSwapOption<Vec<Heir>>,
     /// Whether an answer came from another partition than expected.
     ranges_are_stale: AtomicBool,
     /// Which partition that was, and in which map it was missed: it is asked about once.
@@ -56,9 +70,45 @@ impl Container {
             rid_header: HeaderValue::try_from(&text).map_err(|_| invalid())?,
             definition: partition_key,
             ranges: SingleFlight::default(),
+            heirs: ArcSwapOption::empty(),
             ranges_are_stale: AtomicBool::new(false),
             doubted: AtomicU64::new(0),
         })
+    }
+
+    /// Notes that a partition was asked, and another one has answered.
+    pub(crate) fn note_heir(&self, of: &PartitionKeyRangeId, answered_by: &HeaderValue) {
+        let Some(id) = answered_by.to_str().ok().map(PartitionKeyRangeId::from) else { return };
+        let is_new = |heirs: &Vec<Heir>| !heirs.iter().any(|heir| heir.of == *of && heir.id == id);
+        if self.heirs.load().as_deref().is_none_or(is_new) {
+            self.heirs.rcu(|heirs| {
+                let mut heirs = heirs.as_deref().cloned().unwrap_or_default();
+                if is_new(&heirs) && heirs.len() < MOST_HEIRS {
+                    heirs.push(Heir { of: of.clone(), id: id.clone(), is_known: false });
+                }
+                Some(Arc::new(heirs))
+            });
+        }
+    }
+
+    /// The partitions that have answered in place of one.
+    pub(crate) fn heirs(&self, of: &PartitionKeyRangeId) -> Vec<PartitionKeyRangeId> {
+        let heirs = self.heirs.load();
+        let heirs = heirs.as_deref().map_or(&[][..], Vec::as_slice);
+        heirs.iter().filter(|heir| heir.of == *of).map(|heir| heir.id.clone()).collect()
+    }
+
+    /// Takes in a map. Operations that began with the map before are still under way, so heirs go with the map after the one
+    /// that has them.
+    pub(crate) fn settle_heirs(&self, map: &RangeMap) {
+        if self.heirs.load().is_none() {
+            return;
+        }
+        self.heirs.rcu(|heirs| {
+            let kept = heirs.iter().flat_map(|heirs| heirs.iter()).filter(|heir| !heir.is_known);
+            let marked = kept.map(|heir| Heir { is_known: map.by_id(&heir.id).is_some(), ..heir.clone() });
+            Some(marked.collect::<Vec<_>>()).filter(|heirs| !heirs.is_empty()).map(Arc::new)
+        });
     }
 
     /// Notes that the partitions are not as known: this one has answered. A map that was read anew and is the same is

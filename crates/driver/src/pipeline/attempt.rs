@@ -96,12 +96,18 @@ impl OperationPipeline<'_> {
 
     pub(super) fn session(&self, state: &OperationState, multiple_write_locations: bool) -> SessionState {
         let OperationState { target, retry_state, consistency, .. } = state;
+        let partition = retry_state.partition.as_ref();
+        let heirs = match (&target.container, partition) {
+            (Some(container), Some(partition)) => container.heirs(partition.range()),
+            _ => Vec::new(),
+        };
         let source = SessionSource {
             seen: &self.core.sessions,
             given: self.options.session_token.as_ref(),
             container: target.container.as_ref().map(|container| container.rid),
-            partition: retry_state.partition.as_ref(),
+            partition,
             parents: target.parents.as_deref().unwrap_or_default(),
+            heirs: &heirs,
         };
         resolve_session(self.operation, *consistency, multiple_write_locations, source)
     }

@@ -69,8 +69,11 @@ impl OperationPipeline<'_> {
         else {
             return;
         };
-        if result.is_success() && answered_by.as_bytes() != known.range().as_str().as_bytes() {
-            container.doubt_ranges(answered_by);
+        if answered_by.as_bytes() != known.range().as_str().as_bytes() {
+            container.note_heir(known.range(), answered_by);
+            if result.is_success() {
+                container.doubt_ranges(answered_by);
+            }
         }
     }
 }

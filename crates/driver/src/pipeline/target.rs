@@ -94,6 +94,7 @@ impl DriverCore {
         let tasks = self.tasks.upgrade();
         let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await?;
         self.sessions.settle(container.rid, &ranges);
+        container.settle_heirs(&ranges);
         Ok(ranges)
     }
 

@@ -129,6 +129,7 @@ fn asked_for(store: &SessionStore, child: usize) -> i64 {
         container: Some(rid()),
         partition: Some(&child),
         parents: &parents,
+        heirs: &[],
     };
     let sent = resolve_session(&read, consistency, false, source).session_token;
     let token: Option<SessionToken> = sent.map(|sent| sent.to_str().unwrap().parse().unwrap());

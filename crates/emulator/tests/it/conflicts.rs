@@ -124,7 +124,7 @@ async fn a_region_takes_a_write_once_it_has_what_the_session_has_seen() {
     let range = ("x-ms-documentdb-partitionkeyrangeid", "0");
     let one = format!("{DOCS}/1");
     let bulk = json!([{"operationType": "Upsert", "partitionKey": "[\"a\"]", "resourceBody": item}]);
-    let writes: [(String, Vec<(&str, &str)>, &Value); 7] = [
+    let writes = [
         (format!("POST {DOCS}"), vec![KEY], &item),
         (format!("POST {DOCS}"), vec![KEY, upsert], &item),
         (format!("PUT {one}"), vec![KEY], &item),

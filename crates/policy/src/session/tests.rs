@@ -190,7 +190,7 @@ fn a_request_sends_what_bears_on_its_partition() {
             None,
         ),
     ] {
-        let source = SessionSource { seen: &one, given, container: None, partition, parents };
+        let source = SessionSource { seen: &one, given, container: None, partition, parents, heirs: &[] };
         let state = resolve_session(&operation(kind), consistency, multi, source);
         let sent = state.session_token.as_ref().map(|token| token.to_str().unwrap());
         assert_eq!(sent, expected, "{case}");
@@ -201,7 +201,8 @@ fn a_request_sends_what_bears_on_its_partition() {
 fn a_request_for_a_whole_container_sends_all_that_was_seen() {
     let one = seen("0:-1#5");
     let container = Some(partition("0").container());
-    let source = SessionSource { seen: &one, given: None, container, partition: None, parents: &[] };
+    let source =
+        SessionSource { seen: &one, given: None, container, partition: None, parents: &[], heirs: &[] };
     let state = resolve_session(&operation(OperationType::Query), SESSION, false, source);
     assert_eq!(state.session_token.unwrap(), "0:-1#5");
 }
@@ -211,6 +212,32 @@ fn a_child_sends_the_most_that_it_or_a_parent_has_shown() {
     let parents = [PartitionKeyRangeId::from("0")];
     for (token, expected) in [("0:-1#5,7:-1#3", "7:-1#5"), ("0:-1#5,7:-1#8", "7:-1#8")] {
         assert_eq!(token_for_partition(&seen(token), &partition("7"), &parents).unwrap(), expected);
+    }
+}
+
+#[test]
+fn what_was_seen_of_those_that_a_partition_has_become_is_sent_with_its_own() {
+    let zero = partition("0");
+    let heirs = ["7", "8"].map(PartitionKeyRangeId::from);
+    for (token, expected) in [
+        ("0:-1#5,7:-1#6,8:-1#7,9:-1#8", Some("0:-1#5,7:-1#6,8:-1#7")),
+        ("0:-1#5,9:-1#8", Some("0:-1#5")),
+        ("8:-1#7", Some("8:-1#7")),
+        ("9:-1#8", None),
+    ] {
+        let view = seen(token);
+        let container = Some(zero.container());
+        let source = SessionSource {
+            seen: &view,
+            given: None,
+            container,
+            partition: Some(&zero),
+            parents: &[],
+            heirs: &heirs,
+        };
+        let state = resolve_session(&operation(OperationType::Read), SESSION, false, source);
+        let sent = state.session_token.as_ref().map(|token| token.to_str().unwrap());
+        assert_eq!(sent, expected, "{token}");
     }
 }
 

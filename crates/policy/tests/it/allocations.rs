@@ -63,6 +63,7 @@ fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
             container: None,
             partition: retry_state.partition.as_ref(),
             parents: &[],
+            heirs: &[],
         };
         let session = resolve_session(&operation, consistency, false, source);
         assert!(session.session_token.is_some());

@@ -205,3 +205,17 @@ async fn a_change_feed_that_is_written_to_tells_every_change_once_across_splits(
     assert_eq!(reader.seen.len(), written);
     assert!(reader.seen.values().all(|times| *times == 1), "{:?}", reader.seen);
 }
+
+#[tokio::test]
+async fn who_reads_while_another_asks_for_the_partitions_sees_what_was_written() {
+    let account = Account::single_write().await;
+    let client = account.client(nearest(WEST));
+    client.create("1", "a").await.unwrap();
+    account.control().pause(None, None).unwrap();
+    account.split_into(2).await;
+    // A child answers, of which the driver has not heard.
+    client.create("2", "a").await.unwrap();
+    let (first, second) = tokio::join!(client.read("2", "a"), client.read("2", "a"));
+    assert!(first.is_ok(), "the one that asks for the partitions: {first:?}");
+    assert!(second.is_ok(), "the one that does not wait for them: {second:?}");
+}

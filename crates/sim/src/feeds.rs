@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut::{
-    Change, ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, FeedScope, Pages, RawItem,
+    Change, ChangeFeedProcessor, ChangeFeedStart, Changes, ContainerClient, ErrorKind, FeedScope, Pages,
+    RawItem,
 };
 
 use crate::history::{self, Feed, FeedKind, Key};
@@ -22,6 +23,8 @@ pub(crate) struct Reader {
     /// Its feed's place in the history.
     place: usize,
     continuation: Option<String>,
+    /// How it failed last.
+    failed: Option<cosmonaut::Error>,
 }
 
 /// A new feed of the history.
@@ -40,7 +43,7 @@ impl Reader {
         kind: FeedKind,
     ) -> Self {
         let place = new_feed(recorder, &format!("{kind:?} reader"), kind);
-        Self { container, recorder: recorder.clone(), random, kind, place, continuation: None }
+        Self { container, recorder: recorder.clone(), random, kind, place, continuation: None, failed: None }
     }
 
     /// Reads what there is, or some of it. Says whether there was nothing more.
@@ -95,10 +98,29 @@ impl Reader {
                         return false;
                     }
                 }
-                Some(Err(_)) => return false,
+                Some(Err(error)) => {
+                    self.failed = Some(error);
+                    return false;
+                }
                 None => return true,
             }
         }
+    }
+
+    /// How it failed last.
+    pub(crate) fn failed(&self) -> Option<&cosmonaut::Error> {
+        self.failed.as_ref()
+    }
+
+    /// Whether it was refused for what its session has seen.
+    pub(crate) fn is_refused_by_session(&self) -> bool {
+        self.failed.as_ref().is_some_and(|error| error.kind() == ErrorKind::SessionNotAvailable)
+    }
+
+    /// Goes on in another session, from where it was.
+    pub(crate) fn begin_session(&mut self, container: ContainerClient) {
+        self.container = container;
+        self.failed = None;
     }
 
     /// It owes what is written from now on.

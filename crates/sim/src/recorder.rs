@@ -88,6 +88,14 @@ impl Recorder {
         self.lock().events.push(Event { at: now, until: now, what });
     }
 
+    /// Whether a failover may have lost something.
+    pub(crate) fn may_have_lost(&self) -> bool {
+        let forces = |event: &Event| {
+            matches!(event.what, Happening::Forced { .. } | Happening::PartitionForced { .. })
+        };
+        self.lock().events.iter().any(forces)
+    }
+
     /// Changes the history.
     pub(crate) fn lock(&self) -> MutexGuard<'_, History> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

@@ -3,6 +3,7 @@
 mod clients;
 mod ending;
 mod living;
+mod owner;
 mod server;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use cosmonaut_emulator::{Control, Emulator};
 
+use crate::credentials::Credentials;
 use crate::disk::RamDisk;
 use crate::history::{Event, Happening, Micros};
 use crate::host;
@@ -40,13 +42,19 @@ struct Inner {
     emulator: Mutex<Option<Emulator>>,
     control: Mutex<Arc<Control>>,
     url: String,
-    key: String,
+    credentials: Credentials,
+    /// How often the server was started again.
+    restarts: AtomicU64,
     /// Where the account's files are, if it has any.
     disk: Option<RamDisk>,
     recorder: Recorder,
     clients: Mutex<BTreeMap<u32, Running>>,
     sessions: AtomicU64,
     coverage: Mutex<BTreeMap<String, u64>>,
+    /// When faults happened.
+    strikes: Mutex<Vec<(Micros, Micros)>>,
+    /// How many requests came to servers that are no more.
+    gone_requests: AtomicU64,
     trace: Mutex<Vec<String>>,
 }
 
@@ -102,6 +110,12 @@ impl World {
     /// Something was met.
     pub fn covered(&self, what: &str) {
         *self.lock_coverage().entry(what.to_owned()).or_default() += 1;
+    }
+
+    /// A fault that began then is over.
+    pub fn struck(&self, began: Micros) {
+        let now = self.now();
+        self.0.strikes.lock().unwrap_or_else(PoisonError::into_inner).push((began, now));
     }
 
     /// A line of the trace.

@@ -11,14 +11,14 @@ use crate::control::{Control, Setting};
 use crate::emulator::{Emulator, ManagementServer};
 use crate::engine::query::TieOrder;
 use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
-use crate::gateway::{Access, Addresses, Scheme, reachable};
+use crate::gateway::{Access, Addresses, Credentials, Scheme, TokenCheck, reachable};
 use crate::management::Management;
 use crate::pace::PAGE_TIME;
 use crate::request_log::{self, Answered};
 use crate::server::{BindError, Listener, Sockets, Tls, Visitors, Workers, load_tls};
 use crate::start_error::StartError;
 use crate::storage::{DataPlace, Journal, Volume};
-use crate::{SystemWorld, World};
+use crate::{SystemWorld, Timestamp, World};
 
 const LOOPBACK: &str = "127.0.0.1";
 
@@ -34,6 +34,8 @@ pub struct EmulatorBuilder {
     data: Option<DataPlace>,
     tls: Tls,
     key: String,
+    secondary_key: Option<String>,
+    tokens: Option<TokenCheck>,
     auth: bool,
     throttle: bool,
     ties: TieOrder,
@@ -59,6 +61,8 @@ impl Default for EmulatorBuilder {
             data: None,
             tls: Tls::Off,
             key: EMULATOR_KEY.to_owned(),
+            secondary_key: None,
+            tokens: None,
             auth: true,
             throttle: false,
             ties: TieOrder::default(),
@@ -181,6 +185,22 @@ impl EmulatorBuilder {
         self
     }
 
+    /// A second key, in base64, with which requests may be signed too.
+    pub fn secondary_key(mut self, key: impl Into<String>) -> Self {
+        self.secondary_key = Some(key.into());
+        self
+    }
+
+    /// Which Entra tokens are accepted, by the token and the account's time. None are unless this is called: the emulator
+    /// cannot check who has issued them.
+    pub fn accept_tokens(
+        mut self,
+        accepts: impl Fn(&str, Timestamp) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.tokens = Some(Arc::new(accepts));
+        self
+    }
+
     /// Whether requests must be signed.
     pub fn auth(mut self, required: bool) -> Self {
         self.auth = required;
@@ -246,6 +266,8 @@ impl EmulatorBuilder {
     pub async fn start(self) -> Result<Emulator, StartError> {
         self.account.validate().map_err(|failure| StartError::Account(failure.message))?;
         let key = MasterKey::from_base64(&self.key)?;
+        let secondary = self.secondary_key.as_deref().map(MasterKey::from_base64).transpose()?;
+        let credentials = Credentials::new(key, secondary, self.tokens.clone());
         let world = self.world.clone().unwrap_or_else(|| Arc::new(SystemWorld::new()));
         let (tls, certificate) = load_tls(&self.tls, &self.certificate_directory(), world.now())?.unzip();
         let global = if self.global { Some(self.bind(&self.host, self.port).await?) } else { None };
@@ -269,7 +291,7 @@ impl EmulatorBuilder {
         let setting = Setting {
             engine: Arc::clone(&engine),
             world,
-            access: if self.auth { Access::Key(key) } else { Access::Open },
+            access: if self.auth { Access::Credentials(credentials) } else { Access::Open },
             addresses: Addresses::new(scheme),
             workers: Arc::clone(&workers),
             visitors: Visitors::new(&self.host, &self.names, &self.pages),

@@ -99,7 +99,10 @@ impl Lived {
             .map(|found| Violated { rule: found.rule.to_owned(), message: found.message })
             .collect();
         violations.extend(self.too_little());
-        let last = history.calls.iter().filter_map(|call| call.returned).max().unwrap_or(0);
+        let calls = history.calls.iter().filter_map(|call| call.returned);
+        let orchestrations = history.orchestrations.iter();
+        let endings = orchestrations.filter_map(|one| one.ended.as_ref().map(|(ended, _)| *ended));
+        let last = calls.chain(endings).max().unwrap_or(0);
         Verdict {
             seed: self.plan.seed,
             world: self.plan.kind.name().to_owned(),

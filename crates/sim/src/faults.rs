@@ -6,16 +6,15 @@ use cosmonaut_emulator::{Delay, Effect, Failover, Failure, Fault, Operations, Ou
 use cosmonaut_wire::CosmosStatus;
 
 use crate::history::Happening;
-use crate::host;
 use crate::plan::{FaultKind, FaultPlan};
 use crate::world::{CONTAINER, World};
 
 /// Waits for a fault's time, and lets it happen.
 pub(crate) async fn happen(world: &World, fault: &FaultPlan) {
     world.sleep_until(fault.at).await;
-    let (lasts, since) = (Duration::from_millis(fault.lasts), host::now());
+    let (began, lasts) = (world.now(), Duration::from_millis(fault.lasts));
     let struck = strike(world, &fault.what, lasts).await;
-    world.was_troubled(since);
+    world.was_troubled(began, struck.is_ok());
     match struck {
         Ok(()) => world.covered(fault.what.name()),
         // What cannot be done just now, such as a failover to where the writes are, is left out.
@@ -84,7 +83,15 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
                 control.take_down(&old, Outage::Refuse).await?;
             }
             let at = world.now();
-            let moved = control.move_writes(to, Failover::Forced)?;
+            let moved = match control.move_writes(to, Failover::Forced) {
+                Ok(moved) => moved,
+                Err(failure) => {
+                    if *old_is_down {
+                        control.bring_back(&old).await?;
+                    }
+                    return Err(failure);
+                }
+            };
             world.happened_at(at, Happening::Forced { to: to.clone() });
             if moved.lost > 0 {
                 world.covered("writes lost");
@@ -141,14 +148,18 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
             world.happened_at(at, Happening::ServerCrashed);
             Ok(())
         }
-        FaultKind::AddsRegion(region) => {
-            control.add_region(region).await?;
-            world.happened(Happening::Fault(format!("{what:?}")));
+        FaultKind::AddsRegion(region) => world.add_region(region).await,
+        FaultKind::RemovesRegion(region, comes_back) => {
+            world.remove_region(region, comes_back.then_some(lasts)).await
+        }
+        FaultKind::RegeneratesKey => world.change_key(false, lasts).await,
+        FaultKind::RotatesKeys => world.change_key(true, lasts).await,
+        FaultKind::DelaysTokens(ms) => {
+            world.disturb_tokens(what, *ms, false, lasts).await;
             Ok(())
         }
-        FaultKind::RemovesRegion(region) => {
-            control.remove_region(region).await?;
-            world.happened(Happening::RegionLost(region.clone()));
+        FaultKind::WithholdsTokens => {
+            world.disturb_tokens(what, 0, true, lasts).await;
             Ok(())
         }
     }

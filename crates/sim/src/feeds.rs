@@ -23,8 +23,8 @@ pub(crate) struct Reader {
     /// Its feed's place in the history.
     place: usize,
     continuation: Option<String>,
-    /// Why it could not be read the last time.
-    failure: Option<String>,
+    /// How it failed last.
+    failed: Option<cosmonaut::Error>,
 }
 
 /// A new feed of the history.
@@ -43,7 +43,7 @@ impl Reader {
         kind: FeedKind,
     ) -> Self {
         let place = new_feed(recorder, &format!("{kind:?} reader"), kind);
-        Self { container, recorder: recorder.clone(), random, kind, place, continuation: None, failure: None }
+        Self { container, recorder: recorder.clone(), random, kind, place, continuation: None, failed: None }
     }
 
     /// Reads what there is, or some of it. Says whether there was nothing more.
@@ -99,12 +99,7 @@ impl Reader {
                     }
                 }
                 Some(Err(error)) => {
-                    self.failure = Some(error.to_string());
-                    // A session that has seen what is lost is to be forgotten.
-                    if error.kind() == ErrorKind::SessionNotAvailable && self.recorder.something_may_be_lost()
-                    {
-                        let _ = self.container.forget_session().await;
-                    }
+                    self.failed = Some(error);
                     return false;
                 }
                 None => return true,
@@ -112,9 +107,20 @@ impl Reader {
         }
     }
 
-    /// Why it could not be read the last time that it could not.
-    pub(crate) fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
+    /// How it failed last.
+    pub(crate) fn failed(&self) -> Option<&cosmonaut::Error> {
+        self.failed.as_ref()
+    }
+
+    /// Whether it was refused for what its session has seen.
+    pub(crate) fn is_refused_by_session(&self) -> bool {
+        self.failed.as_ref().is_some_and(|error| error.kind() == ErrorKind::SessionNotAvailable)
+    }
+
+    /// Goes on in another session, from where it was.
+    pub(crate) fn begin_session(&mut self, container: ContainerClient) {
+        self.container = container;
+        self.failed = None;
     }
 
     /// It owes what is written from now on.

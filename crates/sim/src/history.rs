@@ -237,6 +237,10 @@ pub enum Happening {
     },
     /// A region was lost or removed and does not come back with what it had.
     RegionLost(String),
+    /// A region left the account after the others had been given all that it had. Nothing is lost.
+    RegionRemoved(String),
+    /// The key that callers had was good for nothing: a request that was on its way meanwhile may be refused with 401.
+    KeyLapsed,
     /// The server stopped as if its power had failed, and started again from its disk.
     ServerCrashed,
     /// A partition split.

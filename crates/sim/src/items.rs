@@ -304,6 +304,7 @@ fn of_read(error: &Error) -> Outcome {
     match error.kind() {
         ErrorKind::SessionNotAvailable => Outcome::Refused(Refusal::Session),
         ErrorKind::Throttled => Outcome::Refused(Refusal::Throttled),
+        ErrorKind::Unauthorized => Outcome::Refused(Refusal::Other(401)),
         _ => Outcome::Failed(said(error)),
     }
 }

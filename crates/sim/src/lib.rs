@@ -5,6 +5,7 @@
 //! decides whether they may have seen it, and [`timeline`] shows where they may not.
 
 pub mod checker;
+mod credentials;
 pub mod disk;
 mod faults;
 mod feeds;

@@ -8,6 +8,9 @@ use crate::random::Random;
 /// The names of regions, in the order in which an account has them.
 const REGIONS: [&str; 5] = ["East US", "West US", "North Europe", "Japan East", "Brazil South"];
 
+/// How many calls the clients of a world make together at least.
+const LEAST_CALLS: u32 = 500;
+
 /// The number of the first process that shares a change-feed processor.
 pub const FIRST_PROCESSOR: u32 = 5;
 
@@ -92,6 +95,8 @@ pub struct ClientPlan {
     pub http1: bool,
     /// After how long a call is given up, in milliseconds.
     pub timeout: u64,
+    /// For how long its tokens are good, in seconds, if it has tokens and not the account's key.
+    pub token_life: Option<u64>,
 }
 
 /// Something that goes wrong for a time.
@@ -146,11 +151,48 @@ pub enum FaultKind {
     CrashesServer(bool),
     /// A region joins the account.
     AddsRegion(String),
-    /// A region that takes no writes leaves the account.
-    RemovesRegion(String),
+    /// A region that no writes need leaves the account, and is added again later, if that is said.
+    RemovesRegion(String, bool),
+    /// The key that all processes have is made anew. They are told of it later.
+    RegeneratesKey,
+    /// All processes are told the other key, one after the other, and then the one that they had is made anew.
+    RotatesKeys,
+    /// Tokens come so many milliseconds later.
+    DelaysTokens(u64),
+    /// There are no tokens.
+    WithholdsTokens,
 }
 
 impl FaultKind {
+    /// All names that faults have in reports.
+    pub const NAMES: [&str; 25] = [
+        "region down",
+        "region hangs",
+        "region slow",
+        "writes forbidden",
+        "error status",
+        "lost answers",
+        "duplicated reads",
+        "throttling",
+        "replication paused",
+        "graceful failover",
+        "forced failover",
+        "partition failover",
+        "split",
+        "connections cut",
+        "connections silenced",
+        "network stalled",
+        "client killed",
+        "server crashed",
+        "region added",
+        "region removed",
+        "region replaced",
+        "key made anew",
+        "keys rotated",
+        "tokens late",
+        "no tokens",
+    ];
+
     /// What it is called in reports.
     pub fn name(&self) -> &'static str {
         match self {
@@ -173,7 +215,12 @@ impl FaultKind {
             Self::Kills(..) => "client killed",
             Self::CrashesServer(_) => "server crashed",
             Self::AddsRegion(_) => "region added",
-            Self::RemovesRegion(_) => "region removed",
+            Self::RemovesRegion(_, false) => "region removed",
+            Self::RemovesRegion(_, true) => "region replaced",
+            Self::RegeneratesKey => "key made anew",
+            Self::RotatesKeys => "keys rotated",
+            Self::DelaysTokens(_) => "tokens late",
+            Self::WithholdsTokens => "no tokens",
         }
     }
 }
@@ -196,12 +243,16 @@ impl FaultKind {
             | Self::PartitionForced(_)
             | Self::Split
             | Self::AddsRegion(_)
-            | Self::RemovesRegion(_) => true,
+            | Self::RemovesRegion(..)
+            | Self::RegeneratesKey
+            | Self::RotatesKeys => true,
             Self::Cuts(..)
             | Self::Silence(_)
             | Self::Stalls(_)
             | Self::Kills(..)
-            | Self::CrashesServer(_) => false,
+            | Self::CrashesServer(_)
+            | Self::DelaysTokens(_)
+            | Self::WithholdsTokens => false,
         }
     }
 }
@@ -251,9 +302,11 @@ impl Plan {
             clients,
             readers: (random.percent(60), !multi_write && random.percent(40)),
             processors: if kind == WorldKind::Processors { random.between(1, 3) as u32 } else { 0 },
-            orchestrations: random.between(3, 12) as u32,
+            orchestrations: random.between(8, 16) as u32,
             faults: Vec::new(),
         };
+        plan.lengthen();
+        plan.draw_tokens(&random.fork("tokens"));
         plan.faults = plan.draw_faults(&random);
         plan
     }
@@ -277,6 +330,22 @@ impl Plan {
         }
         let of = |client: &ClientPlan| u64::from(client.calls) * (client.pause / 2 + 2 * self.delay.1 + 5);
         self.clients.iter().map(of).max().unwrap_or(1000)
+    }
+
+    /// Lets clients make more calls where they would make few together.
+    fn lengthen(&mut self) {
+        let calls: u32 = self.clients.iter().map(|client| client.tasks * client.calls).sum();
+        let times = LEAST_CALLS.div_ceil(calls.max(1));
+        self.clients.iter_mut().for_each(|client| client.calls *= times);
+    }
+
+    /// Gives some clients tokens, whose clocks are good enough for them.
+    fn draw_tokens(&mut self, random: &Random) {
+        for client in &mut self.clients {
+            if client.skew_ms.abs() < 1000 && random.percent(30) {
+                client.token_life = Some(*random.pick(&[15, 20, 40]));
+            }
+        }
     }
 
     fn draw_faults(&self, random: &Random) -> Vec<FaultPlan> {
@@ -304,7 +373,8 @@ impl Plan {
         loop {
             let several = self.regions.len() > 1;
             let single = several && !self.multi_write;
-            return match random.below(21) {
+            let has_tokens = self.clients.iter().any(|client| client.token_life.is_some());
+            return match random.below(28) {
                 0 => FaultKind::Down(region),
                 1 => FaultKind::Hangs(region),
                 2 => FaultKind::Slow(region, random.between(20, 3000)),
@@ -326,6 +396,11 @@ impl Plan {
                     FaultKind::AddsRegion(REGIONS[self.regions.len()].to_owned())
                 }
                 19 | 20 if self.has_disk => FaultKind::CrashesServer(random.percent(70)),
+                21 | 22 if several => FaultKind::RemovesRegion(region, random.percent(60)),
+                23 => FaultKind::RegeneratesKey,
+                24 => FaultKind::RotatesKeys,
+                25 | 26 if has_tokens => FaultKind::DelaysTokens(random.between(100, 10_000)),
+                27 if has_tokens => FaultKind::WithholdsTokens,
                 _ => continue,
             };
         }
@@ -358,6 +433,7 @@ fn client(random: &Random, id: u32, regions: &[String]) -> ClientPlan {
         pause: *random.pick(&[0, 10, 100, 300]),
         http1: random.percent(25),
         timeout: *random.pick(&[500, 3_000, 10_000, 30_000]),
+        token_life: None,
     }
 }
 
@@ -384,7 +460,7 @@ impl fmt::Display for Plan {
         for client in &self.clients {
             writeln!(
                 f,
-                "  client {}: {} tasks of {} calls, pause {} ms, timeout {} ms, clock {:+} ms, {}, {:?}",
+                "  client {}: {} tasks of {} calls, pause {} ms, timeout {} ms, clock {:+} ms, {}, {}, {:?}",
                 client.id,
                 client.tasks,
                 client.calls,
@@ -392,6 +468,7 @@ impl fmt::Display for Plan {
                 client.timeout,
                 client.skew_ms,
                 if client.http1 { "HTTP/1.1" } else { "HTTP/2" },
+                client.token_life.map_or("key".to_owned(), |life| format!("tokens of {life} s")),
                 client.preferred,
             )?;
         }

@@ -55,7 +55,7 @@ impl Process {
     pub(crate) fn client(
         &self,
         endpoint: &str,
-        key: &str,
+        credential: Credential,
         options: CosmosClientOptions,
     ) -> cosmonaut::Result<CosmosClient> {
         let platform: Arc<dyn Platform> = self.platform.clone();
@@ -64,7 +64,6 @@ impl Process {
             .platform(platform)
             .sockets(self.network.sockets_of(self.id))
             .build()?;
-        let credential = Credential::master_key(key)?;
         CosmosClient::builder()
             .runtime(&runtime)
             .endpoint(endpoint)

@@ -20,16 +20,6 @@ pub(crate) struct HowAnswered {
 }
 
 impl Recorder {
-    /// Whether something happened by which acknowledged writes may be lost.
-    pub(crate) fn something_may_be_lost(&self) -> bool {
-        self.lock().events.iter().any(|event| {
-            matches!(
-                event.what,
-                Happening::Forced { .. } | Happening::PartitionForced { .. } | Happening::RegionLost(_)
-            )
-        })
-    }
-
     /// An empty history.
     pub(crate) fn new(account: Account) -> Self {
         let history = History {
@@ -96,6 +86,14 @@ impl Recorder {
     pub(crate) fn event(&self, what: Happening) {
         let now = self.tick();
         self.lock().events.push(Event { at: now, until: now, what });
+    }
+
+    /// Whether a failover may have lost something.
+    pub(crate) fn may_have_lost(&self) -> bool {
+        let forces = |event: &Event| {
+            matches!(event.what, Happening::Forced { .. } | Happening::PartitionForced { .. })
+        };
+        self.lock().events.iter().any(forces)
     }
 
     /// Changes the history.

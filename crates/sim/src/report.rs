@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use cosmonaut_sim::checker::check;
+use cosmonaut_sim::plan::FaultKind;
 use cosmonaut_sim::timeline;
 use serde::Serialize;
 
@@ -18,6 +19,9 @@ use crate::shrink::shrunk;
 
 /// How many violations are shown in full. The others are counted.
 const SHOWN: usize = 5;
+
+/// In so many worlds each kind of fault is to happen.
+const ENOUGH_FOR_ALL: u64 = 1000;
 
 /// What many worlds came to.
 #[derive(Default, Serialize)]
@@ -31,7 +35,11 @@ struct Summary {
     simulated_micros: u64,
     simulated_seconds: f64,
     elapsed_seconds: f64,
+    /// How many faults were drawn.
+    faults: u64,
     coverage: BTreeMap<String, u64>,
+    /// What the run did not have, and so says nothing about.
+    lacking: Vec<String>,
     worlds: BTreeMap<String, u64>,
 }
 
@@ -98,8 +106,26 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
     }
     summary.simulated_seconds = summary.simulated_micros as f64 / 1e6;
     summary.elapsed_seconds = began.elapsed().as_secs_f64();
+    summary.lacking = lacking(summary.seeds, summary.faults, &summary.coverage);
     summary.show(arguments.json);
-    if summary.violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if summary.violations.is_empty() && summary.lacking.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// What many worlds should have had, and these had not.
+fn lacking(worlds: u64, faults: u64, coverage: &BTreeMap<String, u64>) -> Vec<String> {
+    let has = |what: &str| coverage.get(what).is_some_and(|times| *times > 0);
+    let mut lacking = Vec::new();
+    if faults > 0 && !has("faults met") {
+        lacking.push("a fault that any call met".to_owned());
+    }
+    if worlds >= ENOUGH_FOR_ALL {
+        lacking.extend(FaultKind::NAMES.iter().filter(|name| !has(name)).map(|name| (*name).to_owned()));
+    }
+    lacking
 }
 
 /// As many as was said, or one for each processor.
@@ -115,6 +141,7 @@ impl Summary {
     fn add(&mut self, verdict: &Verdict) {
         self.seeds += 1;
         self.operations += verdict.operations;
+        self.faults += verdict.faults as u64;
         self.simulated_micros += verdict.simulated_micros;
         *self.worlds.entry(verdict.world.clone()).or_default() += 1;
         for (what, times) in &verdict.coverage {
@@ -137,6 +164,9 @@ impl Summary {
         );
         for (what, times) in &self.coverage {
             println!("  {times:>8}  {what}");
+        }
+        for what in &self.lacking {
+            println!("covered too little: there was not once {what}");
         }
         for found in self.violations.iter().take(20) {
             println!("\n{} in seed {} ({}): {}", found.rule, found.seed, found.world, found.message);
@@ -174,4 +204,27 @@ pub(crate) fn replay(arguments: &Replay) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     ExitCode::FAILURE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covered(what: &[&str]) -> BTreeMap<String, u64> {
+        what.iter().map(|what| ((*what).to_owned(), 1)).collect()
+    }
+
+    #[test]
+    fn a_run_lacks_what_it_never_had() {
+        let met = covered(&["faults met"]);
+        assert_eq!(lacking(5, 0, &covered(&[])), [""; 0]);
+        assert_eq!(lacking(5, 3, &covered(&[])), ["a fault that any call met"]);
+        assert_eq!(lacking(999, 3000, &met), [""; 0]);
+        assert_eq!(lacking(1000, 3000, &met).len(), FaultKind::NAMES.len());
+        let mut all = covered(&FaultKind::NAMES);
+        all.extend(met);
+        assert_eq!(lacking(1000, 3000, &all), [""; 0]);
+        all.remove("keys rotated");
+        assert_eq!(lacking(1000, 3000, &all), ["keys rotated"]);
+    }
 }

@@ -6,6 +6,7 @@
 
 mod failover;
 mod faults;
+mod keys;
 mod links;
 mod membership;
 mod outages;

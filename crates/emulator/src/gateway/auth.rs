@@ -1,4 +1,5 @@
-//! Who may ask: requests are signed with the account's key, unless the account asks for no signature.
+//! Who may ask: requests are signed with one of the account's keys or carry a token that it accepts, unless the account asks
+//! for neither.
 
 use std::borrow::Cow;
 use std::time::{Duration, UNIX_EPOCH};
@@ -6,12 +7,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use cosmonaut_wire::{Authorization, CosmosStatus, MasterKey, ResourcePath, SignedParts, headers};
 use http::{HeaderMap, Method, header};
 
+use super::credentials::Credentials;
 use crate::{Failure, Timestamp};
 
 /// What a request must show.
 pub(crate) enum Access {
-    /// A signature by this key.
-    Key(MasterKey),
+    /// One of these.
+    Credentials(Credentials),
     /// Nothing: whatever the request shows is ignored.
     Open,
 }
@@ -27,10 +29,7 @@ impl Access {
     ) -> Result<(), Failure> {
         match self {
             Self::Open => Ok(()),
-            Self::Key(key) => {
-                let date = check_signature(key, method, path, headers)?;
-                check_date(date, now)
-            }
+            Self::Credentials(credentials) => check_authorization(credentials, method, path, headers, now),
         }
     }
 }
@@ -63,30 +62,47 @@ fn check_date(date: &str, now: Timestamp) -> Result<(), Failure> {
     ))
 }
 
+fn check_authorization(
+    credentials: &Credentials,
+    method: &Method,
+    path: &ResourcePath,
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let value = text(headers, &header::AUTHORIZATION).ok_or_else(|| {
+        refused("the request has no authorization header (sign it with the account's key, or start the emulator without authentication)")
+    })?;
+    match Authorization::parse(value).map_err(|error| refused(error.to_string()))? {
+        Authorization::Master { signature } => {
+            let date = check_signature(credentials, &signature, method, path, headers)?;
+            check_date(date, now)
+        }
+        Authorization::Entra { token } => match credentials.accepts(&token, now) {
+            Some(true) => Ok(()),
+            Some(false) => Err(refused("the Entra token has expired or is not of this account")),
+            None => Err(refused(
+                "an Entra token cannot be checked here (use the account's key, or start the emulator without authentication)",
+            )),
+        },
+        Authorization::Resource { .. } => {
+            Err(refused("resource tokens are not available in this emulator (use the account's key)"))
+        }
+    }
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &http::HeaderName) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
 /// The time that was signed.
 fn check_signature<'h>(
-    key: &MasterKey,
+    credentials: &Credentials,
+    signature: &str,
     method: &Method,
     path: &ResourcePath,
     headers: &'h HeaderMap,
 ) -> Result<&'h str, Failure> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let value = text(&header::AUTHORIZATION).ok_or_else(|| {
-        refused("the request has no authorization header (sign it with the account's key, or start the emulator without authentication)")
-    })?;
-    let signature = match Authorization::parse(value).map_err(|error| refused(error.to_string()))? {
-        Authorization::Master { signature } => signature,
-        Authorization::Entra { .. } => {
-            return Err(refused(
-                "an Entra token cannot be checked here (use the account's key, or start the emulator without authentication)",
-            ));
-        }
-        Authorization::Resource { .. } => {
-            return Err(refused(
-                "resource tokens are not available in this emulator (use the account's key)",
-            ));
-        }
-    };
+    let text = |name| text(headers, name);
     let date = match (text(&headers::DATE), text(&header::DATE)) {
         (Some(date), _) => SignedDate::OfService(date),
         (None, Some(date)) => SignedDate::OfHttp(date),
@@ -96,10 +112,11 @@ fn check_signature<'h>(
             ));
         }
     };
-    let is_signed = |parts| match date {
-        SignedDate::OfService(date) => key.verify(method, parts, date, &signature),
-        SignedDate::OfHttp(date) => key.verify_by_date(method, parts, date, &signature),
+    let has_signed = |key: &MasterKey, parts| match date {
+        SignedDate::OfService(date) => key.verify(method, parts, date, signature),
+        SignedDate::OfHttp(date) => key.verify_by_date(method, parts, date, signature),
     };
+    let is_signed = |parts| credentials.any_key(|key| has_signed(key, parts));
     let by_name = path.signed_by_name();
     // Clients that were given a resource's `_self` link sign its resource id alone.
     if is_signed(by_name) || path.resource_ids().is_some() && is_signed(path.signed_by_rid()) {
@@ -176,7 +193,8 @@ mod tests {
 
     fn status_at(seconds: u64, headers: &HeaderMap, path: &str) -> u16 {
         let now = Timestamp(seconds * 1_000_000);
-        let access = Access::Key(MasterKey::from_base64(EMULATOR_KEY).unwrap());
+        let key = MasterKey::from_base64(EMULATOR_KEY).unwrap();
+        let access = Access::Credentials(Credentials::new(key, None, None));
         match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers, now) {
             Ok(()) => 200,
             Err(failure) => failure.status.code().as_u16(),

@@ -16,6 +16,7 @@ mod change_feed;
 mod conflicts;
 mod consistency;
 mod containers;
+mod credentials;
 mod databases;
 mod global;
 mod items;
@@ -41,6 +42,8 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 pub(crate) use addresses::{Addresses, reachable};
 pub(crate) use auth::Access;
+pub use credentials::AccountKey;
+pub(crate) use credentials::{Credentials, TokenCheck};
 pub(crate) use global::Global;
 pub(crate) use origin::{Origin, Scheme};
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The time, as requests carry it.
 #[expect(clippy::disallowed_methods, reason = "the emulator compares it with the machine's clock")]
-fn date() -> String {
+pub(crate) fn date() -> String {
     httpdate::fmt_http_date(std::time::SystemTime::now())
 }
 

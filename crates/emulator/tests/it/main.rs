@@ -12,6 +12,7 @@ mod global;
 mod item_text;
 mod items;
 mod key_values;
+mod keys;
 mod long_work;
 mod malformed;
 mod management;

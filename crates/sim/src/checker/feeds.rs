@@ -1,7 +1,7 @@
 //! Are change feeds complete and in order?
 //!
-//! What a feed gives after a failover that may have lost something is not asked: nobody says where a reader goes on whose
-//! place is gone.
+//! A failover may lose versions that a feed has given, or that it was to give. Only these may be missing, and only after one
+//! of these may something older be given: what has survived is asked for as ever.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,6 @@ use crate::history::{CallId, Change, Feed, FeedKind, Key, Micros, WriteKind};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     for feed in &facts.history.feeds {
-        if !facts.losses.is_empty() {
-            continue;
-        }
         // A processor repeats what was not recorded as done, so what it gives goes back; but not while nothing fails.
         let straight = match feed.kind {
             FeedKind::Latest | FeedKind::AllVersions => true,
@@ -59,6 +56,9 @@ fn out_of_order(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
             );
             return Some(complain("feed-out-of-order", feed, change.at, &what, &[maker.id(), later.id()]));
         }
+        if is_lost(facts, maker) {
+            continue;
+        }
         same.push(maker);
         let known = newest.entry(change.key.partition).or_insert(maker);
         if maker.earliest() > known.earliest() {
@@ -84,36 +84,56 @@ fn twice(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
     None
 }
 
-/// In a feed of all versions each one is made from the one before.
+/// In a feed of all versions each one is made from the one before, of those that were not lost.
 fn broken_chain(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
-    let mut last: Map<Key, Option<&[CallId]>> = Map::default();
+    let mut given: Map<Key, Vec<Option<&[CallId]>>> = Map::default();
     for change in &feed.changes {
         let trail = change.trail.as_deref();
-        let before = last.insert(change.key, trail);
+        let versions = given.entry(change.key).or_default();
+        let newest = versions.last().copied().flatten();
         // Of what was there when a feed begins in the middle, nothing is known.
-        let Some(before) = before.or((feed.since == 0).then_some(None)) else { continue };
-        let fits = match trail {
-            None => before.is_some(),
-            Some([.., _]) if trail.is_some_and(|trail| trail.len() > 1) => {
-                trail.and_then(|trail| trail.split_last()).map(|(_, base)| base) == before
+        while let Some(before) = versions.last().copied().or((feed.since == 0).then_some(None)) {
+            if follows(facts, change, before) {
+                break;
             }
-            Some(trail) => match facts.maker(change.key, trail).map(|maker| maker.write.kind) {
-                Some(WriteKind::Create) => before.is_none(),
-                Some(WriteKind::Replace) => before.is_some(),
-                _ => true,
-            },
-        };
-        if !fits {
-            let what = format!(
-                "gave {} as {} right after {}: something between them is missing",
-                change.key,
-                version(trail),
-                version(before)
-            );
-            return Some(complain("feed-skips", feed, change.at, &what, &last_of(change)));
+            let may_be_gone = match before {
+                Some(trail) => facts.maker(change.key, trail).is_some_and(|maker| is_lost(facts, maker)),
+                None => {
+                    facts.effects(change.key).iter().any(|write| write.deletes() && is_lost(facts, write))
+                }
+            };
+            if versions.is_empty() || !may_be_gone {
+                let what = format!(
+                    "gave {} as {} right after {}: something between them is missing",
+                    change.key,
+                    version(trail),
+                    version(newest)
+                );
+                return Some(complain("feed-skips", feed, change.at, &what, &last_of(change)));
+            }
+            versions.pop();
         }
+        versions.push(trail);
     }
     None
+}
+
+/// Whether a change can be the next one after a version.
+fn follows(facts: &Facts<'_>, change: &Change, before: Option<&[CallId]>) -> bool {
+    match change.trail.as_deref() {
+        None => before.is_some(),
+        Some([base @ .., _]) if !base.is_empty() => Some(base) == before,
+        Some(trail) => match facts.maker(change.key, trail).map(|maker| maker.write.kind) {
+            Some(WriteKind::Create) => before.is_none(),
+            Some(WriteKind::Replace) => before.is_some(),
+            Some(WriteKind::Upsert | WriteKind::Patch | WriteKind::Delete) | None => true,
+        },
+    }
+}
+
+/// Whether a failover may have lost what a write made.
+fn is_lost(facts: &Facts<'_>, write: &Effect<'_>) -> bool {
+    facts.may_be_lost(write, Micros::MAX)
 }
 
 /// Something later of the partition was given, and this never.
@@ -146,6 +166,7 @@ fn skipped(facts: &Facts<'_>, feed: &Feed) -> Option<Violation> {
                 && !given.contains(&(key, write.id()))
                 && facts.before(write, later)
                 && !superseded()
+                && !is_lost(facts, write)
         });
         if let Some(write) = missing {
             let what = format!(
@@ -167,6 +188,12 @@ fn incomplete(facts: &Facts<'_>, feed: &Feed, straight: bool) -> Option<Violatio
         let maker = end.as_deref().and_then(|trail| facts.maker(*key, trail));
         let owed = maker.is_some_and(|maker| maker.earliest() >= feed.since);
         let holds = version(end.as_deref());
+        // What was lost may have stood in the place of what is there again.
+        let was_hidden = facts.effects(*key).iter().any(|write| {
+            let later = |maker: &Effect<'_>| maker.id() != write.id() && !facts.before(write, maker);
+            is_lost(facts, write) && maker.is_none_or(later)
+        });
+        let owed = owed && (feed.kind == FeedKind::AllVersions || !was_hidden);
         if owed && !changes.clone().any(|change| change.trail == *end) {
             let what = format!("was read to its end and never gave {key} as {holds}, which is what it is");
             return Some(complain(
@@ -180,6 +207,7 @@ fn incomplete(facts: &Facts<'_>, feed: &Feed, straight: bool) -> Option<Violatio
         let vanishes = feed.kind != FeedKind::AllVersions && end.is_none();
         if straight
             && !vanishes
+            && !was_hidden
             && let Some(last) = changes.next_back().filter(|last| last.trail != *end)
         {
             let what = format!(
@@ -193,7 +221,9 @@ fn incomplete(facts: &Facts<'_>, feed: &Feed, straight: bool) -> Option<Violatio
                 changes_of(feed, *key)
                     .any(|change| change.trail.as_deref().and_then(<[CallId]>::last) == Some(&write.id()))
             };
-            let owed = |write: &&Effect<'_>| write.certain && write.earliest() >= feed.since;
+            let owed = |write: &&Effect<'_>| {
+                write.certain && write.earliest() >= feed.since && !is_lost(facts, write)
+            };
             let (deletions, makers): (Vec<_>, Vec<_>) =
                 facts.effects(*key).iter().filter(owed).partition(|write| write.deletes());
             let missing = makers.iter().find(|write| !given(write));

@@ -241,6 +241,8 @@ fn breaks(event: &Event) -> bool {
         Happening::Forced { .. }
         | Happening::PartitionForced { .. }
         | Happening::RegionLost(_)
+        | Happening::RegionRemoved(_)
+        | Happening::KeyLapsed
         | Happening::ServerCrashed
         | Happening::Fault(_) => true,
     }

@@ -121,9 +121,12 @@ fn events(history: &History, from: Micros, to: Micros) -> Vec<&Event> {
         | Happening::PartitionForced { .. }
         | Happening::RegionLost(_)
         | Happening::Healed { .. } => true,
-        Happening::Graceful { .. } | Happening::ServerCrashed | Happening::Split | Happening::Fault(_) => {
-            false
-        }
+        Happening::Graceful { .. }
+        | Happening::RegionRemoved(_)
+        | Happening::KeyLapsed
+        | Happening::ServerCrashed
+        | Happening::Split
+        | Happening::Fault(_) => false,
     };
     let mut shown: Vec<_> = history.events.iter().filter(|event| inside(event) || weighty(event)).collect();
     while shown.len() > MOST_EVENTS {
@@ -142,6 +145,8 @@ pub(super) fn name_of_event(event: &Event) -> String {
         Happening::Forced { to } => format!("writes are forced to {to}"),
         Happening::PartitionForced { to } => format!("writes of a partition are forced to {to}"),
         Happening::RegionLost(region) => format!("{region} is lost"),
+        Happening::RegionRemoved(region) => format!("{region} leaves"),
+        Happening::KeyLapsed => "the key that callers have is not the account's".to_owned(),
         Happening::ServerCrashed => "the server crashes".to_owned(),
         Happening::Split => "a partition splits".to_owned(),
         Happening::Fault(what) => what.clone(),

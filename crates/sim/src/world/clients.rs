@@ -23,14 +23,24 @@ impl World {
     pub(super) fn process(&self, id: u32, skew_ms: i64) -> Process {
         let Inner { network, random, plan, .. } = &*self.0;
         let process = Process::new(id, network, random, skew_ms);
-        for port in 8081..=8086 {
+        for port in 8081..=8096 {
             network.route(id, port).set_delay(plan.delay.0, plan.delay.1);
         }
         process
     }
 
     pub(super) fn client(&self, process: &Process, options: CosmosClientOptions) -> CosmosClient {
-        process.client(&self.0.url, &self.0.key, options).expect("the options are right")
+        let credential = self.0.credentials.key();
+        process.client(&self.0.url, credential, options).expect("the options are right")
+    }
+
+    fn client_of(&self, process: &Process, plan: &ClientPlan) -> CosmosClient {
+        let credentials = &self.0.credentials;
+        let credential = match plan.token_life {
+            Some(seconds) => credentials.tokens(Duration::from_secs(seconds)),
+            None => credentials.key(),
+        };
+        process.client(&self.0.url, credential, self.options_of(plan)).expect("the options are right")
     }
 
     pub(super) fn options_of(&self, plan: &ClientPlan) -> CosmosClientOptions {
@@ -43,7 +53,12 @@ impl World {
     }
 
     pub(super) fn container_of(&self, process: &Process, plan: &ClientPlan) -> ContainerClient {
-        self.client(process, self.options_of(plan)).database("d").container("c")
+        self.client_of(process, plan).database("d").container("c")
+    }
+
+    /// The container for somebody without a plan.
+    fn container(&self, process: &Process) -> ContainerClient {
+        self.client(process, CosmosClientOptions::default()).database("d").container("c")
     }
 
     /// Starts a client whose tasks make so many calls.
@@ -96,6 +111,9 @@ impl World {
                     task.step().await;
                     left.fetch_sub(1, Ordering::Relaxed);
                     world.sleep(Duration::from_millis(task.random.between(0, pause))).await;
+                    if world.0.credentials.are_of_no_use() {
+                        world.sleep(Duration::from_millis(200)).await;
+                    }
                 }
             });
         }
@@ -105,7 +123,7 @@ impl World {
 
     /// Starts a process that runs orchestrations.
     pub(super) fn start_worker(&self, plan: &ClientPlan, process: Arc<Process>) {
-        let client = self.client(&process, self.options_of(plan));
+        let client = self.client_of(&process, plan);
         let name = format!("process {}", process.id);
         let plan_of_worker = WorkerPlan { client, skew_ms: plan.skew_ms, name };
         let random = self.0.random.fork(&format!("worker {}", process.id));
@@ -162,8 +180,7 @@ impl World {
             kinds.into_iter().enumerate().filter_map(|(nth, (is, kind))| is.then_some((nth, kind)))
         {
             let process = self.process(180 + nth as u32, 0);
-            let container =
-                self.client(&process, CosmosClientOptions::default()).database("d").container("c");
+            let container = self.container(&process);
             let random = self.0.random.fork(&format!("{kind:?} reader"));
             let mut reader = Reader::new(container, &self.0.recorder, random.clone(), kind);
             self.catch_up(&mut reader).await;
@@ -174,12 +191,24 @@ impl World {
             readers.spawn(async move {
                 while !is_over.load(Ordering::Relaxed) {
                     reader.catch_up().await;
+                    world.renew(&mut reader);
                     world.sleep(Duration::from_millis(random.between(10, 500))).await;
                 }
                 reader
             });
         }
         readers
+    }
+
+    /// Lets a reader whose session has seen what a failover lost begin another one, as its error says.
+    pub(super) fn renew(&self, reader: &mut Reader) {
+        if !reader.is_refused_by_session() || !self.0.recorder.may_have_lost() {
+            return;
+        }
+        let number = self.0.sessions.fetch_add(1, Ordering::Relaxed) as u32;
+        let process = self.process(1000 + number, 0);
+        reader.begin_session(self.container(&process));
+        self.covered("reader began a new session");
     }
 
     pub(super) fn start_processors(&self) {

@@ -1,12 +1,13 @@
 //! What is left of a world when everything has come to rest.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use cosmonaut::RegionName;
 use cosmonaut::options::CosmosClientOptions;
 
-use super::{Ended, World};
-use crate::history::{FeedKind, Key, Operation, RegionEnd};
+use super::{Ended, Trouble, World};
+use crate::history::{FeedKind, History, Key, Micros, Operation, Outcome, Refusal, RegionEnd};
 use crate::items::{Item, id_of, partition_of};
 
 impl World {
@@ -46,6 +47,9 @@ impl World {
         let mut coverage = std::mem::take(&mut *self.lock_coverage());
         for call in &history.calls {
             *coverage.entry(name_of(&call.operation).to_owned()).or_default() += 1;
+            if call.outcome == Outcome::Refused(Refusal::Other(401)) {
+                *coverage.entry("refused with 401".to_owned()).or_default() += 1;
+            }
         }
         for feed in &history.feeds {
             let what = match feed.kind {
@@ -55,6 +59,12 @@ impl World {
             };
             *coverage.entry(what.to_owned()).or_default() += feed.changes.len() as u64;
         }
+        let requests = self.control().requests() + self.0.gone_requests.load(Ordering::Relaxed);
+        coverage.insert("requests".to_owned(), requests);
+        let met = self.faults_met(&history);
+        if met > 0 {
+            coverage.insert("faults met".to_owned(), met);
+        }
         let ended = history.orchestrations.iter().filter(|one| one.ended.is_some()).count();
         for (what, times) in [("orchestrations ended", ended), ("activities run", history.ledger.len())] {
             if times > 0 {
@@ -63,6 +73,23 @@ impl World {
         }
         let trace = std::mem::take(&mut *self.0.trace.lock().unwrap_or_else(PoisonError::into_inner));
         Ended { history, coverage, trace }
+    }
+
+    /// How many faults there were while something was under way.
+    fn faults_met(&self, history: &History) -> u64 {
+        let calls = history.calls.iter().map(|call| (call.invoked, call.returned.unwrap_or(Micros::MAX)));
+        let orchestrations = history.orchestrations.iter();
+        let orchestrations = orchestrations
+            .map(|one| (one.invoked, one.ended.as_ref().map_or(Micros::MAX, |(ended, _)| *ended)));
+        let busy: Vec<(Micros, Micros)> = calls.chain(orchestrations).collect();
+        let troubles = self.0.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_met = |trouble: &&Trouble| {
+            let meets = |(invoked, returned): &(Micros, Micros)| {
+                *invoked <= trouble.until && trouble.since <= *returned
+            };
+            trouble.is_done && busy.iter().any(meets)
+        };
+        troubles.iter().filter(is_met).count() as u64
     }
 }
 

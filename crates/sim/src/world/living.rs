@@ -94,13 +94,15 @@ impl World {
 
     /// Reads a feed until there is nothing more.
     pub(super) async fn catch_up(&self, reader: &mut Reader) {
-        for _ in 0..1000 {
+        let end = host::now() + BOUND.as_micros() as u64;
+        while host::now() < end {
             if reader.catch_up().await {
                 return;
             }
+            self.renew(reader);
             self.sleep(Duration::from_millis(10)).await;
         }
-        panic!("the change feed has no end, and last failed with {:?}", reader.failure());
+        panic!("the change feed has no end: {:?}", reader.failed().map(ToString::to_string));
     }
 
     /// Gives the processor time to come to its end.

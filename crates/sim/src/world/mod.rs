@@ -3,6 +3,7 @@
 mod clients;
 mod ending;
 mod living;
+mod owner;
 mod server;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use cosmonaut::ContainerClient;
 use cosmonaut_emulator::{Control, Emulator};
 
+use crate::credentials::Credentials;
 use crate::disk::RamDisk;
 use crate::history::{Event, Happening, Micros};
 use crate::host;
@@ -41,16 +43,26 @@ struct Inner {
     emulator: Mutex<Option<Emulator>>,
     control: Mutex<Arc<Control>>,
     url: String,
-    key: String,
+    credentials: Credentials,
+    /// How often the server was started again.
+    restarts: AtomicU64,
     /// Where the account's files are, if it has any.
     disk: Option<RamDisk>,
     recorder: Recorder,
     clients: Mutex<BTreeMap<u32, Running>>,
     sessions: AtomicU64,
     coverage: Mutex<BTreeMap<String, u64>>,
+    /// How many requests came to servers that are no more.
+    gone_requests: AtomicU64,
     trace: Mutex<Vec<String>>,
-    /// From when until when something was wrong.
-    troubles: Mutex<Vec<(Micros, Micros)>>,
+    troubles: Mutex<Vec<Trouble>>,
+}
+
+/// From when until when something was wrong, or was to be.
+struct Trouble {
+    since: Micros,
+    until: Micros,
+    is_done: bool,
 }
 
 /// A client process that runs, and how many calls its tasks have left.
@@ -115,9 +127,9 @@ impl World {
         self.0.trace.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
-    /// Something was wrong from then until now.
-    pub fn was_troubled(&self, since: Micros) {
-        let trouble = (since, host::now());
+    /// A fault that began then is over, or was tried at least.
+    pub fn was_troubled(&self, since: Micros, is_done: bool) {
+        let trouble = Trouble { since, until: host::now(), is_done };
         self.0.troubles.lock().unwrap_or_else(PoisonError::into_inner).push(trouble);
     }
 
@@ -125,7 +137,7 @@ impl World {
     fn is_near_trouble(&self, at: Micros, before: Duration, after: Duration) -> bool {
         let [before, after] = [before, after].map(|time| time.as_micros() as u64);
         let troubles = self.0.troubles.lock().unwrap_or_else(PoisonError::into_inner);
-        troubles.iter().any(|(since, until)| *since <= at + after && at <= until + before)
+        troubles.iter().any(|trouble| trouble.since <= at + after && at <= trouble.until + before)
     }
 
     /// Microseconds since the world began.

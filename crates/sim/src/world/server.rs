@@ -1,15 +1,16 @@
 //! The account of a world: started, crashed and started again, healed, at rest.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use cosmonaut::ContainerProperties;
 use cosmonaut::model::ChangeFeedPolicy;
 use cosmonaut::options::CosmosClientOptions;
-use cosmonaut_emulator::{Consistency, Control, Emulator, Failure, Lag, StartError, Timestamp};
+use cosmonaut_emulator::{Consistency, Control, EMULATOR_KEY, Emulator, Failure, Lag, StartError, Timestamp};
 
 use super::{BOUND, CONTAINER, Inner, World};
+use crate::credentials::{Credentials, accepts};
 use crate::disk::RamDisk;
 use crate::history::{Account, Happening, Level};
 use crate::host;
@@ -37,6 +38,7 @@ async fn serve(
     random: &Random,
     network: &Network,
     disk: Option<&RamDisk>,
+    credentials: &Credentials,
 ) -> Result<Emulator, StartError> {
     let consistency = match plan.level {
         Level::Strong => Consistency::Strong,
@@ -63,7 +65,13 @@ async fn serve(
         .threads(false)
         .sockets(Arc::new(network.clone()))
         .world(Arc::new(ServerWorld(random.fork("server"))))
+        .accept_tokens(accepts)
         .port(8081);
+    let (primary, secondary) = credentials.of_account();
+    emulator = emulator.key(primary);
+    if let Some(secondary) = secondary {
+        emulator = emulator.secondary_key(secondary);
+    }
     if let Some(disk) = disk {
         emulator = emulator.volume(disk.mount());
     }
@@ -80,7 +88,9 @@ impl World {
             disk.delays(Duration::ZERO..=Duration::from_millis(5));
             disk
         });
-        let emulator = serve(&plan, &random, &network, disk.as_ref()).await.expect("a drawn account can be");
+        let credentials = Credentials::new(EMULATOR_KEY);
+        let started = serve(&plan, &random, &network, disk.as_ref(), &credentials).await;
+        let emulator = started.expect("a drawn account can be");
         let account = Account {
             level: plan.level,
             multi_write: plan.multi_write,
@@ -94,13 +104,15 @@ impl World {
             network,
             control: Mutex::new(Arc::clone(emulator.control())),
             url: emulator.url().to_owned(),
-            key: emulator.key().to_owned(),
+            credentials,
+            restarts: AtomicU64::new(0),
             emulator: Mutex::new(Some(emulator)),
             disk,
             recorder: Recorder::new(account),
             clients: Mutex::default(),
             sessions: AtomicU64::new(0),
             coverage: Mutex::default(),
+            gone_requests: AtomicU64::new(0),
             trace: Mutex::default(),
             troubles: Mutex::default(),
         }))
@@ -123,13 +135,15 @@ impl World {
         } else {
             disk.kill();
         }
+        self.0.gone_requests.fetch_add(emulator.requests(), Ordering::Relaxed);
         drop(emulator);
         self.sleep(down_for).await;
         let random = self.0.random.fork(&format!("server at {}", host::now()));
-        let started = serve(&self.0.plan, &random, &self.0.network, Some(disk)).await;
+        let started = serve(&self.0.plan, &random, &self.0.network, Some(disk), &self.0.credentials).await;
         let emulator = started.unwrap_or_else(|error| panic!("the server does not start again: {error}"));
         *self.0.control.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(emulator.control());
         *lock() = Some(emulator);
+        self.0.restarts.fetch_add(1, Ordering::Relaxed);
         true
     }
 

@@ -154,6 +154,46 @@ fn everything_succeeds_after_the_last_fault() {
     Script(before).breaks(&["too-late-after-the-last-fault"]);
 }
 
+#[test]
+fn who_shows_a_good_credential_is_not_refused() {
+    let refused = |invoked: u64, returned: u64| {
+        let written = script(Level::Session).write(1, 0, 0..10, create(A));
+        written.refused(2, 0, invoked..returned, upsert(A), Refusal::Other(401))
+    };
+    let lapse = |script: Script, at: u64, until: u64| {
+        let mut script = script.event(at, Happening::KeyLapsed);
+        script.0.events[0].until = until;
+        script
+    };
+    refused(20, 30).breaks(&["refused-with-a-good-credential"]);
+    lapse(refused(20, 30), 25, 25).holds();
+    lapse(refused(20, 30), 0, 22).holds();
+    lapse(refused(20, 30), 29, 99).holds();
+    lapse(refused(20, 30), 0, 19).breaks(&["refused-with-a-good-credential"]);
+    lapse(refused(20, 30), 31, 40).breaks(&["refused-with-a-good-credential"]);
+    // A token may expire on the way.
+    refused(20, 9_000_020).holds();
+    // A write that was refused is not there.
+    lapse(refused(20, 30), 25, 25).read(3, 0, 40..50, A, &[2]).breaks(&["refused-write-visible"]);
+}
+
+#[test]
+fn a_region_that_leaves_takes_nothing_along() {
+    let written = script(Level::Eventual).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A));
+    let removed = written.event(40, Happening::RegionRemoved(WEST.to_owned()));
+    removed.clone().end_of(crate::script::EAST, &[(A, Some(&[2]))]).holds();
+    removed.end_of(crate::script::EAST, &[(A, Some(&[1]))]).breaks(&["acknowledged-write-lost"]);
+    let several = script(Level::Eventual)
+        .several_write_regions(Some(0))
+        .write(1, 0, 0..10, create(A))
+        .write(2, 0, 20..30, upsert(A))
+        .in_region(WEST)
+        .sent_once()
+        .event(40, Happening::RegionRemoved(WEST.to_owned()));
+    several.clone().end_of(crate::script::EAST, &[(A, Some(&[2]))]).holds();
+    several.end_of(crate::script::EAST, &[(A, None)]).breaks(&["causally-later-write-lost"]);
+}
+
 fn orchestration(change: impl FnOnce(&mut Script)) -> Script {
     let mut script = script(Level::Session).event(1_000, Happening::Healed { bound: 1_000 });
     script.0.orchestrations.push(Orchestration {

@@ -74,6 +74,8 @@ fn cases() -> Vec<Case> {
         one(FeedSkips, Level::Eventual, &["feed-incomplete"]),
         one(FeedGoesBack, Level::Eventual, &["feed-out-of-order"]),
         one(FeedRepeats, Level::Eventual, &["change-twice"]),
+        failing(FeedPlaceUsedAgain, Level::Eventual, Failover::Forced, &["feed-incomplete"]),
+        failing(FeedPlaceUsedAgain, Level::Session, Failover::Forced, &["feed-skips"]),
         one(DeletedItemBack, Level::Session, &["monotonic-reads", "read-your-writes"]),
         one(RowTwice, Level::Eventual, &["row-twice"]),
         one(RegionsDiffer, Level::Eventual, &["regions-differ"]),

@@ -16,6 +16,7 @@ mod legal;
 mod nonsense;
 
 mod disk;
+mod plans;
 mod power;
 
 mod command_line;

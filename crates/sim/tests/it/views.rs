@@ -224,7 +224,76 @@ fn a_feed_of_latest_versions() {
     feed(&[(A, Some(&[1])), (B, Some(&[2]))]).breaks(&["feed-incomplete"]);
     feed(&[(A, Some(&[1])), (B, Some(&[2]))]).undrained().holds();
     feed(&[(A, Some(&[1, 3]))]).undrained().breaks(&["feed-skips"]);
-    feed(&[(A, Some(&[1]))]).forced(500).holds();
+}
+
+/// Like [`two_items`], with a third and a fourth write of which the failover at 40 has lost what it may.
+fn after_a_loss(ends: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]) -> Script {
+    script(Level::Eventual)
+        .write(1, 0, 0..5, create(A))
+        .write(2, 0, 10..15, create(B))
+        .write(3, 0, 20..25, patch(A))
+        .write(4, 0, 30..35, patch(A))
+        .forced(40)
+        .write(5, 0, 50..55, upsert(C))
+        .end(ends)
+}
+
+#[test]
+fn a_feed_of_latest_versions_after_a_loss() {
+    // The last patch of A is gone.
+    let ends = [(A, Some(&[1, 3][..])), (B, Some(&[2][..])), (C, Some(&[5][..]))];
+    let feed = |changes: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]| {
+        after_a_loss(&ends).feed(FeedKind::Latest, changes)
+    };
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3])), (C, Some(&[5]))]).holds();
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3, 4])), (C, Some(&[5]))]).holds();
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3])), (A, Some(&[1, 3, 4])), (C, Some(&[5]))]).holds();
+    // What is there was hidden by what was lost when the reader came by.
+    feed(&[(B, Some(&[2])), (C, Some(&[5]))]).holds();
+    // Given again after what was lost.
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3, 4])), (A, Some(&[1, 3])), (C, Some(&[5]))]).holds();
+    feed(&[(A, Some(&[1, 3])), (B, Some(&[2])), (C, Some(&[5]))]).breaks(&["feed-out-of-order"]);
+    // What nothing can have hidden or lost is to be given.
+    feed(&[(A, Some(&[1, 3])), (C, Some(&[5]))]).breaks(&["feed-incomplete", "feed-skips"]);
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3]))]).breaks(&["feed-incomplete"]);
+    feed(&[(B, Some(&[2])), (A, Some(&[1, 3, 9])), (C, Some(&[5]))]).breaks(&["garbage"]);
+}
+
+#[test]
+fn a_feed_of_all_versions_after_a_loss() {
+    let ends = [(A, Some(&[1, 3][..])), (B, Some(&[2][..])), (C, Some(&[5][..]))];
+    let feed = |changes: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]| {
+        after_a_loss(&ends).feed(FeedKind::AllVersions, changes)
+    };
+    let (one, two, three) = ((A, Some(&[1][..])), (B, Some(&[2][..])), (A, Some(&[1, 3][..])));
+    let (lost, last) = ((A, Some(&[1, 3, 4][..])), (C, Some(&[5][..])));
+    feed(&[one, two, three, lost, last]).holds();
+    feed(&[one, two, three, last]).holds();
+    feed(&[one, two, last]).breaks(&["feed-incomplete", "feed-skips"]);
+    feed(&[one, three, last]).breaks(&["feed-incomplete", "feed-skips"]);
+    feed(&[one, two, three, lost]).breaks(&["feed-incomplete"]);
+    // The next version is made from what survived.
+    let patched = |changes: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]| {
+        let ends = [(A, Some(&[1, 3, 6][..])), (B, Some(&[2][..])), (C, Some(&[5][..]))];
+        let history = after_a_loss(&ends).write(6, 0, 60..65, patch(A));
+        history.feed(FeedKind::AllVersions, changes)
+    };
+    let next = (A, Some(&[1, 3, 6][..]));
+    patched(&[one, two, three, lost, last, next]).holds();
+    patched(&[one, two, three, last, next]).holds();
+    patched(&[one, two, lost, last, next]).breaks(&["feed-incomplete", "feed-skips"]);
+}
+
+#[test]
+fn a_processor_after_a_loss() {
+    let ends = [(A, Some(&[1, 3][..])), (B, Some(&[2][..])), (C, Some(&[5][..]))];
+    let feed = |changes: &[(cosmonaut_sim::history::Key, Option<&[u64]>)]| {
+        after_a_loss(&ends).feed(FeedKind::Processor, changes)
+    };
+    let (two, lost, last) = ((B, Some(&[2][..])), (A, Some(&[1, 3, 4][..])), (C, Some(&[5][..])));
+    feed(&[two, lost, two, last]).holds();
+    feed(&[two, lost]).breaks(&["feed-incomplete"]);
+    feed(&[lost, last]).breaks(&["feed-incomplete", "feed-skips"]);
 }
 
 #[test]

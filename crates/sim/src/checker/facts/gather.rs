@@ -173,6 +173,8 @@ impl<'h> Facts<'h> {
                 Happening::RegionLost(region) if account.multi_write => Some(region.as_str()),
                 Happening::RegionLost(region) if writers.contains(region.as_str()) => None,
                 Happening::RegionLost(_)
+                | Happening::RegionRemoved(_)
+                | Happening::KeyLapsed
                 | Happening::ServerCrashed
                 | Happening::Split
                 | Happening::Fault(_)

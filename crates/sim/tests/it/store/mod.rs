@@ -60,6 +60,7 @@ pub(crate) enum Mutation {
     FeedSkips,
     FeedGoesBack,
     FeedRepeats,
+    FeedPlaceUsedAgain,
     DeletedItemBack,
     RowTwice,
     // Conflicts.

@@ -163,6 +163,9 @@ impl Callers {
             Step::FailOver => {
                 let forced = self.plan.failover == Failover::Forced;
                 self.store.fail_over(now, forced, &mut self.random);
+                if self.plan.mutation != Some(Mutation::FeedPlaceUsedAgain) {
+                    self.go_back_to_what_survived();
+                }
                 let to = REGIONS[self.store.writer()].to_owned();
                 let what = if forced { Happening::Forced { to } } else { Happening::Graceful { to } };
                 self.events.push(Event { at: now, until: now, what });
@@ -303,6 +306,15 @@ impl Callers {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Readers go on where the logs end that a failover has cut: what comes next has places that were never used.
+    fn go_back_to_what_survived(&mut self) {
+        for (_, places) in &mut self.feeds {
+            for (partition, place) in (0..PARTITIONS).zip(places) {
+                *place = (*place).min(self.store.changes(partition, *place, true).1);
+            }
         }
     }
 

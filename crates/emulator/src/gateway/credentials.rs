@@ -1,0 +1,67 @@
+//! What the account knows its callers by: two keys, either of which can be made anew, and the tokens that its owner accepts.
+//!
+//! How a request shows one of them is in `auth`.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use cosmonaut_wire::MasterKey;
+
+use crate::Timestamp;
+
+/// One of an account's two keys. Requests may be signed with either, so that callers can change to one while the other is
+/// made anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountKey {
+    /// The key that the account is started with.
+    Primary,
+    /// The other one. There is none until it is made, or given to the account when it starts.
+    Secondary,
+}
+
+/// Whether an Entra token is accepted at a time.
+pub(crate) type TokenCheck = Arc<dyn Fn(&str, Timestamp) -> bool + Send + Sync>;
+
+/// What the account knows its callers by.
+pub(crate) struct Credentials {
+    keys: ArcSwap<Keys>,
+    tokens: Option<TokenCheck>,
+}
+
+#[derive(Clone)]
+struct Keys {
+    primary: MasterKey,
+    secondary: Option<MasterKey>,
+}
+
+impl Credentials {
+    pub(crate) fn new(primary: MasterKey, secondary: Option<MasterKey>, tokens: Option<TokenCheck>) -> Self {
+        Self { keys: ArcSwap::from_pointee(Keys { primary, secondary }), tokens }
+    }
+
+    /// Replaces a key. The one that was there is good for nothing from here on.
+    pub(crate) fn replace(&self, which: AccountKey, key: &MasterKey) {
+        self.keys.rcu(|keys| match which {
+            AccountKey::Primary => Keys { primary: key.clone(), ..Keys::clone(keys) },
+            AccountKey::Secondary => Keys { secondary: Some(key.clone()), ..Keys::clone(keys) },
+        });
+    }
+
+    /// Whether one of the keys has signed something.
+    pub(super) fn any_key(&self, has_signed: impl Fn(&MasterKey) -> bool) -> bool {
+        let keys = self.keys.load();
+        has_signed(&keys.primary) || keys.secondary.as_ref().is_some_and(has_signed)
+    }
+
+    /// Whether a token is accepted; `None` if no tokens are.
+    pub(super) fn accepts(&self, token: &str, now: Timestamp) -> Option<bool> {
+        self.tokens.as_ref().map(|accepts| accepts(token, now))
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials(…)")
+    }
+}

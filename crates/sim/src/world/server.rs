@@ -77,7 +77,8 @@ impl World {
         let disk = plan.has_disk.then(|| {
             let chance = random.fork("disk");
             let disk = RamDisk::new(move || chance.next());
-            disk.delays(Duration::ZERO..=Duration::from_millis(5));
+            let (least, most) = plan.disk_delay;
+            disk.delays(Duration::from_millis(least)..=Duration::from_millis(most));
             disk
         });
         let emulator = serve(&plan, &random, &network, disk.as_ref()).await.expect("a drawn account can be");
@@ -123,13 +124,21 @@ impl World {
             disk.kill();
         }
         drop(emulator);
-        self.sleep(down_for).await;
+        // Its ports are free when its tasks have ended.
+        self.sleep(down_for.max(Duration::from_millis(1))).await;
+        disk.fail(None);
         let random = self.0.random.fork(&format!("server at {}", host::now()));
         let started = serve(&self.0.plan, &random, &self.0.network, Some(disk)).await;
         let emulator = started.unwrap_or_else(|error| panic!("the server does not start again: {error}"));
         *self.0.control.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(emulator.control());
         *lock() = Some(emulator);
         true
+    }
+
+    /// Where the account's files are, while the server runs.
+    pub fn disk(&self) -> Option<&RamDisk> {
+        let is_up = self.0.emulator.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        self.0.disk.as_ref().filter(|_| is_up)
     }
 
     /// Where the account's writes are.

@@ -133,20 +133,26 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
             routes.iter().for_each(|route| route.resume());
             Ok(())
         }
-        FaultKind::Kills(client, with_machine) => {
+        FaultKind::Kills(client, with_machine, pieces) => {
+            world.sends(*client, *pieces).await;
             world.kill(*client, *with_machine);
             world.happened(Happening::Fault(format!("{what:?}")));
             world.sleep(lasts).await;
             world.start_again(*client);
             Ok(())
         }
-        FaultKind::CrashesServer(with_machine) => {
-            let at = world.now();
-            if !world.crash_server(*with_machine, lasts).await {
-                return Err(Failure::conflict("the server is down already"));
-            }
-            world.happened_at(at, Happening::ServerCrashed);
-            Ok(())
+        FaultKind::CrashesServer(with_machine) => crash(world, *with_machine, lasts).await,
+        FaultKind::CrashesInAWrite(with_machine, after) => {
+            let Some(disk) = world.disk() else { return Err(Failure::conflict("there is no disk")) };
+            world.soon(disk.busy()).await;
+            world.sleep(Duration::from_micros(*after)).await;
+            crash(world, *with_machine, lasts).await
+        }
+        FaultKind::DiskFails(fault, after, with_machine) => {
+            let Some(disk) = world.disk() else { return Err(Failure::conflict("there is no disk")) };
+            disk.fail(Some((*fault, *after)));
+            world.lasts(what, lasts).await;
+            crash(world, *with_machine, Duration::ZERO).await
         }
         FaultKind::AddsRegion(region) => world.add_region(region).await,
         FaultKind::RemovesRegion(region, comes_back) => {
@@ -163,6 +169,15 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
             Ok(())
         }
     }
+}
+
+async fn crash(world: &World, with_machine: bool, down_for: Duration) -> Result<(), Failure> {
+    let at = world.now();
+    if !world.crash_server(with_machine, down_for).await {
+        return Err(Failure::conflict("the server is down already"));
+    }
+    world.happened_at(at, Happening::ServerCrashed);
+    Ok(())
 }
 
 fn sometimes(effect: Effect, region: &str, share: u64) -> Fault {

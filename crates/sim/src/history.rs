@@ -306,8 +306,23 @@ pub struct Orchestration {
     pub ended: Option<(Micros, Ending)>,
     /// The steps that it takes if nothing goes wrong: what the ledger must have, once each.
     pub steps: Vec<String>,
-    /// What it gives if all goes well.
+    /// What it gives if all goes well: words with commas between them.
     pub expected: String,
+    /// The words that it may give more than once: events that were sent again.
+    pub repeats: Vec<String>,
+    /// The pauses that it makes.
+    pub pauses: Vec<Pause>,
+}
+
+/// A pause of an orchestration between two of its steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pause {
+    /// The step before it.
+    pub after: String,
+    /// The step behind it.
+    pub before: String,
+    /// How long it is at least, from the beginning of the one to that of the other.
+    pub least: Micros,
 }
 
 /// How an orchestration ended.

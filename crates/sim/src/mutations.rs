@@ -27,7 +27,7 @@ const fn in_orchestrations(name: &'static str) -> Planted {
 }
 
 /// All planted bugs.
-const ALL: [Planted; 19] = [
+const ALL: &[Planted] = &[
     in_items("session-token-not-sent"),
     in_items("writes-teach-no-session"),
     in_items("latest-token-wins"),
@@ -47,6 +47,29 @@ const ALL: [Planted; 19] = [
     in_items("account-is-not-read-again"),
     in_orchestrations("intent-is-struck-out-early"),
     in_orchestrations("time-is-that-of-the-own-clock"),
+    // Emulator.
+    in_items("refused-batch-is-not-undone"),
+    in_items("settlement-keeps-the-older-version"),
+    in_items("deletions-are-forgotten-early"),
+    in_items("child-partition-counts-from-one"),
+    in_items("child-partition-counts-anew-after-a-restart"),
+    // Storage.
+    in_items("read-shows-what-is-not-safe"),
+    in_items("part-of-a-batch-is-not-written"),
+    in_items("deleted-item-stays-on-disk"),
+    in_items("version-tags-are-not-restored"),
+    in_items("file-name-is-not-synced"),
+    in_items("failed-sync-counts-as-done"),
+    // Durable.
+    in_orchestrations("what-is-owed-is-not-delivered-later"),
+    in_orchestrations("lock-is-not-renewed"),
+    in_orchestrations("dead-process-keeps-its-share"),
+    in_orchestrations("turn-is-committed-without-its-lock"),
+    in_orchestrations("message-of-a-turn-is-dropped"),
+    in_orchestrations("message-is-delivered-twice"),
+    in_orchestrations("events-are-not-carried-over"),
+    in_orchestrations("timer-fires-at-once"),
+    in_orchestrations("session-of-what-was-lost-is-kept"),
 ];
 
 /// What became of a planted bug.
@@ -107,6 +130,10 @@ fn hunt(planted: &Planted, seeds: u64, jobs: usize) -> Hunted {
                     let mutation = Some(planted.name.to_owned());
                     let verdict = judged(&World { mutation, ..World::whole(seed, Some(planted.world)) });
                     let Some(violated) = verdict.violations.into_iter().next() else { continue };
+                    // A rule that is broken in this world anyway shows nothing.
+                    if !judged(&World::whole(seed, Some(planted.world))).violations.is_empty() {
+                        continue;
+                    }
                     if let Ok(mut found) = found.lock()
                         && found.as_ref().is_none_or(|(earlier, _)| seed < *earlier)
                     {

@@ -1,5 +1,6 @@
 //! Orchestrations, the processes that run them, and who starts them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegis
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, Leases};
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Ending, Entry, Orchestration};
+use crate::history::{Ending, Entry, Orchestration, Pause};
 use crate::process::Process;
 use crate::random::Random;
 use crate::recorder::Recorder;
@@ -29,14 +30,25 @@ enum Shape {
     Timer,
     /// An activity, an event from outside, another activity.
     Event,
+    /// An event from outside in each of its executions, and an activity of its name.
+    Mailbox,
     /// Children, at once.
     Parent,
     /// One activity in each of its executions.
     Eternal,
 }
 
-const SHAPES: [Shape; 6] =
-    [Shape::Chain, Shape::Fan, Shape::Timer, Shape::Event, Shape::Parent, Shape::Eternal];
+const SHAPES: [Shape; 8] = [
+    Shape::Chain,
+    Shape::Fan,
+    Shape::Timer,
+    Shape::Event,
+    Shape::Mailbox,
+    Shape::Parent,
+    // What instances tell each other takes more than one request.
+    Shape::Parent,
+    Shape::Eternal,
+];
 
 /// The input of an orchestration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -47,6 +59,8 @@ struct Job {
     /// In front of the names of its steps.
     prefix: String,
     steps: u32,
+    /// How long it pauses between two steps, in milliseconds.
+    pause: u64,
     /// What earlier executions gave.
     done: Vec<String>,
 }
@@ -58,7 +72,26 @@ impl Job {
 
     fn child(&self, nth: u32) -> Job {
         let prefix = format!("{}c{nth}.", self.prefix);
-        Job { shape: Shape::Chain, root: self.root.clone(), prefix, steps: 2, done: Vec::new() }
+        Job { shape: Shape::Chain, root: self.root.clone(), prefix, steps: 2, pause: 0, done: Vec::new() }
+    }
+
+    /// The events that it waits for, in order.
+    fn events(&self) -> Vec<String> {
+        match self.shape {
+            Shape::Event => vec!["now".to_owned()],
+            Shape::Mailbox => self.all_steps(),
+            Shape::Chain | Shape::Fan | Shape::Timer | Shape::Parent | Shape::Eternal => Vec::new(),
+        }
+    }
+
+    /// How long lies between two of its steps at least.
+    fn pauses(&self) -> Vec<Pause> {
+        if !matches!(self.shape, Shape::Timer) {
+            return Vec::new();
+        }
+        let least = self.pause.saturating_sub(CLOCKS_DIFFER).saturating_mul(1000);
+        let pause = |nth: usize| Pause { after: self.step(nth), before: self.step(nth + 1), least };
+        (0..self.steps as usize - 1).map(pause).collect()
     }
 
     /// The steps that it takes, in the order of its output.
@@ -69,6 +102,10 @@ impl Job {
         }
     }
 }
+
+/// How many milliseconds a timer may come early: the date of an answer is in whole seconds, so whoever sets a timer and
+/// whoever finds it due may each be wrong about the server's time by that much.
+const CLOCKS_DIFFER: u64 = 3000;
 
 /// The name that orchestrations are registered under.
 const NAME: &str = "Shape";
@@ -83,7 +120,7 @@ async fn orchestration(context: OrchestrationContext, input: String) -> Result<S
         Shape::Chain | Shape::Timer | Shape::Event => {
             for nth in 0..job.steps as usize {
                 match job.shape {
-                    Shape::Timer if nth > 0 => context.schedule_timer(Duration::from_millis(700)).await,
+                    Shape::Timer if nth > 0 => context.schedule_timer(Duration::from_millis(job.pause)).await,
                     Shape::Event if nth == 1 => drop(context.dequeue_event(EVENT).await),
                     _ => {}
                 }
@@ -105,9 +142,17 @@ async fn orchestration(context: OrchestrationContext, input: String) -> Result<S
                 given.push(result?);
             }
         }
-        Shape::Eternal => {
-            given.push(activity(given.len()).await?);
-            if given.len() < job.steps as usize {
+        Shape::Eternal | Shape::Mailbox => {
+            let step = match job.shape {
+                Shape::Mailbox => context.dequeue_event(EVENT).await,
+                _ => job.step(given.len()),
+            };
+            // An event that comes twice is told of, and means nothing.
+            if !given.contains(&step) {
+                context.schedule_activity(STEP, format!("{}|{step}", job.root)).await?;
+            }
+            given.push(step);
+            if given.iter().collect::<BTreeSet<_>>().len() < job.steps as usize {
                 let next = Job { done: given, ..job };
                 let input = serde_json::to_string(&next).map_err(|error| error.to_string())?;
                 return context.continue_as_new(input).await;
@@ -186,13 +231,13 @@ async fn connected(client: &CosmosClient, leases: Leases) -> CosmosProvider {
         match CosmosProvider::connect(config).await {
             Ok(provider) => return provider,
             Err(error) if tries > 1000 => panic!("nobody can connect: {error}"),
-            Err(_) => pause(Duration::from_millis(500)).await,
+            Err(_) => sleep(Duration::from_millis(500)).await,
         }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "time is the world's")]
-async fn pause(time: Duration) {
+async fn sleep(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
@@ -215,7 +260,10 @@ async fn run(
         finished: false,
         disturbed: false,
     });
-    pause(Duration::from_millis(*random.pick(&[0, 0, 5, 50, 400]))).await;
+    // Some take longer than a lock lasts that is not renewed.
+    let time =
+        if random.percent(4) { 3 * LOCK } else { Duration::from_millis(*random.pick(&[0, 0, 5, 50, 400])) };
+    sleep(time).await;
     if process.is_dead() {
         return std::future::pending().await;
     }
@@ -242,7 +290,8 @@ impl Starter {
         let shape = *self.random.pick(&SHAPES);
         let root = format!("{shape:?}-{nth}").to_lowercase();
         let steps = self.random.between(2, 5) as u32;
-        let job = Job { shape, root: root.clone(), prefix: "s".into(), steps, done: Vec::new() };
+        let pause = *self.random.pick(&[700, 5000]);
+        let job = Job { shape, root: root.clone(), prefix: "s".into(), steps, pause, done: Vec::new() };
         let place = {
             let invoked = self.recorder.tick();
             let mut history = self.recorder.lock();
@@ -253,18 +302,26 @@ impl Starter {
                 ended: None,
                 steps: job.all_steps(),
                 expected: job.all_steps().join(","),
+                repeats: Vec::new(),
+                pauses: job.pauses(),
             });
             history.orchestrations.len() - 1
         };
         let input = serde_json::to_string(&job).expect("a job is JSON");
-        let started = self.client.start_orchestration(&root, NAME, input).await.is_ok();
+        let mut started = self.client.start_orchestration(&root, NAME, input.clone()).await.is_ok();
+        // Events to an instance that does not exist are lost.
+        while !started && !job.events().is_empty() {
+            sleep(Duration::from_millis(500)).await;
+            started = self.client.start_orchestration(&root, NAME, input.clone()).await.is_ok();
+        }
         if started {
             self.recorder.lock().orchestrations[place].started = Some(true);
         }
-        if matches!(shape, Shape::Event) {
+        for event in job.events() {
             // An event that is not acknowledged may have come: it is sent until it is.
-            while self.client.enqueue_event(&root, EVENT, "now").await.is_err() {
-                pause(Duration::from_millis(500)).await;
+            while self.client.enqueue_event(&root, EVENT, &event).await.is_err() {
+                self.recorder.lock().orchestrations[place].repeats.push(event.clone());
+                sleep(Duration::from_millis(500)).await;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::disk::DiskFault;
 use crate::history::Level;
 use crate::random::Random;
 
@@ -60,6 +61,8 @@ pub struct Plan {
     pub delay: (u64, u64),
     /// Whether the account's data are on a disk.
     pub has_disk: bool,
+    /// How long the disk takes until what was written is safe, in milliseconds.
+    pub disk_delay: (u64, u64),
     /// How many logical partitions there are.
     pub partitions: u32,
     /// How many items each has.
@@ -145,10 +148,15 @@ pub enum FaultKind {
     Silence(u32),
     /// Nothing comes through from a client to anybody.
     Stalls(u32),
-    /// A client is killed, with its machine if that is said, and another takes its place.
-    Kills(u32, bool),
+    /// A client is killed, with its machine if that is said, when it has sent so many more pieces; another takes its place.
+    Kills(u32, bool, u64),
     /// The server is killed, with its machine if that is said, and starts again from its disk.
     CrashesServer(bool),
+    /// The same, so many microseconds after its disk has begun to write.
+    CrashesInAWrite(bool, u64),
+    /// The disk fails after so many more operations. Then the server is killed, with its machine if that is said, and starts
+    /// again with a disk that works.
+    DiskFails(DiskFault, u64, bool),
     /// A region joins the account.
     AddsRegion(String),
     /// A region that no writes need leaves the account, and is added again later, if that is said.
@@ -214,6 +222,8 @@ impl FaultKind {
             Self::Stalls(_) => "network stalled",
             Self::Kills(..) => "client killed",
             Self::CrashesServer(_) => "server crashed",
+            Self::CrashesInAWrite(..) => "server crashed in a write",
+            Self::DiskFails(..) => "disk failed",
             Self::AddsRegion(_) => "region added",
             Self::RemovesRegion(_, false) => "region removed",
             Self::RemovesRegion(_, true) => "region replaced",
@@ -251,6 +261,8 @@ impl FaultKind {
             | Self::Stalls(_)
             | Self::Kills(..)
             | Self::CrashesServer(_)
+            | Self::CrashesInAWrite(..)
+            | Self::DiskFails(..)
             | Self::DelaysTokens(_)
             | Self::WithholdsTokens => false,
         }
@@ -294,8 +306,13 @@ impl Plan {
             multi_write,
             partition_failover: regions.len() > 1 && !multi_write && random.percent(30),
             lag,
-            delay: *random.pick(&[(0, 1), (0, 5), (1, 20)]),
+            delay: *random.pick(match kind {
+                WorldKind::Items | WorldKind::Processors => &[(0, 1), (0, 5), (1, 20)],
+                // Far from their account, processes have most of their time something half done.
+                WorldKind::Orchestrations => &[(0, 1), (1, 20), (30, 120), (30, 120)],
+            }),
             has_disk: random.percent(40),
+            disk_delay: *random.fork("disk").pick(&[(0, 0), (0, 5), (1, 60)]),
             partitions,
             items: random.between(1, 5) as u32,
             regions,
@@ -350,15 +367,16 @@ impl Plan {
 
     fn draw_faults(&self, random: &Random) -> Vec<FaultPlan> {
         let length = self.length();
+        let lasts = || match self.kind {
+            // Some last longer than a process keeps what it does not renew.
+            WorldKind::Orchestrations if random.percent(30) => random.between(5_000, 25_000),
+            _ => random.between(10, length / 3 + 20),
+        };
         // What happens exactly once while nothing is wrong is seen only where nothing is wrong.
         let is_quiet = self.kind != WorldKind::Items && random.percent(15);
         let count = if is_quiet { 0 } else { random.between(1, 8) };
         let mut faults: Vec<_> = (0..count)
-            .map(|_| FaultPlan {
-                at: random.below(length),
-                lasts: random.between(10, length / 3 + 20),
-                what: self.draw_fault(random),
-            })
+            .map(|_| FaultPlan { at: random.below(length), lasts: lasts(), what: self.draw_fault(random) })
             .collect();
         faults.sort_by_key(|fault| fault.at);
         faults
@@ -370,11 +388,15 @@ impl Plan {
         let processes: Vec<u32> = self.clients.iter().map(|client| client.id).chain(processors).collect();
         let client = *random.pick(&processes);
         let share = *random.pick(&[3, 10, 30, 80]);
+        // Between two requests of a process lies what another one has to finish.
+        if self.kind == WorldKind::Orchestrations && random.percent(35) {
+            return FaultKind::Kills(client, random.percent(50), *random.pick(&[0, 0, 1, 2, 5, 20]));
+        }
         loop {
             let several = self.regions.len() > 1;
             let single = several && !self.multi_write;
             let has_tokens = self.clients.iter().any(|client| client.token_life.is_some());
-            return match random.below(28) {
+            return match random.below(30) {
                 0 => FaultKind::Down(region),
                 1 => FaultKind::Hangs(region),
                 2 => FaultKind::Slow(region, random.between(20, 3000)),
@@ -391,16 +413,24 @@ impl Plan {
                 14 => FaultKind::Cuts(client, *random.pick(&[20, 200, 2000])),
                 15 => FaultKind::Silence(client),
                 16 => FaultKind::Stalls(client),
-                17 => FaultKind::Kills(client, random.percent(50)),
+                17 => FaultKind::Kills(client, random.percent(50), random.below(20)),
                 18 if self.regions.len() < REGIONS.len() && several => {
                     FaultKind::AddsRegion(REGIONS[self.regions.len()].to_owned())
                 }
-                19 | 20 if self.has_disk => FaultKind::CrashesServer(random.percent(70)),
-                21 | 22 if several => FaultKind::RemovesRegion(region, random.percent(60)),
-                23 => FaultKind::RegeneratesKey,
-                24 => FaultKind::RotatesKeys,
-                25 | 26 if has_tokens => FaultKind::DelaysTokens(random.between(100, 10_000)),
-                27 if has_tokens => FaultKind::WithholdsTokens,
+                19 if self.has_disk => FaultKind::CrashesServer(random.percent(70)),
+                20 | 21 if self.has_disk => {
+                    let longest = self.disk_delay.1 * 1000;
+                    FaultKind::CrashesInAWrite(random.percent(80), random.below(longest.max(1)))
+                }
+                22 if self.has_disk => {
+                    let fault = *random.pick(&[DiskFault::Sync, DiskFault::Sync, DiskFault::Full]);
+                    FaultKind::DiskFails(fault, random.below(20), random.percent(60))
+                }
+                23 | 24 if several => FaultKind::RemovesRegion(region, random.percent(60)),
+                25 => FaultKind::RegeneratesKey,
+                26 => FaultKind::RotatesKeys,
+                27 | 28 if has_tokens => FaultKind::DelaysTokens(random.between(100, 10_000)),
+                29 if has_tokens => FaultKind::WithholdsTokens,
                 _ => continue,
             };
         }

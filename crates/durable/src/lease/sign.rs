@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use cosmonaut::mutation;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
@@ -119,7 +120,9 @@ impl View {
 
     /// The members that live, by name.
     fn living(&self, now: Instant) -> Vec<Sign> {
-        let lives = |sign: &Sign, since: Instant| sign.name == self.name || now < since + self.lease;
+        let lives = |sign: &Sign, since: Instant| {
+            sign.name == self.name || now < since + self.lease || mutation!("dead-process-keeps-its-share")
+        };
         let living = self.signs.values().filter(|(sign, since)| lives(sign, *since));
         living.map(|(sign, _)| sign.clone()).collect()
     }

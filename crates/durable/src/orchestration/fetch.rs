@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmonaut::mutation;
 use duroxide::providers::{DispatcherCapabilityFilter, KvEntry, OrchestrationItem, ProviderError, WorkItem};
 use duroxide::{Event, EventKind};
 
@@ -299,7 +300,10 @@ struct NewTurn {
 
 /// Remembers the turn, and puts together what the runtime gets.
 fn locked(core: &Core, turn: NewTurn, later: Option<u64>) -> Outcome {
-    let NewTurn { head, end, messages, items, keys, values, history, waited } = turn;
+    let NewTurn { head, end, messages, mut items, keys, values, history, waited } = turn;
+    if mutation!("message-of-a-turn-is-dropped") {
+        items.truncate(1);
+    }
     let lock = head.content.lock.clone().expect("a head that was just locked");
     let state = &head.content.state;
     let (events, history_error) = match &history {

@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use cosmonaut_wire::mutation;
 use redb::{BackendError, StorageBackend};
 
 use super::mark::Mark;
@@ -30,7 +31,11 @@ impl StorageBackend for Backend {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.file.sync().inspect_err(|_| {
+        let synced = self.file.sync();
+        if mutation!("failed-sync-counts-as-done") {
+            return Ok(());
+        }
+        synced.inspect_err(|_| {
             // Where not even that can be written, there is nothing left to do.
             let _ = self.mark.note_failed_sync();
         })

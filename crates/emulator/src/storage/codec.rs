@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use cosmonaut_wire::model::TimeToLive;
-use cosmonaut_wire::{EffectivePartitionKey, PartitionKey, ResourceId};
+use cosmonaut_wire::{EffectivePartitionKey, PartitionKey, ResourceId, mutation};
 
 use super::StorageError;
 use crate::Timestamp;
-use crate::engine::{Causes, Change, Document, DocumentParts, LogEntry, RegionId, SystemMembers};
+use crate::engine::{Causes, Change, Document, DocumentParts, LogEntry, RegionId, SystemMembers, VersionTag};
 
 /// A document, but for its number, which is its key.
 pub(super) fn encode_document(document: &Document) -> Vec<u8> {
@@ -140,6 +140,7 @@ impl<'b> Reader<'b> {
             seconds => Some(TimeToLive::try_from(seconds).ok()?),
         };
         let (flags, text) = (self.byte()?, self.bytes()?);
+        let etag = if mutation!("version-tags-are-not-restored") { VersionTag([0; 16]) } else { etag };
         let container = self.container;
         let open = match flags & OPEN {
             0 => {

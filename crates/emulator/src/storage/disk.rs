@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmonaut_wire::ResourceId;
+use cosmonaut_wire::{ResourceId, mutation};
 use redb::{Database, ReadableDatabase, TableDefinition, WriteTransaction};
 
 use super::codec::{decode_sequence, encode_document, encode_entry, encode_sequence};
@@ -113,7 +113,9 @@ impl Disk {
             }
         };
         // Also for a file that was there: whoever made it may have ended before its name could last.
-        volume.sync_names().map_err(StorageError::other)?;
+        if !mutation!("file-name-is-not-synced") {
+            volume.sync_names().map_err(StorageError::other)?;
+        }
         let mut disk = Self::new(database)?;
         disk.mark = Some(Arc::clone(&mark));
         disk.check_mark(marked)?;
@@ -332,11 +334,15 @@ impl<'t> Tables<'t> {
 
     fn entry(&mut self, container: u64, range: u64, entry: &LogEntry, keep: bool) -> Result<(), WriteError> {
         let mut next = self.sequence((container, range))?.map_or(0, |(_, next)| next);
-        for change in &entry.changes {
+        for (nth, change) in entry.changes.iter().enumerate() {
+            if nth > 0 && mutation!("part-of-a-batch-is-not-written") {
+                break;
+            }
             let number = change.document().number;
             next = next.max(number + 1);
             match change.current() {
                 Some(document) => self.documents.insert((container, number), encode_document(document))?,
+                None if mutation!("deleted-item-stays-on-disk") => {}
                 None => self.documents.remove((container, number))?,
             }
         }

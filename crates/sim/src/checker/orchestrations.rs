@@ -43,6 +43,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     }
     for one in &history.orchestrations {
         found.extend(ending(facts, one, &steps));
+        found.extend(early(one, &steps));
     }
 }
 
@@ -97,7 +98,7 @@ fn ending<'h>(facts: &Facts<'_>, one: &'h Orchestration, steps: &Steps<'h>) -> O
         Ending::Failed(error) => {
             Some(complain("orchestration-failed", format!("{instance} failed: {error}"), *at))
         }
-        Ending::Completed(output) if *output != one.expected => {
+        Ending::Completed(output) if !is_expected(one, output) => {
             let what = format!("{instance} gave {output:?} instead of {:?}", one.expected);
             Some(complain("orchestration-wrong", what, *at))
         }
@@ -109,6 +110,37 @@ fn ending<'h>(facts: &Facts<'_>, one: &'h Orchestration, steps: &Steps<'h>) -> O
             Some(complain("step-skipped", what, *at))
         }
     }
+}
+
+/// Whether an orchestration gave what it should, and twice only what it was told twice.
+fn is_expected(one: &Orchestration, output: &str) -> bool {
+    let mut words: Vec<&str> = Vec::new();
+    for word in output.split(',') {
+        if !(words.contains(&word) && one.repeats.iter().any(|repeated| repeated == word)) {
+            words.push(word);
+        }
+    }
+    words.join(",") == one.expected
+}
+
+/// A step that ran before the pause in front of it was over.
+fn early<'h>(one: &'h Orchestration, steps: &Steps<'h>) -> Option<Violation> {
+    one.pauses.iter().find_map(|pause| {
+        // The pause began after the step before it had ended somewhere, and the first to begin is the earliest of all.
+        let first = |step: &'h String| steps.get(&(one.instance.as_str(), step.as_str()))?.first();
+        let (before, after) = (first(&pause.after)?, first(&pause.before)?);
+        (after.at < before.at.saturating_add(pause.least)).then(|| {
+            let what = format!(
+                "{} ran {} at {} and {} at {} already, with a pause between them",
+                one.instance,
+                pause.after,
+                moment(before.at),
+                pause.before,
+                moment(after.at)
+            );
+            complain("timer-early", what, after.at)
+        })
+    })
 }
 
 fn complain(rule: &'static str, message: String, at: Micros) -> Violation {

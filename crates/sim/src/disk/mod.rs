@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cosmonaut_emulator::{Volume, VolumeFile};
+use tokio::sync::Notify;
 
 use cache::{Cache, Names, Step};
 
@@ -39,6 +40,8 @@ struct State {
     settled: Cache,
     /// What was asked for since, in order.
     under_way: Vec<Step>,
+    /// Something is under way now.
+    began: Arc<Notify>,
     /// The files as the process sees them.
     names: Names,
     files: Vec<Vec<u8>>,
@@ -59,6 +62,7 @@ impl RamDisk {
             fault: None,
             settled: Cache::default(),
             under_way: Vec::new(),
+            began: Arc::default(),
             names: BTreeMap::new(),
             files: Vec::new(),
             locked: BTreeSet::new(),
@@ -93,6 +97,18 @@ impl RamDisk {
     /// Lets something go wrong from now on, after so many more writes or syncs; `None` mends the disk.
     pub fn fail(&self, fault: Option<(DiskFault, u64)>) {
         self.state().fault = fault;
+    }
+
+    /// Waits until something is being written, and not safe yet.
+    pub async fn busy(&self) {
+        let began = Arc::clone(&self.state().began);
+        loop {
+            let begins = began.notified();
+            if !self.state().under_way.is_empty() {
+                return;
+            }
+            begins.await;
+        }
     }
 
     /// The power fails. What was synced lasts; of everything else any part is lost, kept or torn. Crash the disk first,
@@ -150,6 +166,7 @@ impl State {
         }
         content[offset..end].copy_from_slice(bytes);
         self.under_way.push(Step::Write { file, offset, bytes: bytes.to_vec() });
+        self.began.notify_waiters();
     }
 }
 

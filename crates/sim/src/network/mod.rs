@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 
 use pipe::{End, connection};
 pub use route::Route;
+use route::Sent;
 
 use crate::random::Random;
 
@@ -38,6 +39,7 @@ struct Inner {
 struct State {
     ports: BTreeMap<u16, Arc<Queue>>,
     routes: BTreeMap<(ProcessId, u16), Arc<Route>>,
+    sent: BTreeMap<ProcessId, Arc<Sent>>,
     next_port: u16,
     next_peer: u16,
 }
@@ -60,8 +62,9 @@ impl Network {
     pub fn route(&self, process: ProcessId, port: u16) -> Arc<Route> {
         let mut state = self.lock();
         let random = &self.0.random;
-        let route = state.routes.entry((process, port));
-        Arc::clone(route.or_insert_with(|| Arc::new(Route::new(random.fork(&format!("{process}-{port}"))))))
+        let sent = Arc::clone(state.sent.entry(process).or_default());
+        let new = || Arc::new(Route::new(random.fork(&format!("{process}-{port}")), sent));
+        Arc::clone(state.routes.entry((process, port)).or_insert_with(new))
     }
 
     /// All ways from a process.
@@ -73,6 +76,12 @@ impl Network {
             .filter(|((of, _), _)| *of == process)
             .map(|(_, route)| Arc::clone(route))
             .collect()
+    }
+
+    /// Waits until a process has sent so many more pieces.
+    pub async fn sends(&self, process: ProcessId, pieces: u64) {
+        let sent = Arc::clone(self.lock().sent.entry(process).or_default());
+        sent.more(pieces).await;
     }
 
     /// All ways to a port.

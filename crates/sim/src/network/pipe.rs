@@ -177,6 +177,9 @@ impl AsyncWrite for End {
         let len = bytes.len().min(room);
         let breaks = connection.route.breaks_at(len);
         let sent = breaks.unwrap_or(len);
+        if self.incoming == 0 {
+            connection.route.sent.one();
+        }
         if sent > 0 {
             let due = Instant::now() + connection.route.delay();
             let due = direction.pieces.back().map_or(due, |(last, _)| due.max(*last));

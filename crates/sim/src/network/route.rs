@@ -1,7 +1,7 @@
 //! The way between a process and a port: how long bytes take, and what becomes of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -9,9 +9,36 @@ use tokio::sync::Notify;
 use super::pipe::Connection;
 use crate::random::Random;
 
+/// How many pieces a process has sent, to all ports.
+#[derive(Default)]
+pub(super) struct Sent {
+    pieces: AtomicU64,
+    more: Notify,
+}
+
+impl Sent {
+    pub(super) fn one(&self) {
+        self.pieces.fetch_add(1, Ordering::Relaxed);
+        self.more.notify_waiters();
+    }
+
+    /// Waits until so many more are sent.
+    pub(super) async fn more(&self, pieces: u64) {
+        let end = self.pieces.load(Ordering::Relaxed) + pieces;
+        loop {
+            let more = self.more.notified();
+            if self.pieces.load(Ordering::Relaxed) >= end {
+                return;
+            }
+            more.await;
+        }
+    }
+}
+
 /// The way between a process and a port.
 pub struct Route {
     random: Random,
+    pub(super) sent: Arc<Sent>,
     /// The least and the greatest delay, in milliseconds.
     least: AtomicU64,
     most: AtomicU64,
@@ -26,9 +53,10 @@ pub struct Route {
 }
 
 impl Route {
-    pub(super) fn new(random: Random) -> Self {
+    pub(super) fn new(random: Random, sent: Arc<Sent>) -> Self {
         Self {
             random,
+            sent,
             least: AtomicU64::new(0),
             most: AtomicU64::new(2),
             is_stalled: AtomicBool::new(false),

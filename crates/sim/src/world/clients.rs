@@ -226,6 +226,14 @@ impl World {
         id.map(|id| self.0.network.routes_of(id)).unwrap_or_default()
     }
 
+    /// Waits until a client has sent so many more pieces, but not for long.
+    pub async fn sends(&self, client: u32, pieces: u64) {
+        let id = self.lock_clients().get(&client).map(|running| running.process.id);
+        if let Some(id) = id {
+            self.soon(self.0.network.sends(id, pieces)).await;
+        }
+    }
+
     /// Kills a client.
     pub fn kill(&self, client: u32, with_machine: bool) {
         if let Some(running) = self.lock_clients().get(&client) {

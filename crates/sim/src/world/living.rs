@@ -74,7 +74,8 @@ impl World {
             let world = self.clone();
             tasks.spawn(async move { faults::happen(&world, &fault).await });
         }
-        while tasks.join_next().await.is_some() {}
+        // If a fault cannot be done, as when the server does not start again, the world ends with it.
+        tasks.join_all().await;
     }
 
     /// After the last fault every client can do everything again: those that lived through all of it, in the sessions that

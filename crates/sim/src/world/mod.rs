@@ -156,6 +156,15 @@ impl World {
         self.sleep(Duration::from_micros((ms * 1000).saturating_sub(host::now()))).await;
     }
 
+    /// Waits for something, but not for long.
+    pub async fn soon(&self, something: impl Future<Output = ()>) {
+        tokio::select! {
+            biased;
+            () = something => {}
+            () = self.sleep(Duration::from_secs(2)) => {}
+        }
+    }
+
     fn lock_coverage(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.0.coverage.lock().unwrap_or_else(PoisonError::into_inner)
     }

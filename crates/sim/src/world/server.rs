@@ -85,7 +85,8 @@ impl World {
         let disk = plan.has_disk.then(|| {
             let chance = random.fork("disk");
             let disk = RamDisk::new(move || chance.next());
-            disk.delays(Duration::ZERO..=Duration::from_millis(5));
+            let (least, most) = plan.disk_delay;
+            disk.delays(Duration::from_millis(least)..=Duration::from_millis(most));
             disk
         });
         let credentials = Credentials::new(EMULATOR_KEY);
@@ -137,7 +138,9 @@ impl World {
         }
         self.0.gone_requests.fetch_add(emulator.requests(), Ordering::Relaxed);
         drop(emulator);
-        self.sleep(down_for).await;
+        // Its ports are free when its tasks have ended.
+        self.sleep(down_for.max(Duration::from_millis(1))).await;
+        disk.fail(None);
         let random = self.0.random.fork(&format!("server at {}", host::now()));
         let started = serve(&self.0.plan, &random, &self.0.network, Some(disk), &self.0.credentials).await;
         let emulator = started.unwrap_or_else(|error| panic!("the server does not start again: {error}"));
@@ -150,6 +153,11 @@ impl World {
     /// Whether the server is stopped.
     pub fn is_down(&self) -> bool {
         self.0.emulator.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Where the account's files are, while the server runs.
+    pub fn disk(&self) -> Option<&RamDisk> {
+        self.0.disk.as_ref().filter(|_| !self.is_down())
     }
 
     /// Where the account's writes are.

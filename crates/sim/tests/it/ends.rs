@@ -1,6 +1,8 @@
 //! What must be left at the end: writes, winners, orchestrations, and success after the last fault.
 
-use cosmonaut_sim::history::{Ending, Entry, Happening, Level, Micros, Orchestration, Outcome, Refusal};
+use cosmonaut_sim::history::{
+    Ending, Entry, Happening, Level, Micros, Orchestration, Outcome, Pause, Refusal,
+};
 
 use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
 
@@ -203,6 +205,8 @@ fn orchestration(change: impl FnOnce(&mut Script)) -> Script {
         ended: Some((500, Ending::Completed("paid".to_owned()))),
         steps: vec!["charge".to_owned(), "ship".to_owned()],
         expected: "paid".to_owned(),
+        repeats: Vec::new(),
+        pauses: Vec::new(),
     });
     script.0.ledger = vec![entry(100, "charge"), entry(200, "ship")];
     change(&mut script);
@@ -246,6 +250,32 @@ fn an_orchestration_does_each_step_once() {
         .breaks(&["step-out-of-nowhere", "step-skipped"]);
     orchestration(|script| script.0.ledger[1].instance = "order-2".to_owned())
         .breaks(&["step-out-of-nowhere", "step-skipped"]);
+}
+
+#[test]
+fn an_orchestration_waits_for_its_timers_and_takes_an_event_once() {
+    let paused = |at: Micros| {
+        orchestration(|script| {
+            let pause = Pause { after: "charge".to_owned(), before: "ship".to_owned(), least: 100 };
+            script.0.orchestrations[0].pauses.push(pause);
+            script.0.ledger[1].at = at;
+        })
+    };
+    paused(200).holds();
+    paused(199).breaks(&["timer-early"]);
+    let given = |output: &str, repeats: &[&str]| {
+        let repeats: Vec<_> = repeats.iter().map(|word| (*word).to_owned()).collect();
+        orchestration(|script| {
+            let one = &mut script.0.orchestrations[0];
+            (one.expected, one.repeats) = ("a,b".to_owned(), repeats);
+            one.ended = Some((500, Ending::Completed(output.to_owned())));
+        })
+    };
+    given("a,b", &[]).holds();
+    given("a,a,b", &["a"]).holds();
+    given("a,a,b", &["b"]).breaks(&["orchestration-wrong"]);
+    given("a,b,a", &[]).breaks(&["orchestration-wrong"]);
+    given("b,a", &["a", "b"]).breaks(&["orchestration-wrong"]);
 }
 
 #[test]

@@ -79,6 +79,8 @@ fn an_orchestration_on_a_timeline() {
             ended: Some((500, Ending::Completed("paid".to_owned()))),
             steps: vec!["charge".to_owned()],
             expected: "paid".to_owned(),
+            repeats: Vec::new(),
+            pauses: Vec::new(),
         });
         let entry = |at, process| Entry {
             at,

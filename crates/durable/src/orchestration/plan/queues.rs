@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use cosmonaut::mutation;
 use duroxide::providers::{ProviderError, ScheduledActivityIdentifier, WorkItem};
 
 use super::{NewWork, OPERATION, Owed, Planner};
@@ -15,7 +16,10 @@ use crate::orchestration::send::to_text;
 impl Planner<'_> {
     /// The messages of the turn go. One that may be delivered again leaves a trace by which that is noticed.
     pub(super) fn consume(&mut self) {
-        for message in &self.held.messages {
+        for (nth, message) in self.held.messages.iter().enumerate() {
+            if nth > 0 && mutation!("message-is-delivered-twice") {
+                continue;
+            }
             self.plan.state.timers.iter_mut().for_each(|timers| timers.remove(&message.id));
             let write = Write::taken(self.instance(), &message.id, message.digest.clone());
             self.plan.writes.push(write);
@@ -25,10 +29,16 @@ impl Planner<'_> {
     }
 
     pub(super) fn enqueue(&mut self, messages: Vec<WorkItem>) -> Result<(), ProviderError> {
-        for (n, item) in messages.into_iter().enumerate() {
+        for (n, mut item) in messages.into_iter().enumerate() {
+            if let WorkItem::ContinueAsNew { carry_forward_events, .. } = &mut item
+                && mutation!("events-are-not-carried-over")
+            {
+                carry_forward_events.clear();
+            }
             let text = to_text(OPERATION, &item)?;
             let visible_at =
                 visible_at(&item).map_or(AT_ONCE, |at| at.saturating_add_signed(self.setting.shift));
+            let visible_at = if mutation!("timer-fires-at-once") { AT_ONCE } else { visible_at };
             let turn = self.plan.state.turn;
             let target = sibling(self.instance(), target_instance(&item)).into_owned();
             if target == self.instance() {

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use cosmonaut_wire::mutation;
+
 use super::Container;
 use crate::Timestamp;
 use crate::engine::replica::{Locked, Phase, Replica, ReplicaState};
@@ -114,7 +116,9 @@ impl Container {
             least.meet(state.progress());
             most.join(state.progress());
         }
-        let Some(point) = settled.advance(&least, &most) else { return };
+        let settled = settled.advance(&least, &most);
+        let settled = if mutation!("deletions-are-forgotten-early") { Some(most) } else { settled };
+        let Some(point) = settled else { return };
         for versions in replicas.iter_mut().filter_map(|state| state.versions()) {
             versions.forget(&point);
         }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use cosmonaut_wire::EpkRange;
+use cosmonaut_wire::{EpkRange, mutation};
 
 use super::rank::Rank;
 use super::{ReplicaState, Retention};
@@ -206,6 +206,9 @@ impl<'s> Transaction<'s> {
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
+        if mutation!("refused-batch-is-not-undone") {
+            return;
+        }
         for change in std::mem::take(&mut self.changes).into_iter().rev() {
             if let Some(current) = change.current() {
                 self.state.remove(current.number);

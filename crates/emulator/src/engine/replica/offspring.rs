@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use cosmonaut_wire::EpkRange;
+use cosmonaut_wire::{EpkRange, mutation};
 
 use super::{LogEntry, ReplicaState};
+use crate::engine::Progress;
 use crate::index::Index;
 
 impl ReplicaState {
@@ -30,6 +31,9 @@ impl ReplicaState {
     /// Takes over all but the documents from the parent.
     pub(super) fn inherit(&mut self, parent: &Self, keys: &EpkRange) {
         self.take_over(parent, parent.log.iter().map(|entry| Arc::new(entry.within(keys))).collect());
+        if mutation!("child-partition-counts-from-one") {
+            self.progress = Progress::default();
+        }
     }
 
     fn take_over(&mut self, from: &Self, log: VecDeque<Arc<LogEntry>>) {

@@ -8,7 +8,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use cosmonaut_wire::model::TimeToLive;
-use cosmonaut_wire::{EpkRange, PartitionKey};
+use cosmonaut_wire::{EpkRange, PartitionKey, mutation};
 
 use super::named::{ItemName, Named};
 use super::write_place::WritePlace;
@@ -145,6 +145,9 @@ impl ReplicaState {
 
     /// Resolves once a commit of this replica is safe: what is read should not be lost after it was seen.
     pub fn commit_of(&self, lsn: i64) -> Commit {
+        if mutation!("read-shows-what-is-not-safe") {
+            return Commit::done();
+        }
         if self.versions.is_some() {
             // Of several sequences, only the latest promise includes all.
             return self.commit();

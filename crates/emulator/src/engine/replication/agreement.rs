@@ -8,6 +8,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use cosmonaut_wire::mutation;
+
 use crate::engine::replica::{Change, LogEntry, Rank, item_name};
 use crate::engine::{Document, Progress, RegionId};
 
@@ -70,6 +72,9 @@ impl Agreement {
                     let numbers = leading.document.iter().map(|led| led.number).chain([document.number]);
                     contested.push((name, numbers.collect::<Vec<_>>()));
                     let knows = causes.seen.get(leading.by.0) >= leading.by.1 || leading.by == entering.by;
+                    if mutation!("settlement-keeps-the-older-version") {
+                        continue;
+                    }
                     if knows {
                         *leading = entering;
                     } else {

@@ -5,6 +5,7 @@ use std::fmt;
 use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, SessionToken};
 
 use crate::engine::{PartitionRange, ReplicaState, Standing};
+use crate::storage::Commit;
 
 /// Why a request failed, as the client will see it.
 #[derive(Clone, Debug)]
@@ -19,8 +20,17 @@ pub struct Failure {
     pub retry_after_ms: Option<u64>,
     /// `additionalErrorInfo` of the body: the query plan, with 400/1004.
     pub additional_info: Option<String>,
-    /// The partition that was looked at: that something is not there is seen by a session, too.
-    pub seen: Option<Box<(PartitionKeyRangeId, Standing)>>,
+    /// What was looked at: that something is there, or is not, was seen.
+    pub(crate) seen: Option<Box<Seen>>,
+}
+
+/// How far a partition was when it was looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) range: PartitionKeyRangeId,
+    pub(crate) standing: Standing,
+    /// Resolves once it is safe.
+    pub(crate) commit: Commit,
 }
 
 impl Failure {
@@ -84,13 +94,14 @@ impl Failure {
 
     /// The same failure with how far the partition was that was looked at.
     pub(crate) fn seen_in(mut self, range: &PartitionRange, state: &ReplicaState) -> Self {
-        self.seen = Some(Box::new((range.id.clone(), range.standing(state))));
+        let (range, standing) = (range.id.clone(), range.standing(state));
+        self.seen = Some(Box::new(Seen { range, standing, commit: state.commit() }));
         self
     }
 
     /// What a session has seen after it.
     pub fn session(&self) -> Option<SessionToken> {
-        self.seen.as_ref().map(|seen| SessionToken::of(seen.0.clone(), seen.1.seen.clone()))
+        self.seen.as_ref().map(|seen| SessionToken::of(seen.range.clone(), seen.standing.seen.clone()))
     }
 }
 

@@ -53,7 +53,8 @@ impl Reply {
             reply.number(headers::RETRY_AFTER_MS, delay);
         }
         if let Some(seen) = &failure.seen {
-            reply.of_range(&seen.0, seen.1.clone());
+            reply.of_range(&seen.range, seen.standing.clone());
+            reply.commit = seen.commit.clone();
         }
         // So it is with what the service's query engine refuses.
         reply.names_activity = failure.message.starts_with("Message: {");

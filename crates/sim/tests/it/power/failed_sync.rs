@@ -74,3 +74,22 @@ async fn what_a_failed_sync_has_left_in_the_cache_is_not_built_upon() {
         assert_eq!(status, StatusCode::OK, "seed {seed}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_is_told_of_what_is_not_safe_yet() {
+    let disk = RamDisk::new(chance(1));
+    let builder = Emulator::builder().auth(false).threads(false);
+    let emulator = builder.volume(disk.mount()).start().await.unwrap();
+    let at = (&emulator, HERE);
+    for (path, body) in definitions() {
+        assert_eq!(send(at, &format!("POST {path}"), &[], &body).await.0, StatusCode::CREATED);
+    }
+    let (create, item) = (format!("POST {DOCS}"), document(0, 1, 7, 60_000));
+    let headers = [key(0)];
+    // The second one finds the item, which comes to nothing.
+    disk.fail(Some((DiskFault::Sync, 0)));
+    let ((first, _), (second, _)) =
+        tokio::join!(send(at, &create, &headers, &item), send(at, &create, &headers, &item));
+    assert_eq!(first, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(second, StatusCode::INTERNAL_SERVER_ERROR, "not 409");
+}

@@ -20,3 +20,4 @@ mod power;
 
 mod command_line;
 mod replay;
+mod seeds;

@@ -307,4 +307,17 @@ mod tests {
         assert_eq!(guid(0, 0), "00000000-0000-4000-8000-000000000000");
         assert_eq!(guid(u64::MAX, u64::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
+
+    #[test]
+    fn a_marker_says_when_the_processor_was_started() {
+        for (marker, expected) in [
+            (serde_json::json!({"id": "P.info", "_ts": 1000, "cosmonaut.start": 990}), Some(990)),
+            // As .NET sets it: whoever did was started before that.
+            (serde_json::json!({"id": "P.info", "partitionKey": "P.info", "_ts": 1000}), Some(970)),
+            (serde_json::json!({"id": "P.info"}), None),
+        ] {
+            let sign: Sign = serde_json::from_value(marker.clone()).unwrap();
+            assert_eq!(sign.started_at(), expected, "{marker}");
+        }
+    }
 }

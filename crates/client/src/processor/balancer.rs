@@ -1,15 +1,18 @@
-//! The task that takes leases: what was left, what has expired, and what others have too much of.
+//! The task that takes leases: what was left, what has expired, and what others have too much of. It also sees to it that
+//! there is a lease for every key.
 
 use std::sync::Arc;
 
 use cosmonaut_driver::transport::BoxFuture;
 
 use super::balance::{LeaseView, leases_to_take};
+use super::coverage::Uncovered;
 use super::engine::Engine;
 use super::events::ProcessorEvent;
 use super::expiry::Sightings;
 use super::hold::Hold;
 use super::lease::{Lease, LeaseUpdate};
+use super::restore::{Listed, restore};
 use super::split_plan::range_of;
 use super::store::{LeaseStore, NotUpdated};
 use super::worker;
@@ -21,11 +24,18 @@ use crate::{Error, ErrorKind, Result};
 /// What the balancer's own seat is called; no lease is called so.
 pub(super) const SEAT: &str = "";
 
+/// What earlier rounds have seen.
+#[derive(Default)]
+struct Seen {
+    sightings: Sightings,
+    uncovered: Uncovered,
+}
+
 /// Takes leases at intervals, until the processor stops.
 pub(super) async fn run(engine: Arc<Engine>, _seat: Seat) {
-    let mut sightings = Sightings::default();
+    let mut seen = Seen::default();
     while !engine.is_stopping() {
-        let turn = turn(&engine, &mut sightings).await;
+        let turn = turn(&engine, &mut seen).await;
         let pause = engine.sleep(engine.settings.acquire_interval);
         match turn {
             Ok(()) => drop(unless(engine.stopped(), unless(engine.replaced(), pause)).await),
@@ -37,7 +47,7 @@ pub(super) async fn run(engine: Arc<Engine>, _seat: Seat) {
     }
 }
 
-async fn turn(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
+async fn turn(engine: &Arc<Engine>, seen: &mut Seen) -> Result<()> {
     if engine.is_replaced.send_replace(false) {
         match unless(engine.stopped(), reopen(engine)).await {
             Some(Ok(())) => {}
@@ -49,7 +59,7 @@ async fn turn(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
             }
         }
     }
-    round(engine, sightings).await
+    round(engine, seen).await
 }
 
 /// Goes over to the leases of the container that has the name now.
@@ -57,8 +67,7 @@ async fn reopen(engine: &Engine) -> Result<()> {
     let names = names(&engine.monitored, &engine.name).await?;
     let (old, new) = (engine.store().names.container(), names.container());
     if old != new {
-        let (leases, monitored) = (&engine.leases, &engine.monitored);
-        let store = bootstrap::open(leases, names, monitored, &engine.settings, &engine.listener).await?;
+        let store = engine.bootstrap().open(&engine.leases, names).await?;
         engine.store.send_replace(store);
         let (old, new) = (old.to_string(), new.to_string());
         engine.listener.tell(&ProcessorEvent::ContainerReplaced { old, new });
@@ -66,10 +75,11 @@ async fn reopen(engine: &Engine) -> Result<()> {
     Ok(())
 }
 
-async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
+async fn round(engine: &Arc<Engine>, seen: &mut Seen) -> Result<()> {
     let store = engine.store();
-    let Some(listed) = unless(engine.stopped(), list(engine, &store)).await else { return Ok(()) };
-    let mut leases = bootstrap::readable(listed?, &engine.listener);
+    let listing = list(engine, &store, &mut seen.uncovered);
+    let Some(listed) = unless(engine.stopped(), listing).await else { return Ok(()) };
+    let mut leases = listed?;
     leases.retain(|lease| match bootstrap::check_mode_of(lease, engine.settings.mode) {
         Ok(()) => true,
         Err(error) => {
@@ -78,6 +88,7 @@ async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
         }
     });
     let now = engine.now();
+    let sightings = &mut seen.sightings;
     sightings.note(&leases, now);
     let (expiry, watch) = (engine.settings.lease_expiry, engine.settings.renew_interval);
     let is_read_here = |lease: &Lease| lease.is_of(&engine.owner) && engine.workers.has(&lease.id);
@@ -100,15 +111,23 @@ async fn round(engine: &Arc<Engine>, sightings: &mut Sightings) -> Result<()> {
     Ok(())
 }
 
-/// The leases that there are, and an error for each document that is none. If somebody has emptied the lease container
-/// or made it anew, the first leases are created again.
-async fn list(engine: &Engine, store: &LeaseStore) -> Result<Vec<Result<Lease>>> {
-    let listed = store.list().await?;
-    if !listed.is_empty() {
-        return Ok(listed);
+/// The leases that there are. If somebody has emptied the lease container or made it anew, the first leases are created
+/// again; if some are gone, those are.
+async fn list(engine: &Engine, store: &LeaseStore, seen: &mut Uncovered) -> Result<Vec<Lease>> {
+    let mut listed = store.list().await?;
+    if listed.is_empty() {
+        engine.bootstrap().initialize(store).await?;
+        listed = store.list().await?;
     }
-    bootstrap::initialize(store, &engine.monitored, engine.settings.mode, &engine.listener).await?;
-    store.list().await
+    let count = listed.len();
+    let mut leases = bootstrap::readable(listed, &engine.listener);
+    let listed = Listed { leases: &leases, has_unreadable: leases.len() < count };
+    match restore(engine, store, listed, seen).await {
+        Ok(made) => leases.extend(made),
+        // The others are shared out all the same.
+        Err(error) => engine.listener.failed(None, error),
+    }
+    Ok(leases)
 }
 
 /// Takes a lease and starts to read it, unless another was faster. `is_expired` says that it is taken because its

@@ -3,39 +3,87 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::coverage::earliest_start;
 use super::engine::partitions;
 use super::events::Listener;
 use super::lease::{Lease, LeaseRange, mode_name};
 use super::naming::Names;
 use super::settings::Settings;
 use super::split_plan::missing;
-use super::store::LeaseStore;
+use super::store::{LeaseStore, SignNote};
 use crate::change_feed::Mode;
 use crate::container::ContainerHandle;
 use crate::feeds::in_flight::try_all;
 use crate::{ContainerClient, Error, ErrorKind, Result};
 
 /// How long an instance may take to create the leases.
-const LOCK_TIME: Duration = Duration::from_secs(30);
+pub(super) const LOCK_TIME: Duration = Duration::from_secs(30);
 /// How long the others wait before they look again. .NET waits longer; a look costs little.
 const WAIT: Duration = Duration::from_secs(1);
 /// How many leases are created at once.
-const AT_ONCE: usize = 25;
+pub(super) const AT_ONCE: usize = 25;
 
-/// The leases of a container: those that there are, or the first, which this instance or another creates.
-pub(super) async fn open(
-    leases: &ContainerClient,
-    names: Names,
-    monitored: &ContainerHandle,
-    settings: &Settings,
-    listener: &Listener,
-) -> Result<Arc<LeaseStore>> {
-    let store = LeaseStore::open(leases, names, settings.lease_timeouts()).await?;
-    // Before any is created, and again: of several instances that start at once, one decides which mode it is.
-    check_mode(&store, settings.mode).await?;
-    initialize(&store, monitored, settings.mode, listener).await?;
-    check_mode(&store, settings.mode).await?;
-    Ok(Arc::new(store))
+/// What makes the first leases of a container.
+pub(super) struct Bootstrap<'a> {
+    pub(super) monitored: &'a ContainerHandle,
+    pub(super) settings: &'a Settings,
+    /// The second behind which leases are read that say nothing, where that depends on when this instance was started.
+    pub(super) start: Option<u64>,
+    pub(super) listener: &'a Listener,
+}
+
+impl Bootstrap<'_> {
+    /// The leases of a container: those that there are, or the first, which this instance or another creates.
+    pub(super) async fn open(&self, leases: &ContainerClient, names: Names) -> Result<Arc<LeaseStore>> {
+        let store = LeaseStore::open(leases, names, self.settings.lease_timeouts()).await?;
+        // Before any is created, and again: of several instances that start at once, one decides which mode it is.
+        check_mode(&store, self.settings.mode).await?;
+        self.initialize(&store).await?;
+        check_mode(&store, self.settings.mode).await?;
+        Ok(Arc::new(store))
+    }
+
+    /// Creates the leases, or waits until another instance has. Where that was done already, nothing is.
+    pub(super) async fn initialize(&self, store: &LeaseStore) -> Result<()> {
+        let platform = self.monitored.driver.platform();
+        let mut lock_watch = LockWatch::default();
+        loop {
+            if store.sign(&store.names.marker()).await?.is_some() {
+                return Ok(());
+            }
+            let lock = SignNote { ttl: Some(LOCK_TIME), ..SignNote::default() };
+            if let Some(lock) = store.set_sign(&store.names.lock(), lock).await? {
+                let created = self.create_leases(store).await;
+                // A lock that stays harms nobody: the others look for the marker first, and for how old the lock is.
+                drop(store.remove_sign(&lock).await);
+                return created;
+            }
+            match store.sign(&store.names.lock()).await? {
+                Some(lock) if lock_watch.is_stale(lock.etag.as_deref(), platform.now().since_start()) => {
+                    store.remove_sign(&lock).await?;
+                }
+                Some(_) | None => platform.sleep(WAIT).await,
+            }
+        }
+    }
+
+    /// Creates the leases that are missing, and says that all are there.
+    async fn create_leases(&self, store: &LeaseStore) -> Result<()> {
+        // In this order: a partition that splits in between has its lease already, or its children are seen here.
+        let partitions = partitions(self.monitored, true).await?;
+        let leases = readable(store.list().await?, self.listener);
+        // The marker may be what was lost, and leases that were made with it may say when the processor was started.
+        let start = earliest_start(self.start, None, &leases);
+        let create = |range: LeaseRange| {
+            let id = store.names.lease(&range.token);
+            let lease = Lease::new(id, &range, self.settings.mode, store.time_of_day());
+            store.create(lease.starting_at(start))
+        };
+        let missing: Vec<_> = missing(&leases, &partitions).into_iter().map(create).collect();
+        try_all(missing, AT_ONCE).await?;
+        store.set_sign(&store.names.marker(), SignNote { ttl: None, start }).await?;
+        Ok(())
+    }
 }
 
 /// An error if there are leases that are read in another mode.
@@ -56,34 +104,6 @@ pub(super) fn check_mode_of(lease: &Lease, mode: Mode) -> Result<()> {
     Err(Error::new(ErrorKind::Configuration, message))
 }
 
-/// Creates the leases, or waits until another instance has. Where that was done already, nothing is.
-pub(super) async fn initialize(
-    store: &LeaseStore,
-    monitored: &ContainerHandle,
-    mode: Mode,
-    listener: &Listener,
-) -> Result<()> {
-    let platform = monitored.driver.platform();
-    let mut lock_watch = LockWatch::default();
-    loop {
-        if store.sign(&store.names.marker()).await?.is_some() {
-            return Ok(());
-        }
-        if let Some(lock) = store.set_sign(&store.names.lock(), Some(LOCK_TIME)).await? {
-            let created = create_leases(store, monitored, mode, listener).await;
-            // A lock that stays harms nobody: the others look for the marker first, and for how old the lock is.
-            drop(store.remove_sign(&lock).await);
-            return created;
-        }
-        match store.sign(&store.names.lock()).await? {
-            Some(lock) if lock_watch.is_stale(lock.etag.as_deref(), platform.now().since_start()) => {
-                store.remove_sign(&lock).await?;
-            }
-            Some(_) | None => platform.sleep(WAIT).await,
-        }
-    }
-}
-
 /// Since when the same lock is there. A holder that has crashed leaves its lock behind, unless the container has a time
 /// to live.
 #[derive(Debug, Default)]
@@ -102,27 +122,6 @@ impl LockWatch {
             }
         }
     }
-}
-
-/// Creates the leases that are missing, and says that all are there.
-async fn create_leases(
-    store: &LeaseStore,
-    monitored: &ContainerHandle,
-    mode: Mode,
-    listener: &Listener,
-) -> Result<()> {
-    // In this order: a partition that splits in between has its lease already, or its children are seen here.
-    let partitions = partitions(monitored, true).await?;
-    let leases = readable(store.list().await?, listener);
-    let missing = missing(&leases, &partitions);
-    let create = |range: LeaseRange| {
-        let lease = Lease::new(store.names.lease(&range.token), &range, mode, store.time_of_day());
-        store.create(lease)
-    };
-    let missing: Vec<_> = missing.into_iter().map(create).collect();
-    try_all(missing, AT_ONCE).await?;
-    store.set_sign(&store.names.marker(), None).await?;
-    Ok(())
 }
 
 /// The leases among what was listed. What is none is told of and passed by.

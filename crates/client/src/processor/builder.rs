@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::bootstrap;
+use super::bootstrap::Bootstrap;
 use super::changes::{Changes, Poison};
 use super::delivery::{Deliver, Delivery, Handler, HandlerError};
 use super::engine::Engine;
@@ -250,7 +250,10 @@ impl ProcessorBuilder {
             return Err(Error::new(ErrorKind::Configuration, message));
         }
         let opening = self.settings.opening(platform.time_of_day(), has_several_writers);
-        let store = bootstrap::open(&self.leases, names, &monitored, &self.settings, &self.listener).await?;
+        let start = self.settings.start(opening);
+        let bootstrap =
+            Bootstrap { monitored: &monitored, settings: &self.settings, start, listener: &self.listener };
+        let store = bootstrap.open(&self.leases, names).await?;
         let owner = self.instance.unwrap_or_else(|| guid(platform.random(), platform.random())).into();
         let engine = Engine {
             name: self.name,

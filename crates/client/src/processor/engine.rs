@@ -9,6 +9,7 @@ use cosmonaut_driver::{CosmosResponse, PartitionTarget};
 use cosmonaut_wire::SessionToken;
 use tokio::sync::watch;
 
+use super::bootstrap::Bootstrap;
 use super::delivery::Deliver;
 use super::events::Listener;
 use super::expiry::Now;
@@ -18,7 +19,7 @@ use super::store::LeaseStore;
 use super::workers::Workers;
 use crate::change_feed::{ChangesRequest, Opening, ReadFrom};
 use crate::container::ContainerHandle;
-use crate::{ChangeFeedStart, ContainerClient, Result};
+use crate::{ContainerClient, Result};
 
 /// What all tasks of one processor share.
 pub(super) struct Engine {
@@ -79,10 +80,13 @@ impl Engine {
 
     /// The second behind which leases are read that say nothing, where that depends on when this instance was started.
     pub(super) fn start(&self) -> Option<u64> {
-        match (self.settings.start, self.opening) {
-            (ChangeFeedStart::Now, Opening::Time(second)) => Some(second),
-            (_, Opening::Time(_) | Opening::Beginning | Opening::Now) => None,
-        }
+        self.settings.start(self.opening)
+    }
+
+    /// What makes the first leases.
+    pub(super) fn bootstrap(&self) -> Bootstrap<'_> {
+        let (monitored, settings, listener) = (&*self.monitored, &self.settings, &self.listener);
+        Bootstrap { monitored, settings, start: self.start(), listener }
     }
 
     /// One page of changes behind an etag, or from where the lease or the processor starts.

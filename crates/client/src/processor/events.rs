@@ -44,6 +44,13 @@ pub enum ProcessorEvent {
         /// The resource id of the container whose changes are read from now on.
         new: String,
     },
+    /// A part of the container had no lease any more, and has one again: somebody has deleted the lease, or a forced
+    /// failover has lost it. The part is read from where the processor is set to start, so that changes come again.
+    /// Each such lease is told of by the instance that has made it.
+    LeaseRestored {
+        /// The token of the lease.
+        lease: String,
+    },
     /// Something has failed. What can be tried again will be.
     Failed {
         /// The token of the lease that it is about, if it is about one.

@@ -1,10 +1,10 @@
 //! The change feed, shared between processes: each reads some of the partitions, and leases in a container say which.
 //!
 //! Decisions are pure: `lease` and `timestamp` (the document, and every change to one), `naming`, `balance` (who takes
-//! which lease), `expiry`, `split_plan`, `after_failure`, `lag`. The rest does what they say: `store` keeps leases,
-//! `bootstrap` creates the first, `balancer` takes some, and for each of those a `worker` has a `hold` on the lease, a
-//! `lease_reader` and a renewer. `identity` tells a container from another that has its name later. `delivery` is the
-//! way to the handler.
+//! which lease), `expiry`, `split_plan`, `coverage` (which keys have no lease), `after_failure`, `lag`. The rest does what
+//! they say: `store` keeps leases, `bootstrap` creates the first, `restore` those that were lost, `balancer` takes some,
+//! and for each of those a `worker` has a `hold` on the lease, a `lease_reader` and a renewer. `identity` tells a
+//! container from another that has its name later. `delivery` is the way to the handler.
 
 mod after_failure;
 mod balance;
@@ -12,6 +12,7 @@ mod balancer;
 mod bootstrap;
 mod builder;
 mod changes;
+mod coverage;
 mod delivery;
 mod engine;
 mod estimator;
@@ -23,6 +24,7 @@ mod lag;
 mod lease;
 mod lease_reader;
 mod naming;
+mod restore;
 mod running;
 mod settings;
 mod split_plan;
@@ -60,6 +62,13 @@ impl ContainerClient {
     ///
     /// A container that is deleted and made anew under its name is another one: it is read from where the processor is
     /// set to start, with leases of its own, and [`ProcessorEvent::ContainerReplaced`] says so.
+    ///
+    /// A part of the container whose lease is gone, since somebody has deleted it or a forced failover has lost it, gets
+    /// another after two rounds of sharing, and [`ProcessorEvent::LeaseRestored`] says so. That part is read from the
+    /// start again: from the beginning or a time if the processor is set to that, and else from when the processor was
+    /// first started, as far as the lease container still says when that was. So changes come again, and none is left
+    /// out. All versions, and accounts with several write regions that are read from now on, know no such time: of those,
+    /// changes are left out that were made between the last page and the new lease.
     ///
     /// ```no_run
     /// # async fn run(shop: cosmonaut::DatabaseClient) -> Result<(), Box<dyn std::error::Error>> {

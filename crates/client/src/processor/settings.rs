@@ -86,6 +86,14 @@ impl Settings {
         }
     }
 
+    /// The second behind which leases are read that say nothing, where that depends on when the processor was started.
+    pub(super) fn start(&self, opening: Opening) -> Option<u64> {
+        match (self.start, opening) {
+            (ChangeFeedStart::Now, Opening::Time(second)) => Some(second),
+            (_, Opening::Time(_) | Opening::Beginning | Opening::Now) => None,
+        }
+    }
+
     /// How long requests to the lease container may take. Of those about a lease that this instance has, several must
     /// fail before the lease expires.
     pub(super) fn lease_timeouts(&self) -> LeaseTimeouts {

@@ -27,20 +27,23 @@ pub(super) enum SplitPlan {
 
 /// What is done with a lease of this version, token and range, with these partitions.
 pub(super) fn plan(version: u32, token: &str, range: &EpkRange, partitions: &[Partition]) -> SplitPlan {
-    let found: Vec<(&Partition, EpkRange)> =
-        partitions.iter().filter_map(|at| Some((at, at.range.intersection(range)?))).collect();
+    let found: Vec<&Partition> = partitions.iter().filter(|at| at.range.overlaps(range)).collect();
     match &found[..] {
         [] => SplitPlan::Keep,
         // The map was not out of date after all, or the lease names a stretch of the key space already.
-        [(only, _)] if version > 0 || only.id.as_str() == token => SplitPlan::Keep,
+        [only] if version > 0 || only.id.as_str() == token => SplitPlan::Keep,
         [_] => SplitPlan::Replace(vec![stretch(range)]),
-        several => SplitPlan::Replace(several.iter().map(|(at, part)| piece(version, at, part)).collect()),
+        _ => SplitPlan::Replace(pieces(version, range, partitions)),
     }
 }
 
-/// The lease for what one partition holds of a range. A partition that also holds other keys is read by its stretch.
-fn piece(version: u32, partition: &Partition, part: &EpkRange) -> LeaseRange {
-    if version == 0 && *part == partition.range { whole(partition) } else { stretch(part) }
+/// The leases for what each partition holds of a range. A partition that also holds other keys is read by its stretch.
+pub(super) fn pieces(version: u32, range: &EpkRange, partitions: &[Partition]) -> Vec<LeaseRange> {
+    let piece = |at: &Partition| {
+        let part = at.range.intersection(range)?;
+        Some(if version == 0 && part == at.range { whole(at) } else { stretch(&part) })
+    };
+    partitions.iter().filter_map(piece).collect()
 }
 
 fn whole(partition: &Partition) -> LeaseRange {

@@ -7,6 +7,7 @@ use cosmonaut_driver::platform::Platform;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bootstrap::LOCK_TIME;
 use super::lease::{Lease, LeaseUpdate};
 use super::naming::Names;
 use crate::options::FeedOptions;
@@ -61,8 +62,30 @@ pub(super) struct Sign {
     /// In seconds; it has an effect where the container has a time to live.
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<u64>,
+    /// The second behind which the processor was started, where that matters. .NET does not write it.
+    #[serde(rename = "cosmonaut.start", default, skip_serializing_if = "Option::is_none")]
+    start: Option<u64>,
     #[serde(rename = "_etag", default, skip_serializing)]
     pub(super) etag: Option<String>,
+    #[serde(rename = "_ts", default, skip_serializing)]
+    set_at: Option<u64>,
+}
+
+/// What a sign says beside being there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SignNote {
+    /// How long it stays where the container has a time to live.
+    pub(super) ttl: Option<Duration>,
+    /// The second behind which the processor was started, where that matters.
+    pub(super) start: Option<u64>,
+}
+
+impl Sign {
+    /// The second behind which the processor was started, as far as the sign says so. Who sets the marker was started
+    /// before that, by as much as making the leases takes.
+    pub(super) fn started_at(&self) -> Option<u64> {
+        self.start.or_else(|| Some(self.set_at?.saturating_sub(LOCK_TIME.as_secs())))
+    }
 }
 
 impl LeaseStore {
@@ -186,7 +209,12 @@ impl LeaseStore {
 
     /// A sign by its id; `None` if it is not there.
     pub(super) async fn sign(&self, id: &str) -> Result<Option<Sign>> {
-        match self.container.read_item::<Sign>(id, id).options(self.options()).await {
+        let read = in_session_or_not(|session_token| {
+            let mut options = ItemOptions::default().timeout(self.timeouts.other);
+            options.write.session_token = session_token;
+            self.container.read_item::<Sign>(id, id).options(options)
+        });
+        match read.await {
             Ok(read) => Ok(Some(read.into_value())),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
@@ -194,10 +222,11 @@ impl LeaseStore {
     }
 
     /// Sets a sign; `None` if it is there already.
-    pub(super) async fn set_sign(&self, id: &str, ttl: Option<Duration>) -> Result<Option<Sign>> {
+    pub(super) async fn set_sign(&self, id: &str, note: SignNote) -> Result<Option<Sign>> {
         let partition_key = (self.key == LeaseKey::Member).then(|| id.to_owned());
-        let ttl = ttl.map(|ttl| ttl.as_secs().max(1));
-        let mut sign = Sign { id: id.to_owned(), partition_key, ttl, etag: None };
+        let ttl = note.ttl.map(|ttl| ttl.as_secs().max(1));
+        let mut sign =
+            Sign { id: id.to_owned(), partition_key, ttl, start: note.start, etag: None, set_at: None };
         match self.container.create_item(id, &sign).options(self.options()).await {
             Ok(created) => {
                 sign.etag = created.etag().map(|etag| etag.as_str().to_owned());
@@ -277,5 +306,18 @@ mod tests {
     fn a_guid_has_its_form() {
         assert_eq!(guid(0, 0), "00000000-0000-4000-8000-000000000000");
         assert_eq!(guid(u64::MAX, u64::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    }
+
+    #[test]
+    fn a_marker_says_when_the_processor_was_started() {
+        for (marker, expected) in [
+            (serde_json::json!({"id": "P.info", "_ts": 1000, "cosmonaut.start": 990}), Some(990)),
+            // As .NET sets it: whoever did was started before that.
+            (serde_json::json!({"id": "P.info", "partitionKey": "P.info", "_ts": 1000}), Some(970)),
+            (serde_json::json!({"id": "P.info"}), None),
+        ] {
+            let sign: Sign = serde_json::from_value(marker.clone()).unwrap();
+            assert_eq!(sign.started_at(), expected, "{marker}");
+        }
     }
 }

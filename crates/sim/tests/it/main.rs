@@ -21,3 +21,4 @@ mod power;
 
 mod command_line;
 mod replay;
+mod seeds;

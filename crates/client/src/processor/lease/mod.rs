@@ -116,6 +116,15 @@ impl Lease {
         }
     }
 
+    /// A lease that is read behind this second as long as it says nothing of how far it was, unless it names a second.
+    pub(super) fn starting_at(mut self, second: Option<u64>) -> Self {
+        if let (None, Some(second)) = (&self.continuation, second) {
+            let properties = self.properties.get_or_insert_default();
+            properties.entry(START.to_owned()).or_insert_with(|| second.to_string().into());
+        }
+        self
+    }
+
     /// The range id of a physical partition, or the bounds of a stretch of the key space.
     pub(super) fn token(&self) -> &str {
         let token = self.lease_token.as_deref().or(self.partition_id.as_deref());
@@ -190,10 +199,7 @@ impl LeaseUpdate<'_> {
                 }
                 next.owner = Some(by.to_owned());
                 next.feed_range.get_or_insert_with(|| range_value(range));
-                if let (None, Some(start)) = (&lease.continuation, start) {
-                    let properties = next.properties.get_or_insert_default();
-                    properties.entry(START.to_owned()).or_insert_with(|| start.to_string().into());
-                }
+                next = next.starting_at(start);
             }
             Self::Renew { by } => is_ours(by).then_some(())?,
             Self::Checkpoint { by, continuation } => {

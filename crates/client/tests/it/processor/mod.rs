@@ -11,6 +11,7 @@ mod pausing;
 mod processes;
 mod renewing;
 mod replacing;
+mod restoring;
 mod sharing;
 mod starting;
 mod storm;

@@ -32,13 +32,14 @@ impl Cause {
             | ErrorKind::DeadlineExceeded
             | ErrorKind::OutcomeUnknown
             | ErrorKind::Transport
-            | ErrorKind::Credential => Self::Transient,
+            | ErrorKind::Credential
+            // The key was made anew, and this process is told later. It is no fault of the turn that is to be committed.
+            | ErrorKind::Unauthorized => Self::Transient,
             // The client's kinds may grow; what is not known is not repeated.
             ErrorKind::Configuration
             | ErrorKind::Serialization
             | ErrorKind::Query
             | ErrorKind::NotModified
-            | ErrorKind::Unauthorized
             | ErrorKind::Forbidden
             | ErrorKind::BadRequest
             | ErrorKind::TooLarge

@@ -29,20 +29,10 @@ impl Family {
         Self { server, home, provider, parent, partition, child }
     }
 
-    /// The event by which the parent schedules the child.
-    fn scheduled(&self) -> Event {
-        let kind = EventKind::SubOrchestrationScheduled {
-            name: "Test".into(),
-            instance: self.child.clone(),
-            input: "{}".into(),
-        };
-        Event::with_event_id(2, &self.parent, 1, None, kind)
-    }
-
     /// The turn of the parent that starts the child.
     fn starts_child(&self) -> Turn {
         Turn {
-            events: vec![self.scheduled()],
+            events: vec![child_scheduled(&self.parent, 2, &self.child)],
             messages: vec![child(&self.child, &self.parent)],
             ..Turn::default()
         }

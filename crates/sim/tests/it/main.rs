@@ -19,3 +19,4 @@ mod disk;
 mod power;
 
 mod replay;
+mod seeds;

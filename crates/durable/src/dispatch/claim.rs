@@ -52,9 +52,9 @@ impl InstanceClaim {
         self.found(Found::Idle { messages, later: later_ms });
     }
 
-    /// It does not exist, and these messages wait for it; the first of the others becomes visible at `later_ms`.
-    pub(crate) fn unborn(self, messages: &[&str], later_ms: Option<u64>) {
-        self.found(Found::Unborn { messages, later: later_ms });
+    /// These messages wait until it comes to be, or goes on; the first of the others becomes visible at `later_ms`.
+    pub(crate) fn waits(self, messages: &[&str], later_ms: Option<u64>) {
+        self.found(Found::Waits { messages, later: later_ms });
     }
 
     /// It could not be found out about: because its partition does not answer, if `is_place`, or because of itself.

@@ -37,8 +37,8 @@ pub(super) enum Found<'a> {
     Held { until: u64 },
     /// Nothing to do before `later`.
     Idle { messages: &'a [&'a str], later: Option<u64> },
-    /// Its messages wait for an instance that does not exist: nothing to do before `later`, or another message.
-    Unborn { messages: &'a [&'a str], later: Option<u64> },
+    /// Its messages wait until it comes to be, or goes on: nothing to do before `later`, another message, or a change.
+    Waits { messages: &'a [&'a str], later: Option<u64> },
     /// Nothing is known: as before.
     Unknown,
     /// It could not be found out.
@@ -105,16 +105,16 @@ impl Instances {
     /// Takes back what was handed out.
     pub(super) fn settle(&mut self, handed: &Handed<Arc<str>>, found: Found<'_>, now: u64) {
         let seen = match found {
-            Found::Locked { messages, .. }
-            | Found::Idle { messages, .. }
-            | Found::Unborn { messages, .. } => self.remember(&handed.key, messages),
+            Found::Locked { messages, .. } | Found::Idle { messages, .. } | Found::Waits { messages, .. } => {
+                self.remember(&handed.key, messages)
+            }
             Found::Held { .. } | Found::Unknown | Found::Failed => Vec::new(),
         };
         let outcome = match found {
             Found::Locked { until, later, .. } => Outcome::Taken { until, seen: &seen, later },
             Found::Held { until } => Outcome::Held { until },
             Found::Idle { later, .. } => Outcome::Idle { seen: &seen, later },
-            Found::Unborn { later, .. } => Outcome::Waits { seen: &seen, later },
+            Found::Waits { later, .. } => Outcome::Waits { seen: &seen, later },
             Found::Unknown => Outcome::Back,
             Found::Failed => Outcome::Failed,
         };
@@ -212,7 +212,7 @@ mod tests {
         for wake in [changes as fn(&mut Instances), is_started] {
             queue.look("a", 1, 1);
             let handed = claim(&mut queue, 1).unwrap();
-            queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 1);
+            queue.settle(&handed, Found::Waits { messages: &["event"], later: None }, 1);
             queue.look("a", 1, 2);
             assert!(!queue.message("a", "event", 1, 2), "an echo");
             assert_eq!(claim(&mut queue, 99), None, "a search that finds the event is no news");
@@ -223,15 +223,27 @@ mod tests {
     }
 
     #[test]
+    fn an_instance_that_changes_while_it_is_looked_at_is_looked_at_again() {
+        let mut queue = Instances::new();
+        queue.message("a", "answer", 1, 1);
+        let handed = claim(&mut queue, 1).unwrap();
+        queue.changed("a", 2);
+        queue.settle(&handed, Found::Waits { messages: &["answer"], later: None }, 3);
+        let handed = claim(&mut queue, 3).expect("the look may have been before the change");
+        queue.settle(&handed, Found::Waits { messages: &["answer"], later: None }, 4);
+        assert_eq!(claim(&mut queue, 99), None);
+    }
+
+    #[test]
     fn after_a_loss_an_instance_is_looked_at_whatever_is_known_of_it() {
         let mut queue = Instances::new();
         queue.message("a", "event", 1, 1);
         let handed = claim(&mut queue, 1).unwrap();
-        queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 1);
+        queue.settle(&handed, Found::Waits { messages: &["event"], later: None }, 1);
         queue.look_again("a", 0, 2);
         let handed = claim(&mut queue, 2).unwrap();
         queue.look_again("a", 0, 3);
-        queue.settle(&handed, Found::Unborn { messages: &["event"], later: None }, 3);
+        queue.settle(&handed, Found::Waits { messages: &["event"], later: None }, 3);
         let handed = claim(&mut queue, 3).expect("it came while the fetch was under way");
         queue.settle(&handed, Found::Locked { until: 50, messages: &["event"], later: None }, 3);
         queue.look_again("a", 0, 4);

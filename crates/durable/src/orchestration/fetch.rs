@@ -11,9 +11,10 @@ use cosmonaut::mutation;
 use duroxide::providers::{DispatcherCapabilityFilter, KvEntry, OrchestrationItem, ProviderError, WorkItem};
 use duroxide::{Event, EventKind};
 
+use super::fitting::Past;
 use super::load::{Snapshot, current_history, load, next_timer};
 use super::lock;
-use super::messages::{Readings, drop_orphans, read_messages};
+use super::messages::{Readings, drop_messages, read_messages};
 use super::turns::{Held, HeldMessage};
 use crate::clock::{self, End};
 use crate::core::Core;
@@ -23,8 +24,6 @@ use crate::model::{
 };
 use crate::store::{Call, Cause};
 
-/// How many messages a turn gets at most; the others come with the next.
-const MAX_MESSAGES: usize = 5_000;
 /// For how long an instance that others have is not looked at.
 const LONGEST_HELD_MS: u64 = 30_000;
 /// The least time that a fetch is repeated for while the service cannot answer.
@@ -47,8 +46,8 @@ enum Outcome {
         messages: Vec<String>,
         later: Option<u64>,
     },
-    /// It does not exist; its messages wait for it.
-    Unborn {
+    /// Its messages wait until it comes to be, or goes on.
+    Waits {
         messages: Vec<String>,
         later: Option<u64>,
     },
@@ -96,7 +95,7 @@ pub(crate) async fn fetch(
             }
             Outcome::Held { until } => claim.held(until),
             Outcome::Idle { messages, later } => claim.idle(&texts(&messages), later),
-            Outcome::Unborn { messages, later } => claim.unborn(&texts(&messages), later),
+            Outcome::Waits { messages, later } => claim.waits(&texts(&messages), later),
             Outcome::NotForThis { pinned } => claim.unfit(&pinned),
             Outcome::Again => drop(claim),
         }
@@ -139,33 +138,38 @@ async fn try_lock(
     if let Some(pinned) = pinned.filter(|pinned| !is_supported(pinned, filter)) {
         return Ok(Outcome::NotForThis { pinned: pinned.clone() });
     }
-    let Readings { items, messages, error } = read_messages(core, call, &ready).await?;
-    if messages.is_empty() {
-        // They wait for a process that understands them.
-        return Ok(Outcome::Unborn { messages: known, later });
+    let history = match &snapshot.head {
+        Some(head) => current_history(core, call, head).await?,
+        None => Ok(Arc::default()),
+    };
+    let execution = snapshot.head.as_ref().map_or(0, |head| head.content.state.execution);
+    let past = history.as_ref().ok().map(|history| Past { execution, history });
+    let readings = read_messages(core, call, &ready, past).await?;
+    if readings.messages.is_empty() {
+        drop_messages(core, call, instance, &readings.stale).await?;
+        return Ok(match readings.stale.len() == ready.len() {
+            true => Outcome::Idle { messages: known, later },
+            // They wait for the instance to go on, or for a process that understands them.
+            false => Outcome::Waits { messages: known, later },
+        });
     }
     let is_known = snapshot.head.as_ref().is_some_and(|head| {
         let state = &head.content.state;
         state.exists || state.last_event > 0
     });
-    if !is_known && !items.iter().any(is_start) {
-        // Nobody to give them to. Events wait for the instance; queue messages do not, by contract.
-        if items.iter().all(|item| matches!(item, WorkItem::QueueMessage { .. })) {
-            let orphans: Vec<_> = messages.iter().map(|(message, _)| *message).collect();
-            drop_orphans(core, call, instance, &orphans).await?;
-            return Ok(Outcome::Idle { messages: known, later });
-        }
-        return Ok(Outcome::Unborn { messages: known, later });
+    if !is_known && !readings.items.iter().any(is_start) {
+        return without_instance(core, call, instance, &readings, (known, later)).await;
     }
-    let history = match (error, &snapshot.head) {
-        (Some(error), _) => Err(error),
-        (None, Some(head)) => current_history(core, call, head).await?,
-        (None, None) => Ok(Arc::default()),
-    };
+    let Readings { items, mut messages, stale, has_more, error } = readings;
+    // What is for a later turn may be for the next.
+    let later = if has_more { earlier(later, Some(now)) } else { later };
+    let history = error.map_or(history, Err);
     let values = values(core, call, instance, &snapshot)?;
     let since =
         |message: &Document<Message>| waited(message.content.sent_at, message.content.visible_at, now);
     let waited = messages.iter().filter_map(|(message, _)| since(message)).max();
+    // What is for no turn goes with this one.
+    messages.extend(stale);
     let ready: Vec<HeldMessage> = messages
         .into_iter()
         .map(|(it, digest)| HeldMessage { id: it.id.clone(), chunks: it.content.chunks, digest })
@@ -175,6 +179,29 @@ async fn try_lock(
     };
     let turn = NewTurn { head, end, messages: ready, items, keys: snapshot.keys, values, history, waited };
     Ok(locked(core, turn, later))
+}
+
+/// What becomes of messages that there is nobody to give to. Events wait for the instance; queue messages do not, by
+/// contract.
+async fn without_instance(
+    core: &Core,
+    call: &Call,
+    instance: &str,
+    readings: &Readings<'_>,
+    (known, later): (Vec<String>, Option<u64>),
+) -> Result<Outcome, ProviderError> {
+    if !readings.items.iter().all(|item| matches!(item, WorkItem::QueueMessage { .. })) {
+        return Ok(Outcome::Waits { messages: known, later });
+    }
+    tracing::warn!(
+        instance = name_of(instance),
+        hub = hub_of(instance),
+        count = readings.messages.len(),
+        "queue messages to an instance that is not there are dropped"
+    );
+    drop_messages(core, call, instance, &readings.messages).await?;
+    let later = if readings.has_more { earlier(later, Some(core.store.now_ms())) } else { later };
+    Ok(Outcome::Idle { messages: known, later })
 }
 
 /// Which messages are to be processed now, and when the first of the others is.
@@ -191,7 +218,7 @@ fn due(snapshot: &Snapshot, now: u64) -> Due<'_> {
     let (mut ready, mut later) = (Vec::new(), None);
     for message in &snapshot.messages {
         let from = message.content.visible_at.max(held(&message.id).unwrap_or(0));
-        if from <= now && ready.len() < MAX_MESSAGES {
+        if from <= now {
             ready.push(message);
         } else {
             later = earlier(later, Some(from));

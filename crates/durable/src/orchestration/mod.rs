@@ -6,6 +6,7 @@
 //! | `load` | what is there of an instance? |
 //! | `fetch` | which instance has a turn to run, and with what? |
 //! | `messages` | what do its messages say? |
+//! | `fitting` | which of them fit its history? |
 //! | `turns`, `histories` | what does this process remember of the instances it works on? |
 //! | `lock` | how is a turn prolonged, or given up? |
 //! | `plan` | what does a turn change? |
@@ -18,6 +19,7 @@
 mod ahead;
 mod commit;
 mod fetch;
+mod fitting;
 mod histories;
 mod load;
 mod lock;

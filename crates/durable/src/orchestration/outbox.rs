@@ -10,8 +10,8 @@
 //! - The trace of a processed message stays for two days (`seen`). Nothing is delivered again later than that: a
 //!   delivery that was noted is gone after a day, and one that was not noted, because its process died in
 //!   between, is found and repeated within seconds by any process that runs. Only if no process runs for two days
-//!   after such a death does a message arrive twice. The runtime ignores a second start, completion or
-//!   cancellation; a second event or queue message it does not.
+//!   after such a death does a message arrive twice. The runtime ignores a second completion or
+//!   cancellation, and it never gets a second start (see `fitting`); a second event or queue message counts twice.
 //!
 //! Processes of earlier versions leave fewer traces, for an hour. What is delivered while there are such processes stays for ten
 //! minutes (`DELIVERED_UNTRACED_TTL`), and is not delivered again.

@@ -88,3 +88,21 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_fault_of_the_request_is_repeated() {
+        for (kind, cause) in [
+            (ErrorKind::Unauthorized, Cause::Transient),
+            (ErrorKind::Credential, Cause::Transient),
+            (ErrorKind::Throttled, Cause::Transient),
+            (ErrorKind::BadRequest, Cause::Permanent),
+            (ErrorKind::TooLarge, Cause::Permanent),
+        ] {
+            assert_eq!(Cause::of(kind), cause, "{kind:?}");
+        }
+    }
+}

@@ -28,6 +28,7 @@ mod long_texts;
 mod losses;
 mod lost_answers;
 mod lost_deletions;
+mod lost_turns;
 mod naming;
 mod ordering;
 mod outages;

@@ -87,6 +87,15 @@ pub(crate) fn scheduled(instance: &str, id: u64, input: impl Into<String>) -> Ev
     Event::with_event_id(id, instance, 1, None, kind)
 }
 
+pub(crate) fn child_scheduled(instance: &str, id: u64, child: &str) -> Event {
+    let kind = EventKind::SubOrchestrationScheduled {
+        name: "Test".into(),
+        instance: child.into(),
+        input: "{}".into(),
+    };
+    Event::with_event_id(id, instance, 1, None, kind)
+}
+
 /// What a turn commits.
 #[derive(Clone, Default)]
 pub(crate) struct Turn {

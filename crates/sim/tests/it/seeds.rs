@@ -1,25 +1,23 @@
-//! Worlds in which something was wrong once. Each holds now.
+//! Worlds that have broken a rule once, and why. None of them does any more.
+//!
+//! A seed is a world only as long as the draws stay as they are. Each of these defects has a test in its own crate, which
+//! stays when the draws change and the seed is taken out here.
 
 use std::process::Command;
 
-use serde_json::Value;
-
-/// The kind of the world, its seed, and what was wrong.
-const SEEDS: [(&str, u64, &str); 1] = [(
-    "processors",
-    10,
-    "a forced failover lost the leases and left the marker: nothing was processed again",
+/// The kind of a world, its seed, and what it has shown.
+const SEEDS: [(&str, &str, &str); 1] = [(
+    "orchestrations",
+    "630",
+    "a key that was made anew failed an orchestration whose turn was just being committed",
 )];
 
 #[test]
-fn worlds_in_which_something_was_wrong_hold() {
+fn worlds_that_have_broken_a_rule_once_break_none() {
     for (kind, seed, why) in SEEDS {
-        let seed = seed.to_string();
-        let arguments = ["world", &seed, "--world", kind];
-        let output = Command::new(env!("CARGO_BIN_EXE_cosmonaut-sim")).args(arguments).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let verdict: Value = serde_json::from_str(text.lines().last().unwrap_or_default()).unwrap();
-        let replay = format!("cosmonaut-sim replay {seed} --world {kind}");
-        assert_eq!(verdict["violations"], Value::Array(Vec::new()), "{why} ({replay})");
+        let mut replay = Command::new(env!("CARGO_BIN_EXE_cosmonaut-sim"));
+        let output = replay.args(["replay", seed, "--world", kind]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "cosmonaut-sim replay {seed} --world {kind} ({why}): {text}");
     }
 }

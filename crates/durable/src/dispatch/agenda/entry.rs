@@ -32,6 +32,8 @@ pub(super) struct Holding {
     pub(super) news: Vec<News>,
     /// What was said of it meanwhile.
     pub(super) told: Option<Told>,
+    /// When it was last worth a look meanwhile, if it should wait for news.
+    pub(super) woken: Option<u64>,
 }
 
 /// A place among those that are ready: since when, and a number that makes it unique.
@@ -69,7 +71,7 @@ pub(in crate::dispatch) enum Outcome<'a> {
     Held { until: u64 },
     /// There is nothing to do before `later`, and this news was seen. Next: Due or absent.
     Idle { seen: &'a [u64], later: Option<u64> },
-    /// There is nothing to do before `later` or other news. Next: Due or Parked.
+    /// There is nothing to do before `later`, other news or a change. Next: Due or Parked.
     Waits { seen: &'a [u64], later: Option<u64> },
     /// Nothing was found out. Next: as before, or as was told meanwhile.
     Back,

@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | (absent) | never | `news`, `hint`: Due; `lock`: Locked; `tell`: Due or Locked |
 //! | Due(at) | from `at` on | `claim`: Claimed; `lock`: Locked; `news`, `hint`: Due, at the earlier time |
-//! | Claimed | never | `settle`: see [`Outcome`]; `news` and `tell` wait for the `settle` |
+//! | Claimed | never | `settle`: see [`Outcome`]; `news`, `tell` and `wake` wait for the `settle` |
 //! | Locked(until, due) | from `until` on | `claim`: Claimed; `unlock`: Due(due) or absent; `news`: Locked, with the earlier `due` |
 //! | Parked | never | `news`, `wake`: Due; `lock`: Locked; `hint`: Parked |
 //!
@@ -110,9 +110,14 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
 
     /// A thing that waits for news is worth a look.
     pub(super) fn wake(&mut self, key: &K, now: u64) {
-        if let Some(Entry { state: state @ State::Parked, .. }) = self.entries.get_mut(key) {
-            *state = State::Due(now);
-            self.replace(key, now);
+        match self.entries.get_mut(key).map(|entry| &mut entry.state) {
+            // The holder may have looked before.
+            Some(State::Claimed(holding)) => holding.woken = Some(now),
+            Some(state @ State::Parked) => {
+                *state = State::Due(now);
+                self.replace(key, now);
+            }
+            Some(State::Due(_) | State::Locked { .. }) | None => {}
         }
     }
 
@@ -207,7 +212,8 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
         };
         self.ready.remove(&entry.lane, turn);
         entry.place = Place::Nowhere;
-        entry.state = State::Claimed(Holding { ticket, turn, due, news: Vec::new(), told: None });
+        entry.state =
+            State::Claimed(Holding { ticket, turn, due, news: Vec::new(), told: None, woken: None });
         self.claimed += 1;
         Some(Handed { key, ticket })
     }
@@ -219,7 +225,7 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
             State::Claimed(holding) if holding.ticket == handed.ticket => holding,
             State::Claimed(_) | State::Due(_) | State::Locked { .. } | State::Parked => return,
         };
-        let Holding { turn, due, news, told, .. } = holding.clone();
+        let Holding { turn, due, news, told, woken, .. } = holding.clone();
         let unseen =
             |seen: &[u64]| news.iter().filter(|news| !seen.contains(&news.mark)).map(|news| news.at).min();
         let as_before =
@@ -232,7 +238,7 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
             Outcome::Held { until } => Some(State::Locked { until, due: earlier(unseen(&[]), Some(due)) }),
             Outcome::Idle { seen, later } => earlier(later, unseen(seen)).map(State::Due),
             Outcome::Waits { seen, later } => {
-                Some(earlier(later, unseen(seen)).map_or(State::Parked, State::Due))
+                Some(earlier(earlier(later, unseen(seen)), woken).map_or(State::Parked, State::Due))
             }
             Outcome::Back => {
                 entry.place = Place::Ready(turn);

@@ -22,6 +22,7 @@ struct Held {
     ticket: u64,
     news: Vec<(u64, u64)>,
     told: Option<Told>,
+    woken: Option<u64>,
 }
 
 impl Thing {
@@ -131,9 +132,10 @@ impl Model {
         match said {
             Said::Taken => (thing.due, thing.locked_until) = (earlier(later, unseen(seen)), Some(until)),
             Said::Held => (thing.due, thing.locked_until) = (earlier(before, unseen(false)), Some(until)),
-            Said::Idle | Said::Waits => {
-                (thing.due, thing.locked_until) = (earlier(later, unseen(seen)), None);
-                thing.parked = matches!(said, Said::Waits) && thing.due.is_none();
+            Said::Idle => (thing.due, thing.locked_until) = (earlier(later, unseen(seen)), None),
+            Said::Waits => {
+                let due = earlier(earlier(later, unseen(seen)), held.woken);
+                (thing.due, thing.locked_until, thing.parked) = (due, None, due.is_none());
             }
             Said::Back | Said::Failed => match held.told {
                 Some(told) => thing.is(told),
@@ -179,8 +181,11 @@ impl Model {
             }
             Step::Wake(key) => {
                 agenda.wake(&key, now);
-                if let Some(thing) = self.things.get_mut(&key).filter(|thing| thing.parked) {
-                    (thing.parked, thing.due) = (false, Some(now));
+                if let Some(thing) = self.things.get_mut(&key) {
+                    if thing.parked {
+                        (thing.parked, thing.due) = (false, Some(now));
+                    }
+                    thing.held.iter_mut().for_each(|held| held.woken = Some(now));
                 }
             }
             Step::Lock(key, until) => {
@@ -217,7 +222,7 @@ impl Model {
                     Some(handed) => {
                         prop_assert!(claimable.contains(&handed.key), "{handed:?} is not to be had");
                         let thing = self.things.entry(handed.key).or_default();
-                        let held = Held { ticket: handed.ticket, news: Vec::new(), told: None };
+                        let held = Held { ticket: handed.ticket, news: Vec::new(), told: None, woken: None };
                         thing.held = Some(held);
                     }
                 }

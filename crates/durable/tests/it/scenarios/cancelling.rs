@@ -11,7 +11,7 @@ use duroxide::runtime::registry::OrchestrationRegistryBuilder;
 use duroxide::{EventKind, OrchestrationContext};
 
 use crate::harness::{Account, Server};
-use crate::steps::{Turn, child, fetch, send, start};
+use crate::steps::{Turn, child, child_scheduled, fetch, send, start, started};
 use crate::world::*;
 
 fn family() -> OrchestrationRegistryBuilder {
@@ -169,7 +169,8 @@ async fn cancellations_from_the_user_and_from_the_parent_come_in_one_turn_and_en
     let cancel = |reason: &str| WorkItem::CancelInstance { instance: "child".into(), reason: reason.into() };
     // One through the outbox of the parent's turn, behind the start of the child itself.
     let messages = vec![child("child", "parent"), cancel("by the parent")];
-    Turn { messages, ..Turn::first("parent") }.ack(&store, &token).await.unwrap();
+    let events = vec![started("parent", 1), child_scheduled("parent", 2, "child")];
+    Turn { events, messages, ..Turn::default() }.ack(&store, &token).await.unwrap();
     send(&store, cancel("by the user")).await;
     let (item, token) = fetch(&store).await;
     let reasons: Vec<_> = item

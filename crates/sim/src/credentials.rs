@@ -36,6 +36,8 @@ struct Keys {
 struct TokenSource {
     delay_ms: AtomicU64,
     is_down: AtomicBool,
+    /// Whether it was down a short time ago: who was refused a token does not ask again at once.
+    was_down: AtomicBool,
 }
 
 /// A process's way to the source.
@@ -119,9 +121,15 @@ impl Credentials {
         self.tokens.is_down.store(is_down, Ordering::Relaxed);
     }
 
+    /// Whether some may still wait before they ask for tokens again.
+    pub(crate) fn were_of_no_use(&self, were_they: bool) {
+        self.tokens.was_down.store(were_they, Ordering::Relaxed);
+    }
+
     /// Whether calls are refused at once, so that whoever makes many had better wait a little.
     pub(crate) fn are_of_no_use(&self) -> bool {
-        self.lock().is_stale || self.tokens.is_down.load(Ordering::Relaxed)
+        let TokenSource { is_down, was_down, .. } = &*self.tokens;
+        self.lock().is_stale || is_down.load(Ordering::Relaxed) || was_down.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Keys> {

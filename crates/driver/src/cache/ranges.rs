@@ -49,6 +49,10 @@ impl RangeMap {
         for change in &changed {
             ranges.retain(|range| range.id.range() != &change.id);
         }
+        // A parent that comes anew has no children: what was known of them is not so.
+        if changed.iter().any(|change| ranges.iter().any(|range| range.parents.contains(&change.id))) {
+            return None;
+        }
         ranges.extend(changed.into_iter().map(|change| PartitionRange {
             range: EpkRange { min: change.min_inclusive, max: change.max_exclusive },
             id: PartitionId::new(container, change.id),
@@ -169,6 +173,14 @@ mod tests {
             assert_eq!(merged.as_ref().map(ids), expected, "{case}");
         }
         assert!(RangeMap::merge(None, rid(), vec![], None).is_none(), "no partitions are no map");
+    }
+
+    #[test]
+    fn a_split_that_was_undone_is_not_believed_any_more() {
+        let halves = vec![range("1", "", "80", &["0"]), range("2", "80", "FF", &["0"])];
+        let known = RangeMap::merge(None, rid(), halves, None).unwrap();
+        let whole = vec![range("0", "", "FF", &[])];
+        assert!(RangeMap::merge(Some(&known), rid(), whole, None).is_none(), "all is to be read anew");
     }
 
     #[test]

@@ -256,6 +256,16 @@ impl<'a> OperationPipeline<'a> {
             let refreshed = self.refreshed_target(stale, &state.target);
             state.target = self.core.within(self.deadline, refreshed).await?;
             state.retry_state.partition = state.target.partition.clone();
+        } else if state.retry_state.partition.is_some() {
+            // It may have been split meanwhile: what the session has seen of it is its children's then.
+            let target = match self.core.known_target(self.operation)? {
+                Some(target) => target,
+                None => self.core.within(self.deadline, self.core.fetched_target(self.operation)).await?,
+            };
+            if target.partition.is_some() {
+                state.retry_state.partition = target.partition.clone();
+                state.target = target;
+            }
         }
         if let Some(location) = self.core.location.load() {
             state.location = location;

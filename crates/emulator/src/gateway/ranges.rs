@@ -30,6 +30,7 @@ impl Gateway {
         };
         reply.text(header::ETAG, etag.as_str());
         reply.of_container(&container);
-        Ok(reply.charged(charge::CATALOG_READ))
+        // A partition that nobody would know after a restart is not shown.
+        Ok(reply.charged(charge::CATALOG_READ).after_all(container.commits(self.region)))
     }
 }

@@ -83,6 +83,10 @@ impl World {
     pub(super) async fn try_everybody(&self) {
         let patient =
             |client: &ClientPlan| ClientPlan { timeout: BOUND.as_millis() as u64, ..client.clone() };
+        if self.0.plan.multi_write {
+            // A session that has seen what two regions wrote last is answered when each has heard of the other.
+            self.sleep(Duration::from_millis(self.0.plan.lag.1)).await;
+        }
         for client in &self.0.plan.clients {
             self.go_on(&patient(client), 5);
         }

@@ -10,6 +10,9 @@ use super::World;
 use crate::history::Happening;
 use crate::plan::FaultKind;
 
+/// How long a client waits at most before it asks for a token again.
+const LONGEST_WAIT_FOR_A_TOKEN: Duration = Duration::from_secs(16);
+
 impl World {
     /// Makes the key anew that processes have, and tells them the new one after a time; or, with care, the other key, which
     /// all processes are told of before their old one is made anew.
@@ -73,6 +76,9 @@ impl World {
         self.0.credentials.disturb_tokens(delay_ms, is_down);
         self.lasts(what, lasts).await;
         self.0.credentials.disturb_tokens(0, false);
+        self.0.credentials.were_of_no_use(true);
+        self.sleep(LONGEST_WAIT_FOR_A_TOKEN).await;
+        self.0.credentials.were_of_no_use(false);
     }
 
     /// Takes a region away and, after a time if one is given, adds it again.

@@ -148,6 +148,12 @@ impl Container {
         layout.ranges().iter().map(|range| range.describe(self.rid, share)).collect()
     }
 
+    /// Resolve once all that is in a region's partitions, and the partitions themselves, are safe.
+    pub fn commits(&self, region: RegionId) -> Vec<Commit> {
+        let commit = |range: &Arc<PartitionRange>| range.replica(region).read(|state| state.commit());
+        self.layout().ranges().iter().map(commit).filter(|commit| !commit.is_done()).collect()
+    }
+
     /// Waits until nobody else changes properties or layout.
     pub(super) fn administer(&self) -> MutexGuard<'_, ()> {
         locks::lock(&self.admin)

@@ -90,6 +90,10 @@ impl Container {
         let begins = begins.filter(|_| !mutation!("child-partition-counts-anew-after-a-restart"));
         let records = [self.record()].into_iter().chain(begins);
         let commit = self.journal.append(records);
+        // What comes from a child is safe when the child is.
+        for replica in children.iter().flat_map(|child| child.replicas()) {
+            replica.write(|state| state.promise(&commit));
+        }
         drop((queues, replicas));
         // Whoever waits for the parent now waits for its children.
         self.account.network.wake();

@@ -93,3 +93,23 @@ async fn nobody_is_told_of_what_is_not_safe_yet() {
     assert_eq!(first, StatusCode::INTERNAL_SERVER_ERROR);
     assert_eq!(second, StatusCode::INTERNAL_SERVER_ERROR, "not 409");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_split_is_shown_when_it_is_safe() {
+    let disk = RamDisk::new(chance(1));
+    let builder = Emulator::builder().auth(false).threads(false);
+    let emulator = builder.volume(disk.mount()).start().await.unwrap();
+    let at = (&emulator, HERE);
+    for (path, body) in definitions() {
+        assert_eq!(send(at, &format!("POST {path}"), &[], &body).await.0, StatusCode::CREATED);
+    }
+    let ranges = DOCS.replace("docs", "pkranges");
+    assert_eq!(send(at, &format!("GET {ranges}"), &[], &Value::Null).await.0, StatusCode::OK);
+    disk.fail(Some((DiskFault::Sync, 0)));
+    let container = ranges.trim_start_matches("/dbs/").replace("/colls/", "/").replace("/pkranges", "");
+    let list = format!("GET {ranges}");
+    let (split, (shown, _)) =
+        tokio::join!(emulator.control().split(&container, "0"), send(at, &list, &[], &Value::Null));
+    assert!(split.is_err());
+    assert_eq!(shown, StatusCode::INTERNAL_SERVER_ERROR);
+}

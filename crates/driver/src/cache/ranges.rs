@@ -53,11 +53,15 @@ impl RangeMap {
         if changed.iter().any(|change| ranges.iter().any(|range| range.parents.contains(&change.id))) {
             return None;
         }
-        ranges.extend(changed.into_iter().map(|change| PartitionRange {
-            range: EpkRange { min: change.min_inclusive, max: change.max_exclusive },
-            id: PartitionId::new(container, change.id),
-            parents: change.parents.unwrap_or_default().into(),
-        }));
+        for change in changed {
+            // A partition may be on two pages, if others have split in between.
+            ranges.retain(|range| range.id.range() != &change.id);
+            ranges.push(PartitionRange {
+                range: EpkRange { min: change.min_inclusive, max: change.max_exclusive },
+                id: PartitionId::new(container, change.id),
+                parents: change.parents.unwrap_or_default().into(),
+            });
+        }
         // Parents and children may come in one answer.
         let replaced: Vec<PartitionKeyRangeId> =
             ranges.iter().flat_map(|range| range.parents.iter().cloned()).collect();
@@ -144,6 +148,17 @@ mod tests {
             (
                 "a split",
                 vec![range("2", "", "40", &["0"]), range("3", "40", "80", &["0"])],
+                Some(vec!["2", "3", "1"]),
+            ),
+            (
+                "pages between which one has split",
+                vec![
+                    range("0", "", "80", &[]),
+                    range("1", "80", "FF", &[]),
+                    range("2", "", "40", &["0"]),
+                    range("3", "40", "80", &["0"]),
+                    range("1", "80", "FF", &[]),
+                ],
                 Some(vec!["2", "3", "1"]),
             ),
             (

@@ -259,10 +259,10 @@ impl<'a> OperationPipeline<'a> {
         } else if state.retry_state.partition.is_some() {
             // It may have been split meanwhile: what the session has seen of it is its children's then.
             let target = match self.core.known_target(self.operation)? {
-                Some(target) => target,
-                None => self.core.within(self.deadline, self.core.fetched_target(self.operation)).await?,
+                Some(target) => Some(target),
+                None => self.core.within(self.deadline, self.core.fetched_target(self.operation)).await.ok(),
             };
-            if target.partition.is_some() {
+            if let Some(target) = target.filter(|target| target.partition.is_some()) {
                 state.retry_state.partition = target.partition.clone();
                 state.target = target;
             }

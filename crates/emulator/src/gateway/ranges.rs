@@ -16,12 +16,13 @@ impl Gateway {
     /// Lists the partitions; 304 to a client that has them, for clients ask until they get it.
     pub(super) fn list_ranges(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let etag = Etag::from(format!("\"{}\"", container.layout().version()));
+        let layout = container.layout();
+        let etag = Etag::from(format!("\"{}\"", layout.version()));
         let known = call.text(&header::IF_NONE_MATCH)?.is_some_and(|tag| etag.is_named_by(tag));
         let mut reply = if known {
             Reply::new(CosmosStatus::NOT_MODIFIED, Bytes::new())
         } else {
-            let ranges: Vec<_> = container.partition_key_ranges().iter().map(json_body).collect();
+            let ranges: Vec<_> = container.describe(&layout).iter().map(json_body).collect();
             let body =
                 FeedEnvelope::write(ResourceType::PartitionKeyRange, &container.rid().to_string(), &ranges);
             let mut reply = Reply::new(CosmosStatus::OK, body);

@@ -143,7 +143,11 @@ impl Container {
 
     /// The partitions as `pkranges` lists them.
     pub fn partition_key_ranges(&self) -> Vec<PartitionKeyRange> {
-        let layout = self.layout();
+        self.describe(&self.layout())
+    }
+
+    /// The partitions of a layout, as clients see them.
+    pub fn describe(&self, layout: &Layout) -> Vec<PartitionKeyRange> {
         let share = 1.0 / layout.ranges().len() as f64;
         layout.ranges().iter().map(|range| range.describe(self.rid, share)).collect()
     }

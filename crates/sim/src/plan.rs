@@ -173,7 +173,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All names that faults have in reports.
-    pub const NAMES: [&str; 25] = [
+    pub const NAMES: [&str; 27] = [
         "region down",
         "region hangs",
         "region slow",
@@ -192,6 +192,8 @@ impl FaultKind {
         "network stalled",
         "client killed",
         "server crashed",
+        "server crashed in a write",
+        "disk failed",
         "region added",
         "region removed",
         "region replaced",

@@ -149,6 +149,10 @@ fn everything_succeeds_after_the_last_fault() {
     let mut forced = healed(Outcome::Refused(Refusal::Session)).0;
     forced.events[0].what = Happening::Forced { to: WEST.to_owned() };
     Script(forced).holds();
+    // With several write regions it may have seen what two of them wrote last.
+    let mut mixed = healed(Outcome::Refused(Refusal::Session)).0;
+    mixed.account.multi_write = true;
+    Script(mixed).holds();
     let mut before = healed(Outcome::Unknown("timeout".to_owned())).0;
     before.calls[1].invoked = 90;
     Script(before.clone()).holds();

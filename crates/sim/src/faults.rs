@@ -5,8 +5,8 @@ use std::time::Duration;
 use cosmonaut_emulator::{Delay, Effect, Failover, Failure, Fault, Operations, Outage};
 use cosmonaut_wire::CosmosStatus;
 
+use crate::fault_plan::{FaultKind, FaultPlan};
 use crate::history::Happening;
-use crate::plan::{FaultKind, FaultPlan};
 use crate::world::{CONTAINER, World};
 
 /// Waits for a fault's time, and lets it happen.

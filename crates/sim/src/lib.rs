@@ -7,6 +7,7 @@
 pub mod checker;
 mod credentials;
 pub mod disk;
+pub mod fault_plan;
 mod faults;
 mod feeds;
 pub mod history;

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Instant;
 
 use cosmonaut_sim::checker::check;
-use cosmonaut_sim::plan::FaultKind;
+use cosmonaut_sim::fault_plan::FaultKind;
 use cosmonaut_sim::timeline;
 use serde::Serialize;
 

@@ -29,6 +29,16 @@ impl Family {
         Self { server, home, provider, parent, partition, child }
     }
 
+    /// One whose parent has lost the turn that starts the child, and has the signal that led to it again.
+    async fn without_its_turn() -> Self {
+        let family = Self::new().await;
+        make(&family.provider, &family.parent, None).await;
+        send(&family.provider, signal(&family.parent, 1)).await;
+        replicated(&family.server, &family.home).await;
+        family.lose(family.starts_child()).await;
+        family
+    }
+
     /// The turn of the parent that starts the child.
     fn starts_child(&self) -> Turn {
         Turn {
@@ -101,12 +111,8 @@ impl Family {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_completion_waits_until_its_parent_has_scheduled_the_child_again() {
-    let family = Family::new().await;
+    let family = Family::without_its_turn().await;
     let Family { provider, parent, .. } = &family;
-    make(provider, parent, None).await;
-    send(provider, signal(parent, 1)).await;
-    replicated(&family.server, &family.home).await;
-    family.lose(family.starts_child()).await;
 
     let (item, token) = family.next().await;
     assert_eq!((&*item.instance, item.history.len()), (&**parent, 1));
@@ -145,12 +151,8 @@ async fn a_parent_that_is_born_again_gets_the_completion_of_a_child_that_has_end
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_completion_that_cannot_fit_any_more_goes() {
-    let family = Family::new().await;
+    let family = Family::without_its_turn().await;
     let Family { provider, parent, .. } = &family;
-    make(provider, parent, None).await;
-    send(provider, signal(parent, 1)).await;
-    replicated(&family.server, &family.home).await;
-    family.lose(family.starts_child()).await;
 
     let (item, token) = family.next().await;
     assert_eq!(item.messages, [signal(parent, 1)]);
@@ -166,12 +168,8 @@ async fn a_completion_that_cannot_fit_any_more_goes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_completion_that_waits_costs_nothing_and_comes_to_another_process() {
-    let family = Family::new().await;
+    let family = Family::without_its_turn().await;
     let Family { provider, parent, .. } = &family;
-    make(provider, parent, None).await;
-    send(provider, signal(parent, 1)).await;
-    replicated(&family.server, &family.home).await;
-    family.lose(family.starts_child()).await;
     let (item, token) = family.next().await;
     assert_eq!(item.messages, [signal(parent, 1)]);
     // The turn changes nothing: the completion waits on.
@@ -198,12 +196,8 @@ async fn a_completion_that_waits_costs_nothing_and_comes_to_another_process() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_completion_that_waits_goes_when_its_parent_ends() {
-    let family = Family::new().await;
+    let family = Family::without_its_turn().await;
     let Family { provider, parent, .. } = &family;
-    make(provider, parent, None).await;
-    send(provider, signal(parent, 1)).await;
-    replicated(&family.server, &family.home).await;
-    family.lose(family.starts_child()).await;
     let (item, token) = family.next().await;
     assert_eq!(item.messages, [signal(parent, 1)]);
     Turn { status: Some("Completed"), events: vec![ended(parent)], ..Turn::default() }

@@ -105,7 +105,7 @@ impl Handler for Gateway {
     ) -> Answer {
         let heard = Heard { gateway: self, asked: self.asked(request, origin) };
         let answer = if self.faults.is_empty() {
-            self.respond_unless_down(pass, request, body, origin).await
+            self.unless_down(self.respond(pass, request, body, origin).await)
         } else {
             // Boxed, so that requests which no fault looks at do not carry the room for it.
             Box::pin(self.answer_under_faults(pass, request, body, origin)).await
@@ -188,7 +188,7 @@ impl Gateway {
         origin: Origin<'_>,
     ) -> Answer {
         match self.judge(request, &body).await {
-            Verdict::Pass => self.respond_unless_down(pass, request, body, origin).await,
+            Verdict::Pass => self.unless_down(self.respond(pass, request, body, origin).await),
             Verdict::Fail(failure) => {
                 Answer::Send(Reply::failure(&failure).traced(&request.headers).finish(&*self.world, 0))
             }
@@ -222,15 +222,8 @@ impl Gateway {
         }
     }
 
-    /// A region that goes down meanwhile says nothing more: what it wrote may have come to no other region.
-    async fn respond_unless_down(
-        self: &Arc<Self>,
-        pass: Pass,
-        request: &Parts,
-        body: Bytes,
-        origin: Origin<'_>,
-    ) -> Answer {
-        let response = self.respond(pass, request, body, origin).await;
+    /// What a region sends. One that has gone down meanwhile says nothing more: what it wrote may have come to no other region.
+    fn unless_down(&self, response: Response<Bytes>) -> Answer {
         let may_be_down = !self.is_global && !self.faults.is_empty();
         if may_be_down && self.faults.outage_of(self.region).is_some() {
             Answer::Cut

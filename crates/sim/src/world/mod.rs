@@ -16,11 +16,12 @@ use cosmonaut_emulator::{Control, Emulator};
 
 use crate::credentials::Credentials;
 use crate::disk::RamDisk;
+use crate::fault_plan::FaultKind;
 use crate::history::{Event, Happening, Micros};
 use crate::host;
 use crate::network::Network;
 use crate::orchestrations::Worker;
-use crate::plan::{FaultKind, Plan, WorldKind};
+use crate::plan::{Plan, WorldKind};
 use crate::process::Process;
 use crate::random::Random;
 use crate::recorder::Recorder;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use cosmonaut_emulator::{AccountKey, Failure};
 
 use super::World;
+use crate::fault_plan::FaultKind;
 use crate::history::Happening;
-use crate::plan::FaultKind;
 
 /// How long a client waits at most before it asks for a token again.
 const LONGEST_WAIT_FOR_A_TOKEN: Duration = Duration::from_secs(16);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use cosmonaut_sim::plan::{FaultKind, Plan, WorldKind};
+use cosmonaut_sim::fault_plan::FaultKind;
+use cosmonaut_sim::plan::{Plan, WorldKind};
 
 #[test]
 fn worlds_of_each_kind_have_faults_of_each_kind() {

@@ -134,12 +134,11 @@ impl Container {
         let (Some(old), Some(new)) = (place(&locked, from), place(&locked, to)) else { return Ok(0) };
         let mut missing = group.queues().take(from, to);
         // Acknowledged after it was decided to move: on a Strong account it goes along.
-        let must_have = match group.account.topology().consistency {
-            Consistency::Strong => range.committed_by_most(),
-            _ => 0,
-        };
-        if locked[new].lsn() < must_have {
-            self.deliver_all(range, &mut locked, (from, to), &missing.take_through(must_have));
+        if group.account.topology().consistency == Consistency::Strong {
+            let must_have = range.committed_by_most();
+            if locked[new].lsn() < must_have {
+                self.deliver_all(range, &mut locked, (from, to), &missing.take_through(must_have));
+            }
         }
         // A commit from before a split can be one of the other child's, and then nothing is lost with it.
         let has_none = |shipment: &&Shipment| shipment.entry.changes.is_empty();

@@ -13,6 +13,17 @@ use crate::disk::chance;
 
 const HERE: &str = REGIONS[0];
 
+async fn start_on(disk: &RamDisk) -> Emulator {
+    Emulator::builder().auth(false).threads(false).volume(disk.mount()).start().await.unwrap()
+}
+
+async fn make_container(emulator: &Emulator) {
+    for (path, body) in definitions() {
+        let (status, _) = send((emulator, HERE), &format!("POST {path}"), &[], &body).await;
+        assert_eq!(status, StatusCode::CREATED);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn files_last_though_the_sync_of_their_names_failed_when_they_were_made() {
     let mut refused = 0;
@@ -53,12 +64,7 @@ async fn what_a_failed_sync_has_left_in_the_cache_is_not_built_upon() {
             send((emulator, HERE), &format!("POST {DOCS}"), &headers, &document(0, item, 7, 60_000)).await.0
         };
         let emulator = start().await.unwrap();
-        for (path, body) in definitions() {
-            assert_eq!(
-                send((&emulator, HERE), &format!("POST {path}"), &[], &body).await.0,
-                StatusCode::CREATED
-            );
-        }
+        make_container(&emulator).await;
         disk.fail(Some((DiskFault::Sync, 0)));
         assert_eq!(put(&emulator, 1).await, StatusCode::INTERNAL_SERVER_ERROR);
         drop(emulator);
@@ -78,12 +84,9 @@ async fn what_a_failed_sync_has_left_in_the_cache_is_not_built_upon() {
 #[tokio::test(start_paused = true)]
 async fn nobody_is_told_of_what_is_not_safe_yet() {
     let disk = RamDisk::new(chance(1));
-    let builder = Emulator::builder().auth(false).threads(false);
-    let emulator = builder.volume(disk.mount()).start().await.unwrap();
+    let emulator = start_on(&disk).await;
+    make_container(&emulator).await;
     let at = (&emulator, HERE);
-    for (path, body) in definitions() {
-        assert_eq!(send(at, &format!("POST {path}"), &[], &body).await.0, StatusCode::CREATED);
-    }
     let (create, item) = (format!("POST {DOCS}"), document(0, 1, 7, 60_000));
     let headers = [key(0)];
     // The second one finds the item, which comes to nothing.
@@ -97,12 +100,9 @@ async fn nobody_is_told_of_what_is_not_safe_yet() {
 #[tokio::test(start_paused = true)]
 async fn a_split_is_shown_when_it_is_safe() {
     let disk = RamDisk::new(chance(1));
-    let builder = Emulator::builder().auth(false).threads(false);
-    let emulator = builder.volume(disk.mount()).start().await.unwrap();
+    let emulator = start_on(&disk).await;
+    make_container(&emulator).await;
     let at = (&emulator, HERE);
-    for (path, body) in definitions() {
-        assert_eq!(send(at, &format!("POST {path}"), &[], &body).await.0, StatusCode::CREATED);
-    }
     let ranges = DOCS.replace("docs", "pkranges");
     assert_eq!(send(at, &format!("GET {ranges}"), &[], &Value::Null).await.0, StatusCode::OK);
     disk.fail(Some((DiskFault::Sync, 0)));

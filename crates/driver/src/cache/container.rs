@@ -73,10 +73,15 @@ impl Container {
         }
     }
 
-    /// Whether the partitions were found not to be as known, since this was last asked.
-    pub(crate) fn take_doubt(&self) -> bool {
-        // Nearly always unset, so that reading is enough.
-        self.ranges_are_stale.load(Ordering::Relaxed) && self.ranges_are_stale.swap(false, Ordering::Relaxed)
+    /// Whether the partitions were found not to be as known, and have not been read since. Whoever goes by them
+    /// nevertheless asks for a partition of which the session may know nothing.
+    pub(crate) fn has_doubt(&self) -> bool {
+        self.ranges_are_stale.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the partitions were read anew, or cannot be.
+    pub(crate) fn end_doubt(&self) {
+        self.ranges_are_stale.store(false, Ordering::Relaxed);
     }
 
     /// The partition that an operation is for; `None` if it is for several.
@@ -174,14 +179,31 @@ mod tests {
         }
     }
 
+    fn container() -> Container {
+        let description =
+            r#"{"id":"c","_rid":"1FAbAPmd4Rw=","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+        Container::of(serde_json::from_str(description).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn everybody_doubts_the_partitions_until_they_are_read_anew() {
+        let container = container();
+        assert!(!container.has_doubt());
+        container.doubt_ranges(&HeaderValue::from_static("1"));
+        assert!(container.has_doubt());
+        assert!(container.has_doubt(), "nobody has read them meanwhile");
+        container.end_doubt();
+        assert!(!container.has_doubt());
+        container.doubt_ranges(&HeaderValue::from_static("1"));
+        assert!(!container.has_doubt(), "that one was asked about");
+        container.doubt_ranges(&HeaderValue::from_static("2"));
+        assert!(container.has_doubt());
+    }
+
     #[test]
     fn a_container_is_forgotten_once() {
         let cache = ContainerCache::default();
-        let description = serde_json::from_str(
-            r#"{"id":"c","_rid":"1FAbAPmd4Rw=","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#,
-        )
-        .unwrap();
-        let container = Arc::new(Container::of(description).unwrap());
+        let container = Arc::new(container());
         let slot = cache.slot("/dbs/d/colls/c");
         assert!(slot.is(&cache.slot("/dbs/d/colls/c")));
         cache.forget("/dbs/d/colls/c", &container);

@@ -256,6 +256,12 @@ impl<'a> OperationPipeline<'a> {
             let refreshed = self.refreshed_target(stale, &state.target);
             state.target = self.core.within(self.deadline, refreshed).await?;
             state.retry_state.partition = state.target.partition.clone();
+        } else if let Some(target) = self.core.known_target(self.operation)?
+            && target.partition.is_some()
+        {
+            // The partition may have split meanwhile: what the session has seen of it is its children's then.
+            state.retry_state.partition = target.partition.clone();
+            state.target = target;
         }
         if let Some(location) = self.core.location.load() {
             state.location = location;

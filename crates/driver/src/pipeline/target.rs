@@ -47,7 +47,7 @@ impl DriverCore {
             return Ok(Some(Target::default()));
         };
         let Some(container) = self.containers.known(path) else { return Ok(None) };
-        let Some(ranges) = container.ranges.current().filter(|_| !container.take_doubt()) else {
+        let Some(ranges) = container.ranges.current().filter(|_| !container.has_doubt()) else {
             return Ok(None);
         };
         let range = container.partition(operation, &ranges).map_err(invalid_key)?;
@@ -92,15 +92,18 @@ impl DriverCore {
             async move { core.fetch_ranges(&path, &container, known).await }
         };
         let tasks = self.tasks.upgrade();
-        let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await?;
-        self.sessions.settle(container.rid, &ranges);
-        Ok(ranges)
+        let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await;
+        if let Ok(ranges) = &ranges {
+            self.sessions.settle(container.rid, ranges);
+        }
+        container.end_doubt();
+        ranges
     }
 
     /// The partitions of a container, from the cache or the service.
     pub(crate) async fn ranges_of(&self, path: &str, force: bool) -> Result<Arc<RangeMap>, Error> {
         let container = self.container_of(path).await?;
-        match container.ranges.current().filter(|_| !force && !container.take_doubt()) {
+        match container.ranges.current().filter(|_| !force && !container.has_doubt()) {
             Some(ranges) => Ok(ranges),
             None => self.refresh_ranges(path, &container).await,
         }

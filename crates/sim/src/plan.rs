@@ -92,6 +92,8 @@ pub struct ClientPlan {
     pub http1: bool,
     /// After how long a call is given up, in milliseconds.
     pub timeout: u64,
+    /// After how long a silent region is hedged, in milliseconds; `None` for what the driver finds by itself.
+    pub hedges_after: Option<u64>,
 }
 
 /// Something that goes wrong for a time.
@@ -261,6 +263,11 @@ impl Plan {
                 what: self.draw_fault(random),
             })
             .collect();
+        // What a session has seen of a partition goes over to its children while other regions lag.
+        if self.regions.len() > 1 && self.level == Level::Session && random.percent(50) {
+            let splits = (0..random.between(1, 3)).map(|_| random.below(length));
+            faults.extend(splits.map(|at| FaultPlan { at, lasts: 0, what: FaultKind::Split }));
+        }
         faults.sort_by_key(|fault| fault.at);
         faults
     }
@@ -328,6 +335,7 @@ fn client(random: &Random, id: u32, regions: &[String]) -> ClientPlan {
         pause: *random.pick(&[0, 10, 100, 300]),
         http1: random.percent(25),
         timeout: *random.pick(&[500, 3_000, 10_000, 30_000]),
+        hedges_after: *random.pick(&[None, None, Some(10), Some(100)]),
     }
 }
 
@@ -354,12 +362,13 @@ impl fmt::Display for Plan {
         for client in &self.clients {
             writeln!(
                 f,
-                "  client {}: {} tasks of {} calls, pause {} ms, timeout {} ms, clock {:+} ms, {}, {:?}",
+                "  client {}: {} tasks of {} calls, pause {} ms, timeout {} ms, hedges {:?}, clock {:+} ms, {}, {:?}",
                 client.id,
                 client.tasks,
                 client.calls,
                 client.pause,
                 client.timeout,
+                client.hedges_after,
                 client.skew_ms,
                 if client.http1 { "HTTP/1.1" } else { "HTTP/2" },
                 client.preferred,

@@ -36,14 +36,20 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
 fn succeeded(facts: &Facts<'_>, call: &Call) -> bool {
     match &call.outcome {
         Outcome::Written | Outcome::Read(_) | Outcome::Crashed => true,
-        Outcome::Pages { complete, .. } => *complete,
+        Outcome::Pages { complete, .. } => *complete || may_be_nowhere(facts, call),
         Outcome::Refused(refusal) => match refusal {
             Refusal::NotFound | Refusal::Conflict | Refusal::Precondition => true,
-            Refusal::Session => saw_what_is_lost(facts, call),
+            Refusal::Session => may_be_nowhere(facts, call),
             Refusal::Throttled | Refusal::Other(_) => false,
         },
         Outcome::Failed(_) | Outcome::Unknown(_) => false,
     }
+}
+
+/// Whether no region may have what the session has seen: some of it was lost or, with several write regions, seen in two of
+/// them of which neither has all.
+fn may_be_nowhere(facts: &Facts<'_>, call: &Call) -> bool {
+    facts.multi_write() || saw_what_is_lost(facts, call)
 }
 
 /// A session that may have seen what a failover lost may be refused for ever.

@@ -72,6 +72,12 @@ impl Route {
         self.each_connection(Connection::silence);
     }
 
+    /// Resets the connections that have died without a word: bytes come through again, to somebody who knows nothing of
+    /// them.
+    pub fn end_silence(&self) {
+        self.each_connection(Connection::end_silence);
+    }
+
     /// How many connections were cut.
     pub fn cuts(&self) -> u64 {
         self.cut_count.load(Ordering::Relaxed)

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
+use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HedgingThreshold, HttpProtocol};
 use cosmonaut::{ContainerClient, CosmosClient};
 use tokio::task::JoinSet;
 
-use super::{Inner, Running, World};
-use crate::feeds::{Reader, new_feed, start_processor};
+use super::{Inner, ItemUser, Running, World};
+use crate::feeds::{FeedNotes, Reader, new_feed, start_processor};
 use crate::history::{FeedKind, Level};
+use crate::host;
 use crate::items::ItemTask;
 use crate::network::Route;
 use crate::orchestrations::{Worker, WorkerPlan};
@@ -38,6 +39,8 @@ impl World {
         let mut options = CosmosClientOptions { connection, ..Default::default() };
         options.regions.preferred_regions =
             Some(plan.preferred.iter().map(|name| name.as_str().into()).collect());
+        options.hedging.hedging_threshold =
+            plan.hedges_after.map(|after| HedgingThreshold::Static(Duration::from_millis(after)));
         options
     }
 
@@ -53,14 +56,20 @@ impl World {
         if self.0.plan.kind == WorldKind::Orchestrations {
             return self.start_worker(plan, process);
         }
-        let container = self.container_of(&process, plan);
+        let user = ItemUser { session, container: self.container_of(&process, plan) };
+        self.start_tasks(plan, calls, process, user);
+    }
+
+    /// Starts tasks of a client that make so many calls.
+    pub(super) fn start_tasks(&self, plan: &ClientPlan, calls: u32, process: Arc<Process>, user: ItemUser) {
         let left = Arc::new(AtomicU64::new(u64::from(calls * plan.tasks)));
+        let ItemUser { session, container } = &user;
         for task in 0..plan.tasks {
             let mut task = ItemTask {
                 container: container.clone(),
                 recorder: self.0.recorder.clone(),
-                random: self.0.random.fork(&format!("task {task} of session {session}")),
-                session,
+                random: self.0.random.fork(&format!("task {task} of session {session} at {}", host::now())),
+                session: *session,
                 has_token: self.0.plan.level == Level::Session,
                 partitions: self.0.plan.partitions,
                 items: self.0.plan.items,
@@ -76,7 +85,8 @@ impl World {
                 }
             });
         }
-        self.lock_clients().insert(plan.id, Running { process, left, worker: Arc::default() });
+        let running = Running { process, user: Some(user), left, worker: Arc::default() };
+        self.lock_clients().insert(plan.id, running);
     }
 
     /// Starts a process that runs orchestrations.
@@ -86,7 +96,12 @@ impl World {
         let plan_of_worker = WorkerPlan { client, skew_ms: plan.skew_ms, name };
         let random = self.0.random.fork(&format!("worker {}", process.id));
         let (recorder, worker) = (self.0.recorder.clone(), Arc::<OnceLock<Worker>>::default());
-        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: worker.clone() };
+        let running = Running {
+            process: Arc::clone(&process),
+            user: None,
+            left: Arc::default(),
+            worker: worker.clone(),
+        };
         self.lock_clients().insert(plan.id, running);
         let inside = Arc::clone(&process);
         process.run(async move {
@@ -102,13 +117,20 @@ impl World {
         let database = self.client(&process, CosmosClientOptions::default()).database("d");
         let (container, leases) = (database.container("c"), database.container("l"));
         let (recorder, world) = (self.0.recorder.clone(), self.clone());
+        let random = self.0.random.fork(&format!("processor {}", process.id));
         let place = recorder.lock().feeds.len() - 1;
-        let running = Running { process: Arc::clone(&process), left: Arc::default(), worker: Arc::default() };
+        let running = Running {
+            process: Arc::clone(&process),
+            user: None,
+            left: Arc::default(),
+            worker: Arc::default(),
+        };
         self.lock_clients().insert(id, running);
         let inside = Arc::clone(&process);
         process.run(async move {
             let processor = loop {
-                match start_processor(&container, &leases, &inside, &recorder, place).await {
+                let notes = FeedNotes { recorder: &recorder, place, random: &random };
+                match start_processor(&container, &leases, &inside, notes).await {
                     Ok(processor) => break processor,
                     Err(_) => world.sleep(Duration::from_millis(500)).await,
                 }

@@ -48,6 +48,9 @@ impl World {
             };
             *coverage.entry(what.to_owned()).or_default() += feed.changes.len() as u64;
         }
+        if self.0.recorder.hedged() > 0 {
+            coverage.insert("hedged".to_owned(), self.0.recorder.hedged());
+        }
         let ended = history.orchestrations.iter().filter(|one| one.ended.is_some()).count();
         for (what, times) in [("orchestrations ended", ended), ("activities run", history.ledger.len())] {
             if times > 0 {

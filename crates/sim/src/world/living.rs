@@ -77,16 +77,23 @@ impl World {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// After the last fault every client can do everything again.
+    /// After the last fault every client can do everything again: whoever was there all the time, and whoever comes anew.
     pub(super) async fn try_everybody(&self) {
-        for client in self.0.plan.clients.clone() {
+        let clients = self.0.plan.clients.iter();
+        let clients: Vec<_> = clients
+            .map(|client| ClientPlan { timeout: BOUND.as_millis() as u64, ..client.clone() })
+            .collect();
+        for client in &clients {
             let running = self.lock_clients().remove(&client.id);
-            let is_dead = running.is_none_or(|running| running.process.is_dead());
-            if is_dead {
-                self.note(&format!("client {} was dead", client.id));
+            let alive = running.filter(|running| !running.process.is_dead());
+            match alive.and_then(|running| Some((running.process, running.user?))) {
+                Some((process, user)) => self.start_tasks(client, 5, process, user),
+                None => self.note(&format!("client {} was dead", client.id)),
             }
-            let client = ClientPlan { timeout: BOUND.as_millis() as u64, ..client };
-            self.start_client(&client, 5);
+        }
+        self.wait_for_clients().await;
+        for client in &clients {
+            self.start_client(client, 5);
         }
         self.wait_for_clients().await;
     }

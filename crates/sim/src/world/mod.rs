@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use cosmonaut::ContainerClient;
 use cosmonaut_emulator::{Control, Emulator};
 
 use crate::disk::RamDisk;
@@ -53,9 +54,18 @@ struct Inner {
 /// A client process that runs, and how many calls its tasks have left.
 struct Running {
     process: Arc<Process>,
+    /// What its tasks use, if they read and write items.
+    user: Option<ItemUser>,
     left: Arc<AtomicU64>,
     /// What runs orchestrations there, once it is connected.
     worker: Arc<OnceLock<Worker>>,
+}
+
+/// A client with its session.
+#[derive(Clone)]
+struct ItemUser {
+    session: u32,
+    container: ContainerClient,
 }
 
 /// What came of a world.

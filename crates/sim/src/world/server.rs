@@ -173,6 +173,10 @@ impl World {
         for region in regions {
             let _ = control.bring_back(region.as_str()).await;
         }
+        let processes: Vec<_> = self.lock_clients().values().map(|running| running.process.id).collect();
+        for route in processes.into_iter().flat_map(|process| self.0.network.routes_of(process)) {
+            route.end_silence();
+        }
         self.happened(Happening::Healed { bound: BOUND.as_micros() as u64 });
     }
 

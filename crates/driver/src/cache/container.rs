@@ -41,6 +41,8 @@ pub(crate) struct Container {
     ranges_are_stale: AtomicBool,
     /// Which partition that was, and in which map it was missed: it is asked about once.
     doubted: AtomicU64,
+    /// The shape of that map.
+    doubted_shape: AtomicU64,
 }
 
 impl Container {
@@ -58,25 +60,34 @@ impl Container {
             ranges: SingleFlight::default(),
             ranges_are_stale: AtomicBool::new(false),
             doubted: AtomicU64::new(0),
+            doubted_shape: AtomicU64::new(0),
         })
     }
 
     /// Notes that the partitions are not as known: this one has answered. A map that was read anew and is the same is
     /// not doubted again for the same reason.
     pub(crate) fn doubt_ranges(&self, answered_by: &HeaderValue) {
-        let map = self.ranges.current().map(|map| map.shape());
+        let shape = self.shape();
         let mut reason = DefaultHasher::new();
-        (answered_by.as_bytes(), map).hash(&mut reason);
+        (answered_by.as_bytes(), shape).hash(&mut reason);
         let reason = reason.finish();
         if self.doubted.swap(reason, Ordering::Relaxed) != reason {
-            self.ranges_are_stale.store(true, Ordering::Relaxed);
+            self.doubted_shape.store(shape, Ordering::Relaxed);
+            self.ranges_are_stale.store(true, Ordering::Release);
         }
     }
 
     /// Whether the partitions were found not to be as known, and have not been read since. Whoever goes by them
     /// nevertheless asks for a partition of which the session may know nothing.
     pub(crate) fn has_doubt(&self) -> bool {
-        self.ranges_are_stale.load(Ordering::Relaxed)
+        // Nearly always unset. A map of another shape has been read since, though nobody may have said so yet.
+        self.ranges_are_stale.load(Ordering::Acquire)
+            && self.doubted_shape.load(Ordering::Relaxed) == self.shape()
+    }
+
+    /// The shape of the partitions as they are known; 0 if they are not.
+    fn shape(&self) -> u64 {
+        self.ranges.current().map_or(0, |map| map.shape())
     }
 
     /// Notes that the partitions were read anew, or cannot be.

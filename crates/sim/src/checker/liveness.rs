@@ -57,7 +57,7 @@ fn after_the_last_fault(facts: &Facts<'_>, found: &mut Vec<Violation>) {
 fn succeeded(facts: &Facts<'_>, call: &Call) -> bool {
     match &call.outcome {
         Outcome::Written | Outcome::Read(_) | Outcome::Crashed => true,
-        Outcome::Pages { complete, .. } => *complete,
+        Outcome::Pages { complete, .. } => *complete || saw_what_is_lost(facts, call),
         Outcome::Refused(refusal) => match refusal {
             Refusal::NotFound | Refusal::Conflict | Refusal::Precondition => true,
             Refusal::Session => saw_what_is_lost(facts, call),

@@ -102,6 +102,17 @@ impl Connection {
             direction.end(Fate::Silent);
         }
     }
+
+    /// Resets the connection if it has died without a word.
+    pub(super) fn end_silence(&self) {
+        for direction in 0..2 {
+            let mut direction = self.lock(direction);
+            if matches!(direction.fate, Fate::Silent) {
+                direction.fate = Fate::Reset;
+                direction.wake();
+            }
+        }
+    }
 }
 
 impl Direction {

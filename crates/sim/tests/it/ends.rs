@@ -1,7 +1,7 @@
 //! What must be left at the end: writes, winners, orchestrations, and success after the last fault.
 
 use cosmonaut_sim::history::{
-    Ending, Entry, Happening, Level, Micros, Orchestration, Outcome, Pause, Refusal,
+    Ending, Entry, Happening, Level, Micros, Operation, Orchestration, Order, Outcome, Pause, Refusal,
 };
 
 use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
@@ -148,7 +148,13 @@ fn everything_succeeds_after_the_last_fault() {
     // The session may have seen what the failover lost.
     let mut forced = healed(Outcome::Refused(Refusal::Session)).0;
     forced.events[0].what = Happening::Forced { to: WEST.to_owned() };
+    let mut query = forced.clone();
     Script(forced).holds();
+    query.calls[1].operation = Operation::Query { partition: None, order: Order::Any };
+    query.calls[1].outcome = Outcome::Pages { pages: Vec::new(), complete: false };
+    Script(query.clone()).holds();
+    query.events[0].what = Happening::Split;
+    Script(query).breaks(failed);
     let mut before = healed(Outcome::Unknown("timeout".to_owned())).0;
     before.calls[1].invoked = 90;
     Script(before.clone()).holds();

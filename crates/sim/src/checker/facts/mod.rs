@@ -201,8 +201,8 @@ impl<'h> Facts<'h> {
         }
         let seen = self.seen.get(&(second.call.session, first.id()));
         let seen = second.call.has_token && seen.is_some_and(|seen| *seen < second.earliest());
-        // Another attempt may have been applied in a region that had not seen the second write.
-        first.once() && (seen || self.covers(&self.floor_of(second), first))
+        // Another attempt may have been applied in a region that had not seen the second write, whatever its condition.
+        first.call.sent_once && (seen || self.covers(&self.floor_of(second), first))
     }
 
     /// Whether the answer to a write brought the session a token, with or without one in the request.

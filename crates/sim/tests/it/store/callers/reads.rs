@@ -103,7 +103,7 @@ impl Callers {
                 if twice && let Some(row) = flight.pages.last().and_then(|page| page.rows.last()).cloned() {
                     rows.insert(0, row);
                 }
-                flight.pages.push(Page { invoked: flight.asked, returned, rows });
+                flight.pages.push(Page { invoked: flight.asked, returned, is_one_answer: true, rows });
                 flight.asked = returned;
                 if more {
                     return self.plan_step(next, Step::Serve { call, region });

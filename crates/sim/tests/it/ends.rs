@@ -66,6 +66,25 @@ fn only_a_suffix_is_lost() {
 }
 
 #[test]
+fn what_the_new_write_region_has_shown_is_not_lost() {
+    let written = script(Level::Eventual).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, create(B)).write(
+        3,
+        0,
+        35..38,
+        upsert(B),
+    );
+    let end: &[(_, Option<&[u64]>)] = &[(A, None), (B, None)];
+    written.clone().forced(60).end(end).holds();
+    // East had it, and the writes moved to West.
+    written.clone().read(4, 1, 40..50, B, &[2]).forced(60).end(end).holds();
+    let shown = written.read(4, 1, 40..50, B, &[2]).in_region(WEST);
+    shown.clone().forced(45).end(end).holds();
+    shown.clone().forced(60).end(end).breaks(&["hole-in-what-was-lost"]);
+    // What came later may be lost.
+    shown.forced(60).end(&[(A, Some(&[1])), (B, Some(&[2]))]).holds();
+}
+
+#[test]
 fn a_failover_takes_its_time() {
     let written =
         script(Level::Eventual).write(1, 0, 0..10, create(A)).write(2, 0, 50..55, upsert(A)).forced(40);

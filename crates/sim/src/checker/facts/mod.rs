@@ -89,6 +89,8 @@ pub(super) struct Loss<'h> {
     region: Option<&'h str>,
     /// For each partition: everything that was acknowledged before this is known to have survived, as something later did.
     horizon: Map<u32, Micros>,
+    /// What the new write region had shown before.
+    shown: Set<(Key, CallId)>,
 }
 
 /// For each region that takes writes, the moment such that all that it acknowledged before is seen.
@@ -283,7 +285,9 @@ impl<'h> Facts<'h> {
         if !here || loss.until < write.earliest() || loss.from > by {
             return false;
         }
-        let whole = write.latest() < loss.from && self.at_the_end.contains(&(write.write.key, write.id()));
+        let own = (write.write.key, write.id());
+        let whole =
+            write.latest() < loss.from && (self.at_the_end.contains(&own) || loss.shown.contains(&own));
         let below = loss
             .horizon
             .get(&write.write.key.partition)

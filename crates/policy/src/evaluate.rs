@@ -40,7 +40,7 @@ mod tests;
 
 use std::time::Duration;
 
-use cosmonaut_wire::CosmosStatus;
+use cosmonaut_wire::{CosmosStatus, mutation};
 
 use crate::backoff::backoff;
 use crate::routing::endpoint_count;
@@ -165,6 +165,11 @@ impl Evaluation<'_> {
         let cause = FailureCause::Transport(request_sent);
         let mut effects = self.probe_failed();
         match request_sent {
+            RequestSentStatus::Sent | RequestSentStatus::Unknown
+                if mutation!("lost-answer-counts-as-not-sent") =>
+            {
+                (self.failover(cause, false), effects)
+            }
             RequestSentStatus::NotSent => {
                 self.push_check(&mut effects);
                 (self.failover(cause, false), effects)
@@ -210,6 +215,9 @@ impl Evaluation<'_> {
             return (self.failover(cause, true), effects);
         }
         self.push_suspicion(&mut effects);
+        if mutation!("unknown-outcome-is-said-to-be-certain") {
+            return (OperationAction::Abort(AbortKind::FinalStatus), effects);
+        }
         (self.abort(AbortKind::OutcomeUnknown, true), effects)
     }
 
@@ -353,7 +361,8 @@ impl Evaluation<'_> {
     }
 
     fn applied_before(&self) -> bool {
-        self.attempt.retry_state.may_have_applied || self.result.may_have_applied_before
+        !mutation!("repeat-forgets-what-was-sent-before")
+            && (self.attempt.retry_state.may_have_applied || self.result.may_have_applied_before)
     }
 
     fn carry(&self, uncertain: bool, state: OperationRetryState) -> OperationRetryState {

@@ -9,6 +9,7 @@ mod tests;
 use std::time::Duration;
 
 use cosmonaut_options::HedgingThreshold;
+use cosmonaut_wire::mutation;
 
 use crate::evaluate::StatusClass;
 use crate::{
@@ -154,7 +155,7 @@ pub fn settles_hedge(operation: &CosmosOperation, result: &TransportResult) -> b
                 true => status.is_not_found(),
                 false => status.is_not_found() || status.is_conflict() || status.is_precondition_failed(),
             };
-            !is_about_the_item
+            !is_about_the_item || mutation!("hedged-refusal-is-certain")
         }
         TransportOutcome::HttpError { .. }
         | TransportOutcome::TransportError { .. }

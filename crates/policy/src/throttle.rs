@@ -9,7 +9,7 @@ mod tests;
 use std::time::Duration;
 
 use cosmonaut_options::{RetryLimitOptionsView, ThrottlingRetryOptionsView};
-use cosmonaut_wire::headers;
+use cosmonaut_wire::{headers, mutation};
 use http::HeaderMap;
 
 use crate::backoff::backoff;
@@ -162,6 +162,7 @@ impl TransportTry<'_> {
     fn try_another_shard(&self, request_sent: RequestSentStatus, now: Moment) -> ThrottleAction {
         let state = self.state;
         let is_safe = self.is_idempotent || !request_sent.may_have_arrived();
+        let is_safe = is_safe || mutation!("lost-write-goes-over-another-connection");
         let fits = state.shard_retry_count < MAX_SHARD_RETRIES && self.leaves_room_after(Duration::ZERO, now);
         if !is_safe || !fits {
             return ThrottleAction::Propagate;

@@ -8,7 +8,7 @@ mod tests;
 
 use bytes::Bytes;
 use cosmonaut_options::RequestOptionsView;
-use cosmonaut_wire::{PriorityLevel, ResourcePath, SignedParts, headers};
+use cosmonaut_wire::{PriorityLevel, ResourcePath, SignedParts, headers, mutation};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, IF_MATCH, IF_NONE_MATCH, TE, TRANSFER_ENCODING, UPGRADE,
 };
@@ -134,7 +134,10 @@ impl<'a> TransportRequest<'a> {
     pub fn write_headers(&self, into: &mut HeaderMap) {
         write_operation(self.operation, into);
         write_target(self.operation, into);
-        if let Some(precondition) = self.operation.precondition() {
+        let is_first = self.execution_context() == ExecutionContext::Initial;
+        if let Some(precondition) = self.operation.precondition()
+            && (is_first || !mutation!("condition-is-dropped-on-a-repeat"))
+        {
             let (name, etag) = match precondition {
                 Precondition::IfMatch(etag) => (IF_MATCH, etag),
                 Precondition::IfNoneMatch(etag) => (IF_NONE_MATCH, etag),

@@ -149,15 +149,24 @@ fn of_change(change: &Change<RawItem>) -> Option<(Key, Option<Vec<u64>>)> {
     }
 }
 
-/// Starts a processor in a process: its share of the changes goes into the feed at that place.
+/// Where a processor's handler notes what it is given, and what it is slow and fails by.
+#[derive(Clone, Copy)]
+pub(crate) struct FeedNotes<'a> {
+    pub(crate) recorder: &'a Recorder,
+    /// The feed's place in the history.
+    pub(crate) place: usize,
+    pub(crate) random: &'a Random,
+}
+
+/// Starts a processor in a process: its share of the changes goes into a feed.
 pub(crate) async fn start_processor(
     container: &ContainerClient,
     leases: &ContainerClient,
     process: &Arc<Process>,
-    recorder: &Recorder,
-    place: usize,
+    notes: FeedNotes<'_>,
 ) -> cosmonaut::Result<ChangeFeedProcessor> {
-    let (inside, recorder) = (Arc::clone(process), recorder.clone());
+    let (inside, recorder, random) = (Arc::clone(process), notes.recorder.clone(), notes.random.clone());
+    let place = notes.place;
     container
         .change_feed_processor("p", leases)
         .instance_name(&format!("process {}", process.id))
@@ -167,10 +176,15 @@ pub(crate) async fn start_processor(
         .acquire_interval(Duration::from_secs(2))
         .poll_interval(Duration::from_millis(300))
         .start(move |changes: Changes<Item>| {
-            let (process, recorder) = (Arc::clone(&inside), recorder.clone());
+            let (process, recorder, random) = (Arc::clone(&inside), recorder.clone(), random.clone());
             async move {
+                pause(Duration::from_millis(*random.pick(&[0, 0, 20, 300]))).await;
                 if process.is_dead() {
                     return std::future::pending().await;
+                }
+                // What fails is to come again.
+                if random.percent(3) {
+                    return Err("the handler has a bad day".into());
                 }
                 let at = recorder.tick();
                 let change = |item: &Item| {
@@ -183,4 +197,9 @@ pub(crate) async fn start_processor(
             }
         })
         .await
+}
+
+#[expect(clippy::disallowed_methods, reason = "time is the world's")]
+async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
 }

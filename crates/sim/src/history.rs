@@ -118,9 +118,30 @@ pub enum Operation {
     Query {
         /// The partition.
         partition: Option<u32>,
-        /// Whether the rows come in the order of [`Key`]'s item (and then of the partition).
-        ordered: bool,
+        /// In which order the rows come.
+        order: Order,
     },
+}
+
+/// In which order the rows of a query come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// In any.
+    Any,
+    /// By [`Key`]'s item, and then by the partition.
+    Place,
+    /// By [`Key::tie`], which several items share: those come in any order.
+    Tie {
+        /// Whether the highest comes first.
+        falling: bool,
+    },
+}
+
+impl Key {
+    /// A number that two items of a partition share, and others of all partitions.
+    pub fn tie(self) -> u32 {
+        self.item / 2
+    }
 }
 
 /// One write.
@@ -177,13 +198,15 @@ pub enum Outcome {
 /// The numbers in an item.
 pub type Trail = Vec<CallId>;
 
-/// One page of a query. Of a query of one partition it is one answer of one server, and so of one moment.
+/// One page of a query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page {
-    /// When it was asked for.
+    /// When the first of its rows can have been asked for.
     pub invoked: Micros,
     /// When it came.
     pub returned: Micros,
+    /// Whether it is one answer of one server, and so of one moment.
+    pub is_one_answer: bool,
     /// Its rows.
     pub rows: Vec<(Key, Trail)>,
 }

@@ -1,14 +1,16 @@
-//! A task that reads and writes items, and notes what it asked and what it was told.
+//! A task that reads and writes items, and notes what it asked and what it was told. Queries are in `queries`, and what is
+//! written in bulk is in `bulk`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cosmonaut::{
-    ContainerClient, DiagnosticsContext, Error, ErrorKind, Etag, Items, Patch, RawItem, RegionName,
+    AttemptDiagnostics, ContainerClient, DiagnosticsContext, Error, ErrorKind, Etag, Patch, RegionName,
 };
+use cosmonaut_driver::NextStep;
 use serde::{Deserialize, Serialize};
 
-use crate::history::{CallId, Key, Operation, Outcome, Page, Refusal, Trail, Write, WriteKind};
+use crate::history::{CallId, Key, Operation, Outcome, Refusal, Trail, Write, WriteKind};
 use crate::random::Random;
 use crate::recorder::{HowAnswered, Recorder};
 
@@ -17,7 +19,9 @@ use crate::recorder::{HowAnswered, Recorder};
 pub(crate) struct Item {
     pub(crate) id: String,
     pub(crate) pk: String,
+    /// What queries sort by: a number of its own, and one that it shares.
     place: u32,
+    tie: u32,
     pub(crate) trail: Trail,
 }
 
@@ -48,23 +52,25 @@ impl ItemTask {
     pub(crate) async fn step(&mut self) {
         match self.random.below(100) {
             0..30 => self.read().await,
-            30..75 => self.write().await,
-            75..85 => self.batch().await,
-            85..91 => self.read_many().await,
+            30..70 => self.write().await,
+            70..80 => self.batch().await,
+            80..83 => self.bulk().await,
+            83..89 => self.read_many().await,
             _ => self.query().await,
         }
     }
 
-    fn key(&self) -> Key {
+    pub(crate) fn key(&self) -> Key {
         let partition = self.random.below(u64::from(self.partitions)) as u32;
         Key { partition, item: self.random.below(u64::from(self.items)) as u32 }
     }
 
-    fn item(key: Key, id: CallId) -> Item {
+    pub(crate) fn item(key: Key, id: CallId) -> Item {
         Item {
             id: id_of(key),
             pk: partition_of(key),
             place: key.item * 1000 + key.partition,
+            tie: key.tie(),
             trail: vec![id],
         }
     }
@@ -94,7 +100,12 @@ impl ItemTask {
         }
     }
 
-    fn draw_write(&self, key: Key) -> Write {
+    /// Notes that a write begins.
+    pub(crate) fn begin_write(&self, operation: Operation) -> CallId {
+        self.recorder.begin(self.session, self.has_token, |_| operation)
+    }
+
+    pub(crate) fn draw_write(&self, key: Key) -> Write {
         let kind = *self.random.pick(&[
             WriteKind::Create,
             WriteKind::Create,
@@ -113,7 +124,7 @@ impl ItemTask {
     }
 
     /// The version tag that belongs to a condition.
-    fn etag(&self, write: &Write) -> Option<Etag> {
+    pub(crate) fn etag(&self, write: &Write) -> Option<Etag> {
         write.if_match.and_then(|_| self.known.get(&write.key)).map(|(_, etag)| etag.clone())
     }
 
@@ -121,7 +132,7 @@ impl ItemTask {
         let key = self.key();
         let write = self.draw_write(key);
         let etag = self.etag(&write);
-        let call = self.recorder.begin(self.session, self.has_token, |_| Operation::Write(write));
+        let call = self.begin_write(Operation::Write(write));
         let (partition, id) = (partition_of(key), id_of(key));
         let item = Self::item(key, call);
         let (container, limit) = (&self.container, self.timeout);
@@ -177,7 +188,7 @@ impl ItemTask {
             return;
         }
         let etags: Vec<_> = writes.iter().map(|write| self.etag(write)).collect();
-        let call = self.recorder.begin(self.session, self.has_token, |_| Operation::Batch(writes.clone()));
+        let call = self.begin_write(Operation::Batch(writes.clone()));
         let mut batch = self.container.batch(format!("p{partition}"));
         for (write, etag) in writes.iter().zip(etags) {
             let (id, item) = (id_of(write.key), Self::item(write.key, call));
@@ -226,48 +237,9 @@ impl ItemTask {
             Err(error) => self.recorder.end(call, of_read(&error), how_refused(&error)),
         }
     }
-
-    async fn query(&mut self) {
-        let partition = self.random.percent(60).then(|| self.key().partition);
-        let ordered = self.random.percent(50);
-        let operation = Operation::Query { partition, ordered };
-        let call = self.recorder.begin(self.session, self.has_token, |_| operation);
-        let text = if ordered { "SELECT * FROM c ORDER BY c.place" } else { "SELECT * FROM c" };
-        let size = self.random.between(1, 7) as u32;
-        let items: Items<RawItem> = match partition {
-            Some(partition) => {
-                self.container.query_items(text, cosmonaut::PartitionKey::from(format!("p{partition}")))
-            }
-            None => self.container.query_items(text, cosmonaut::FeedScope::Container),
-        };
-        let mut pages_of = items.max_item_count(size).timeout(self.timeout).into_pages();
-        let (mut pages, mut complete) = (Vec::new(), false);
-        let began = self.recorder.tick();
-        loop {
-            // Over several partitions, rows of a page may have been fetched for an earlier one.
-            let invoked = if partition.is_some() { self.recorder.tick() } else { began };
-            match pages_of.next().await {
-                Some(Ok(page)) => {
-                    let rows = page.items.iter().map(row).collect();
-                    pages.push(Page { invoked, returned: self.recorder.tick(), rows });
-                }
-                Some(Err(_)) => break,
-                None => {
-                    complete = true;
-                    break;
-                }
-            }
-        }
-        self.recorder.end(call, Outcome::Pages { pages, complete }, HowAnswered::default());
-    }
 }
 
-fn row(item: &RawItem) -> (Key, Trail) {
-    let item: Item = serde_json::from_slice(item.as_bytes()).expect("items are what this program wrote");
-    (key_of(&item.pk, &item.id), item.trail)
-}
-
-fn appending(call: CallId) -> Patch {
+pub(crate) fn appending(call: CallId) -> Patch {
     Patch::new().add("/trail/-", call)
 }
 
@@ -287,7 +259,7 @@ pub(crate) fn key_of(partition: &str, id: &str) -> Key {
     Key { partition: number(partition), item: number(id) }
 }
 
-fn how_refused(error: &Error) -> HowAnswered {
+pub(crate) fn how_refused(error: &Error) -> HowAnswered {
     let Some(diagnostics) = error.diagnostics() else { return HowAnswered::default() };
     let region = diagnostics.attempts().last().and_then(|attempt| attempt.endpoint.region());
     how_answered(region, diagnostics)
@@ -297,10 +269,15 @@ fn how_answered(region: Option<&RegionName>, diagnostics: &DiagnosticsContext) -
     HowAnswered {
         region: region.map(|region| region.as_str().to_owned()),
         sent_once: diagnostics.attempts().len() == 1,
+        was_hedged: diagnostics.attempts().iter().any(is_of_a_hedge),
     }
 }
 
-fn of_read(error: &Error) -> Outcome {
+fn is_of_a_hedge(attempt: &AttemptDiagnostics) -> bool {
+    matches!(attempt.next, NextStep::HedgeTaken | NextStep::HedgeDropped)
+}
+
+pub(crate) fn of_read(error: &Error) -> Outcome {
     match error.kind() {
         ErrorKind::SessionNotAvailable => Outcome::Refused(Refusal::Session),
         ErrorKind::Throttled => Outcome::Refused(Refusal::Throttled),
@@ -309,7 +286,7 @@ fn of_read(error: &Error) -> Outcome {
     }
 }
 
-fn of_write(error: &Error) -> Outcome {
+pub(crate) fn of_write(error: &Error) -> Outcome {
     match error.kind() {
         ErrorKind::NotFound => Outcome::Refused(Refusal::NotFound),
         ErrorKind::Conflict => Outcome::Refused(Refusal::Conflict),
@@ -319,9 +296,14 @@ fn of_write(error: &Error) -> Outcome {
         ErrorKind::BadRequest | ErrorKind::Forbidden | ErrorKind::Unauthorized | ErrorKind::TooLarge => {
             Outcome::Refused(Refusal::Other(error.status().map_or(0, |status| status.code().as_u16())))
         }
-        ErrorKind::Configuration | ErrorKind::Credential | ErrorKind::Serialization => {
-            Outcome::Failed(said(error))
-        }
+        // Whoever cannot say what came of a write says just that. Other errors are certain.
+        ErrorKind::Configuration
+        | ErrorKind::Credential
+        | ErrorKind::Serialization
+        | ErrorKind::Unavailable
+        | ErrorKind::Status
+        | ErrorKind::DeadlineExceeded
+        | ErrorKind::Transport => Outcome::Failed(said(error)),
         _ => Outcome::Unknown(said(error)),
     }
 }

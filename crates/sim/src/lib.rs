@@ -4,6 +4,7 @@
 //! made of memory. [`disk`] is where the emulator's files are, [`history`] is what the callers in a world saw, [`checker`]
 //! decides whether they may have seen it, and [`timeline`] shows where they may not.
 
+mod bulk;
 pub mod checker;
 mod credentials;
 pub mod disk;
@@ -17,6 +18,7 @@ pub mod network;
 mod orchestrations;
 pub mod plan;
 mod process;
+mod queries;
 pub mod random;
 mod recorder;
 pub mod timeline;

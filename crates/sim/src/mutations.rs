@@ -22,6 +22,10 @@ const fn in_items(name: &'static str) -> Planted {
     Planted { name, world: Kind::Items }
 }
 
+const fn in_processors(name: &'static str) -> Planted {
+    Planted { name, world: Kind::Processors }
+}
+
 const fn in_orchestrations(name: &'static str) -> Planted {
     Planted { name, world: Kind::Orchestrations }
 }
@@ -45,6 +49,23 @@ const ALL: &[Planted] = &[
     in_items("feed-skips-a-change"),
     in_items("feed-page-goes-too-far"),
     in_items("account-is-not-read-again"),
+    in_items("failover-forgets-the-session"),
+    in_items("hedge-teaches-no-session"),
+    in_items("hedged-refusal-is-certain"),
+    in_items("lost-answer-counts-as-not-sent"),
+    in_items("lost-write-goes-over-another-connection"),
+    in_items("repeat-forgets-what-was-sent-before"),
+    in_items("unknown-outcome-is-said-to-be-certain"),
+    in_items("condition-is-dropped-on-a-repeat"),
+    in_items("order-by-resumes-behind-a-tie"),
+    in_items("token-is-ahead-of-its-page"),
+    in_items("split-loses-a-child"),
+    in_items("child-begins-anew-after-a-split"),
+    in_items("read-many-forgets-an-item-after-a-split"),
+    in_items("bulk-results-change-places"),
+    in_items("bulk-repeats-what-is-unknown"),
+    in_processors("checkpoint-before-the-handler-is-done"),
+    in_processors("processor-forgets-a-child-lease"),
     in_orchestrations("intent-is-struck-out-early"),
     in_orchestrations("time-is-that-of-the-own-clock"),
     // Emulator.

@@ -101,6 +101,8 @@ pub struct ClientPlan {
     pub timeout: u64,
     /// For how long its tokens are good, in seconds, if it has tokens and not the account's key.
     pub token_life: Option<u64>,
+    /// After how long a silent region is hedged, in milliseconds; `None` for what the driver finds by itself.
+    pub hedges_after: Option<u64>,
 }
 
 /// Parts of a plan that are left out, to see whether they matter.
@@ -212,6 +214,11 @@ impl Plan {
         let mut faults: Vec<_> = (0..count)
             .map(|_| FaultPlan { at: random.below(length), lasts: lasts(), what: self.draw_fault(random) })
             .collect();
+        // What a session has seen of a partition goes over to its children while other regions lag.
+        if !is_quiet && self.regions.len() > 1 && self.level == Level::Session && random.percent(50) {
+            let splits = (0..random.between(1, 3)).map(|_| random.below(length));
+            faults.extend(splits.map(|at| FaultPlan { at, lasts: 0, what: FaultKind::Split }));
+        }
         faults.sort_by_key(|fault| fault.at);
         faults
     }
@@ -298,6 +305,7 @@ fn client(random: &Random, id: u32, regions: &[String]) -> ClientPlan {
         http1: random.percent(25),
         timeout: *random.pick(&[500, 3_000, 10_000, 30_000]),
         token_life: None,
+        hedges_after: *random.pick(&[None, None, Some(10), Some(100)]),
     }
 }
 
@@ -324,12 +332,13 @@ impl fmt::Display for Plan {
         for client in &self.clients {
             writeln!(
                 f,
-                "  client {}: {} tasks of {} calls, pause {} ms, timeout {} ms, clock {:+} ms, {}, {}, {:?}",
+                "  client {}: {} tasks of {} calls, pause {} ms, timeout {} ms, hedges {:?}, clock {:+} ms, {}, {}, {:?}",
                 client.id,
                 client.tasks,
                 client.calls,
                 client.pause,
                 client.timeout,
+                client.hedges_after,
                 client.skew_ms,
                 if client.http1 { "HTTP/1.1" } else { "HTTP/2" },
                 client.token_life.map_or("key".to_owned(), |life| format!("tokens of {life} s")),

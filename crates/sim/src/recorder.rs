@@ -8,7 +8,13 @@ use crate::host;
 
 /// The history of a world. Clones write to the same one.
 #[derive(Clone)]
-pub(crate) struct Recorder(Arc<Mutex<History>>, Arc<AtomicU64>);
+pub(crate) struct Recorder {
+    history: Arc<Mutex<History>>,
+    /// The last time that was noted.
+    time: Arc<AtomicU64>,
+    /// How many calls were hedged.
+    hedged: Arc<AtomicU64>,
+}
 
 /// How a call was answered.
 #[derive(Default)]
@@ -17,6 +23,8 @@ pub(crate) struct HowAnswered {
     pub(crate) region: Option<String>,
     /// Whether one request at most left for it.
     pub(crate) sent_once: bool,
+    /// Whether another region was asked while the first had not answered.
+    pub(crate) was_hedged: bool,
 }
 
 impl Recorder {
@@ -31,13 +39,13 @@ impl Recorder {
             ledger: Vec::new(),
             ends: Vec::new(),
         };
-        Self(Arc::new(Mutex::new(history)), Arc::default())
+        Self { history: Arc::new(Mutex::new(history)), time: Arc::default(), hedged: Arc::default() }
     }
 
     /// The time, later than all that were noted before: what happens at one instant has an order too.
     pub(crate) fn tick(&self) -> Micros {
-        let time = host::now().max(self.1.load(Ordering::Relaxed) + 1);
-        self.1.store(time, Ordering::Relaxed);
+        let time = host::now().max(self.time.load(Ordering::Relaxed) + 1);
+        self.time.store(time, Ordering::Relaxed);
         time
     }
 
@@ -67,12 +75,18 @@ impl Recorder {
 
     /// A call has ended.
     pub(crate) fn end(&self, id: CallId, outcome: Outcome, answered: HowAnswered) {
+        self.hedged.fetch_add(u64::from(answered.was_hedged), Ordering::Relaxed);
         let mut history = self.lock();
         let call = &mut history.calls[id as usize - 1];
         call.returned = Some(self.tick());
         call.outcome = outcome;
         call.region = answered.region;
         call.sent_once = answered.sent_once;
+    }
+
+    /// How many calls were hedged.
+    pub(crate) fn hedged(&self) -> u64 {
+        self.hedged.load(Ordering::Relaxed)
     }
 
     /// An activity runs; its place in the ledger.
@@ -98,6 +112,6 @@ impl Recorder {
 
     /// Changes the history.
     pub(crate) fn lock(&self) -> MutexGuard<'_, History> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use cosmonaut_driver::{
     CosmosOperation, CosmosResponse, Moment, OperationOptions, OperationType, PartitionTarget,
 };
-use cosmonaut_wire::CosmosStatus;
 use cosmonaut_wire::model::{self, from_json};
+use cosmonaut_wire::{CosmosStatus, mutation};
 use http::StatusCode;
 
 use super::backlog::{Held, Request};
@@ -72,7 +72,10 @@ pub(super) async fn send(
     options: &OperationOptions,
 ) -> (Vec<Came>, f64) {
     match ask(container, turn, request, options).await {
-        Ok((results, response)) => {
+        Ok((mut results, response)) => {
+            if mutation!("bulk-results-change-places") {
+                results.reverse();
+            }
             let results = request.operations.iter().zip(results);
             let came = results.map(|(held, result)| read(held, result, &response)).collect();
             (came, response.request_charge())
@@ -131,6 +134,7 @@ fn read(held: &Held, result: model::BatchResult, response: &CosmosResponse) -> C
 fn whole(error: &Error) -> Came {
     let error = error.clone();
     match (error.kind(), error.status()) {
+        (ErrorKind::OutcomeUnknown, _) if mutation!("bulk-repeats-what-is-unknown") => Came::Strayed(error),
         // Whatever the status was: none of it is sent again.
         (ErrorKind::OutcomeUnknown, _) => Came::Failed(error),
         (ErrorKind::Throttled, _) => Came::Throttled { retry_after: error.retry_after(), error },

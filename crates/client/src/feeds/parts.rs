@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::collections::vec_deque::IterMut;
 use std::ops::{Index, IndexMut};
 
+use cosmonaut_wire::mutation;
+
 use super::in_flight::InFlight;
 use super::place::{MOST_MOVES, Place, has_moved};
 use crate::{Error, Result};
@@ -151,8 +153,10 @@ impl<S, A: Send + 'static> Parts<S, A> {
     /// Replaces a part by those that hold it now, which go on where it was.
     pub(crate) fn replace(&mut self, at: usize, found: Vec<Place>, state: impl Fn() -> S) {
         let Some(parent) = self.parts.remove(at) else { return };
-        for place in found.into_iter().rev() {
-            let child = self.part(place, parent.at.clone(), state());
+        let lost = usize::from(mutation!("split-loses-a-child"));
+        for place in found.into_iter().skip(lost).rev() {
+            let from = parent.at.clone().filter(|_| !mutation!("child-begins-anew-after-a-split"));
+            let child = self.part(place, from, state());
             self.parts.insert(at, child);
         }
     }

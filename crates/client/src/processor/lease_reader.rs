@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut_driver::{CosmosResponse, PartitionTarget};
+use cosmonaut_wire::mutation;
 use http::StatusCode;
 
 use super::after_failure::{self, AfterFailure, MOST_FAILURES};
@@ -136,6 +137,9 @@ impl<'a> LeaseReader<'a> {
             request_charge: response.request_charge(),
             diagnostics: response.diagnostics().clone(),
         };
+        if mutation!("checkpoint-before-the-handler-is-done") {
+            self.checkpoint(self.page, &etag).await?;
+        }
         match self.engine.delivery.deliver(context, response).await {
             Ok(()) => {}
             Err(NotDelivered::Handler(error)) => return Err(ReadEnd::HandlerFailed(error)),

@@ -8,6 +8,7 @@ use cosmonaut_query::merge::{
     Checkpoint, MergeError, Merger, Reached, Remaining, Repeats, Standing, Step, Window, filters_behind,
     resume_filter,
 };
+use cosmonaut_wire::mutation;
 use serde_json::value::RawValue;
 
 use super::fetch::{Fetched, PageRequest};
@@ -84,6 +85,9 @@ impl Merged {
                 Step::Done => self.is_done = true,
                 Step::NeedPage(_) => {}
             }
+        }
+        if mutation!("token-is-ahead-of-its-page") {
+            self.progress = self.reached();
         }
         if !self.is_done {
             self.ask(context, None);

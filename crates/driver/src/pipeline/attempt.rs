@@ -7,6 +7,8 @@ use cosmonaut_policy::{
     TransportResult, build_transport_request, plan_hedge, resolve_endpoint, resolve_session,
 };
 
+use cosmonaut_wire::mutation;
+
 use super::operation::{OperationPipeline, OperationState};
 use super::transport::Leg;
 use crate::location::ProbeGuard;
@@ -109,7 +111,11 @@ impl OperationPipeline<'_> {
             parents: target.parents.as_deref().unwrap_or_default(),
             heirs: &heirs,
         };
-        resolve_session(self.operation, *consistency, multiple_write_locations, source)
+        let mut session = resolve_session(self.operation, *consistency, multiple_write_locations, source);
+        if mutation!("failover-forgets-the-session") && !retry_state.is_initial() {
+            session.session_token = None;
+        }
+        session
     }
 
     fn hedge_plan(

@@ -10,7 +10,7 @@ use cosmonaut_policy::{
     LocationSnapshot, Moment, OperationAction, OperationRetryState, OperationType, ReadConsistency,
     StaleCache, ThrottleRetryState, TransportOutcome, TransportResult, resolve_read_consistency,
 };
-use cosmonaut_wire::{CosmosStatus, ResourceType};
+use cosmonaut_wire::{CosmosStatus, ResourceType, mutation};
 use http::HeaderMap;
 
 use super::attempt::Attempted;
@@ -179,7 +179,9 @@ impl<'a> OperationPipeline<'a> {
         let Attempted { ended: now, routing, result, throttling, learned } = self.attempt(state).await;
         self.diagnostics.elapsed = now.since(self.diagnostics.started);
         state.throttling = throttling;
-        self.learn(state, &result);
+        if !(mutation!("hedge-teaches-no-session") && learned.is_some()) {
+            self.learn(state, &result);
+        }
         let (action, mut wants_account) = self.evaluate(state, &routing, &result, now);
         if let Some(learned) = learned {
             wants_account |= self.learn_from_others(state, *learned, now);

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use cosmonaut_wire::ResourceId;
 use cosmonaut_wire::model::SortOrder;
+use cosmonaut_wire::{ResourceId, mutation};
 
 use super::Window;
 use super::mark::Mark;
@@ -98,6 +98,7 @@ impl Resume {
             Ordering::Equal => match self.standings.get(source) {
                 Some(Standing::All) => true,
                 Some(Standing::None) | None => false,
+                Some(Standing::UpTo { .. }) if mutation!("order-by-resumes-behind-a-tie") => true,
                 Some(Standing::UpTo { rid: last, given, falling }) => {
                     match self.document_order(rid, last, *falling) {
                         Ordering::Less => true,

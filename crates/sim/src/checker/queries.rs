@@ -7,11 +7,11 @@ use super::Violation;
 use super::facts::{Effect, Facts};
 use super::words::{call_and_time, version};
 use crate::checker::quick::Map;
-use crate::history::{Call, CallId, Key, Micros, Operation, Outcome, Page, Trail, WriteKind};
+use crate::history::{Call, CallId, Key, Micros, Operation, Order, Outcome, Page, Trail, WriteKind};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     for call in &facts.history.calls {
-        let (Operation::Query { partition, ordered }, Outcome::Pages { pages, complete }) =
+        let (Operation::Query { partition, order }, Outcome::Pages { pages, complete }) =
             (&call.operation, &call.outcome)
         else {
             continue;
@@ -23,8 +23,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         {
             found.push(complain("row-not-asked-for", call, &format!("got a row of {key}"), &[]));
         }
-        let place = |key: &Key| (key.item, key.partition);
-        if *ordered && let Some(pair) = rows.windows(2).find(|pair| place(&pair[0].0) > place(&pair[1].0)) {
+        if let Some(pair) = rows.windows(2).find(|pair| is_turned(*order, pair[0].0, pair[1].0)) {
             let what = format!("got {} before {}", pair[0].0, pair[1].0);
             found.push(complain("rows-out-of-order", call, &what, &[]));
         }
@@ -32,8 +31,19 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         // With several write regions a page is of one moment too, but nothing tells what was before what.
         if partition.is_some() && !facts.multi_write() {
             let whole = pages.len() == 1 && *complete;
-            found.extend(pages.iter().find_map(|page| torn(facts, call, page, whole)));
+            let mut answers = pages.iter().filter(|page| page.is_one_answer);
+            found.extend(answers.find_map(|page| torn(facts, call, page, whole)));
         }
+    }
+}
+
+/// Whether the second of two rows belongs before the first.
+fn is_turned(order: Order, first: Key, second: Key) -> bool {
+    match order {
+        Order::Any => false,
+        Order::Place => (first.item, first.partition) > (second.item, second.partition),
+        Order::Tie { falling: false } => first.tie() > second.tie(),
+        Order::Tie { falling: true } => first.tie() < second.tie(),
     }
 }
 
@@ -43,7 +53,8 @@ fn twice(facts: &Facts<'_>, call: &Call, pages: &[Page]) -> Option<Violation> {
         for (key, trail) in &page.rows {
             let Some((before, earlier)) = seen.insert(*key, (number, trail)) else { continue };
             let anew = may_be_another(facts, *key, page.returned);
-            if before == number || !anew && facts.losses.is_empty() {
+            let is_same_answer = before == number && page.is_one_answer;
+            if is_same_answer || !anew && facts.losses.is_empty() {
                 let (first, second) = (version(Some(earlier)), version(Some(trail)));
                 let what = format!("got {key} twice, as {first} and as {second}");
                 return Some(complain("row-twice", call, &what, &[]));
@@ -61,7 +72,8 @@ fn may_be_another(facts: &Facts<'_>, key: Key, by: Micros) -> bool {
     for write in writes {
         match write.write.kind {
             WriteKind::Delete => deletes += 1,
-            WriteKind::Create | WriteKind::Upsert => births += 1,
+            // What was sent to two regions has made two.
+            WriteKind::Create | WriteKind::Upsert => births += if write.call.sent_once { 1 } else { 2 },
             WriteKind::Replace | WriteKind::Patch => {}
         }
     }

@@ -61,7 +61,7 @@ fn learn<'f>(
     if call.outcome == Outcome::Written {
         for write in writes_of(call) {
             if let Some(effect) = facts.effect(write.key, call.id) {
-                learn_version(facts, seen, effect, call.id);
+                learn_version(facts, seen, effect, &facts.floor_of_answer(effect), call.id);
             }
         }
     }
@@ -71,7 +71,7 @@ fn learn<'f>(
                 let Some(maker) = facts.maker(sighting.key, trail) else { continue };
                 // Whoever has seen one part of a batch has seen all of it.
                 for effect in facts.effects_of(maker.call) {
-                    learn_version(facts, seen, effect, call.id);
+                    learn_version(facts, seen, effect, &facts.floor_of(effect), call.id);
                 }
             }
             None => {
@@ -95,11 +95,17 @@ fn explain<'f>(facts: &'f Facts<'f>, seen: &Seen<'f>, sighting: &Sighting<'_>) -
     facts.effects(sighting.key).iter().filter(may_be).collect()
 }
 
-fn learn_version<'f>(facts: &'f Facts<'f>, seen: &mut Seen<'f>, effect: &'f Effect<'f>, by: CallId) {
+fn learn_version<'f>(
+    facts: &'f Facts<'f>,
+    seen: &mut Seen<'f>,
+    effect: &'f Effect<'f>,
+    its_floor: &Floor,
+    by: CallId,
+) {
     let key = effect.write.key;
     let (floor, sources) = seen.floors.entry(key.partition).or_default();
     let before = floor.clone();
-    raise(floor, &facts.floor_of(effect));
+    raise(floor, its_floor);
     if *floor != before {
         sources.push(effect.id());
     }
@@ -137,10 +143,9 @@ fn look(facts: &Facts<'_>, seen: &Seen<'_>, sighting: &Sighting<'_>) -> Option<V
     let (floor, sources) = seen.floors.get(&key.partition)?;
     let below = |write: &&Effect<'_>| facts.covers(floor, write) && broken(write);
     let write = facts.effects(key).iter().rfind(below)?;
-    let source =
-        sources.iter().rev().filter_map(|id| facts.call(*id)).find(|source| {
-            facts.effects_of(source).any(|source| facts.covers(&facts.floor_of(source), write))
-        });
+    let source = sources.iter().rev().filter_map(|id| facts.call(*id)).find(|source| {
+        facts.effects_of(source).any(|source| facts.covers(&facts.floor_of_answer(source), write))
+    });
     let why = format!(
         "{} was acknowledged before {} began, which the session has seen",
         call_and_time(write.call),

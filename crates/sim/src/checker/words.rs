@@ -1,6 +1,6 @@
 //! How calls, versions and moments are named in sentences.
 
-use crate::history::{Call, Micros, Operation, Outcome, Refusal, Write, WriteKind};
+use crate::history::{Call, Micros, Operation, Order, Outcome, Refusal, Write, WriteKind};
 
 /// A moment in seconds.
 pub(crate) fn moment(at: Micros) -> String {
@@ -41,9 +41,15 @@ pub(crate) fn name_of_operation(operation: &Operation) -> String {
             let writes: Vec<_> = writes.iter().map(name_of_write).collect();
             format!("batch {}", writes.join(", "))
         }
-        Operation::Query { partition, ordered } => {
+        Operation::Query { partition, order } => {
             let of = partition.map_or_else(|| "all".to_owned(), |partition| format!("p{partition}"));
-            format!("query {of}{}", if *ordered { " in order" } else { "" })
+            let order = match order {
+                Order::Any => "",
+                Order::Place => " in order",
+                Order::Tie { falling: false } => " in order with ties",
+                Order::Tie { falling: true } => " in falling order with ties",
+            };
+            format!("query {of}{order}")
         }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
+use cosmonaut::options::{ConnectionOptions, CosmosClientOptions, HedgingThreshold, HttpProtocol};
 use cosmonaut::{ContainerClient, CosmosClient};
 use tokio::task::JoinSet;
 
 use super::{Inner, Running, World};
-use crate::feeds::{Reader, new_feed, start_processor};
+use crate::feeds::{FeedNotes, Reader, new_feed, start_processor};
 use crate::history::{FeedKind, Level};
 use crate::host;
 use crate::items::ItemTask;
@@ -49,6 +49,8 @@ impl World {
         let mut options = CosmosClientOptions { connection, ..Default::default() };
         options.regions.preferred_regions =
             Some(plan.preferred.iter().map(|name| name.as_str().into()).collect());
+        options.hedging.hedging_threshold =
+            plan.hedges_after.map(|after| HedgingThreshold::Static(Duration::from_millis(after)));
         options
     }
 
@@ -149,6 +151,7 @@ impl World {
         let database = self.client(&process, CosmosClientOptions::default()).database("d");
         let (container, leases) = (database.container("c"), database.container("l"));
         let (recorder, world) = (self.0.recorder.clone(), self.clone());
+        let random = self.0.random.fork(&format!("processor {}", process.id));
         let place = recorder.lock().feeds.len() - 1;
         let running = Running {
             process: Arc::clone(&process),
@@ -160,7 +163,8 @@ impl World {
         let inside = Arc::clone(&process);
         process.run(async move {
             let processor = loop {
-                match start_processor(&container, &leases, &inside, &recorder, place).await {
+                let notes = FeedNotes { recorder: &recorder, place, random: &random };
+                match start_processor(&container, &leases, &inside, notes).await {
                     Ok(processor) => break processor,
                     Err(_) => world.sleep(Duration::from_millis(500)).await,
                 }

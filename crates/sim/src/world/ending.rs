@@ -65,6 +65,9 @@ impl World {
         if met > 0 {
             coverage.insert("faults met".to_owned(), met);
         }
+        if self.0.recorder.hedged() > 0 {
+            coverage.insert("hedged".to_owned(), self.0.recorder.hedged());
+        }
         let ended = history.orchestrations.iter().filter(|one| one.ended.is_some()).count();
         for (what, times) in [("orchestrations ended", ended), ("activities run", history.ledger.len())] {
             if times > 0 {

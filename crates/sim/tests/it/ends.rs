@@ -1,7 +1,7 @@
 //! What must be left at the end: writes, winners, orchestrations, and success after the last fault.
 
 use cosmonaut_sim::history::{
-    Ending, Entry, Happening, Level, Micros, Orchestration, Outcome, Pause, Refusal,
+    Ending, Entry, Happening, Level, Micros, Operation, Orchestration, Order, Outcome, Pause, Refusal,
 };
 
 use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
@@ -63,6 +63,25 @@ fn only_a_suffix_is_lost() {
         .read(6, 2, 81..85, B, &[3, 4])
         .end(&[(A, Some(&[1])), (B, None)])
         .breaks(&["hole-in-what-was-lost"]);
+}
+
+#[test]
+fn what_the_new_write_region_has_shown_is_not_lost() {
+    let written = script(Level::Eventual).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, create(B)).write(
+        3,
+        0,
+        35..38,
+        upsert(B),
+    );
+    let end: &[(_, Option<&[u64]>)] = &[(A, None), (B, None)];
+    written.clone().forced(60).end(end).holds();
+    // East had it, and the writes moved to West.
+    written.clone().read(4, 1, 40..50, B, &[2]).forced(60).end(end).holds();
+    let shown = written.read(4, 1, 40..50, B, &[2]).in_region(WEST);
+    shown.clone().forced(45).end(end).holds();
+    shown.clone().forced(60).end(end).breaks(&["hole-in-what-was-lost"]);
+    // What came later may be lost.
+    shown.forced(60).end(&[(A, Some(&[1])), (B, Some(&[2]))]).holds();
 }
 
 #[test]
@@ -148,11 +167,17 @@ fn everything_succeeds_after_the_last_fault() {
     // The session may have seen what the failover lost.
     let mut forced = healed(Outcome::Refused(Refusal::Session)).0;
     forced.events[0].what = Happening::Forced { to: WEST.to_owned() };
+    let mut query = forced.clone();
     Script(forced).holds();
     // With several write regions it may have seen what two of them wrote last.
     let mut mixed = healed(Outcome::Refused(Refusal::Session)).0;
     mixed.account.multi_write = true;
     Script(mixed).holds();
+    query.calls[1].operation = Operation::Query { partition: None, order: Order::Any };
+    query.calls[1].outcome = Outcome::Pages { pages: Vec::new(), complete: false };
+    Script(query.clone()).holds();
+    query.events[0].what = Happening::Split;
+    Script(query).breaks(failed);
     let mut before = healed(Outcome::Unknown("timeout".to_owned())).0;
     before.calls[1].invoked = 90;
     Script(before.clone()).holds();

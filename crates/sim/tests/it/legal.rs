@@ -64,7 +64,7 @@ fn legal_histories_are_worth_something() {
     let total = |level, multi_write, failover| {
         let mut total = Worth::default();
         let mut crashed = 0;
-        for seed in 0..40 {
+        for seed in 0..240 {
             let plan = Plan { seed, level, multi_write, calls: 150, trouble: true, failover, mutation: None };
             let history = run(&plan);
             crashed += count(&history, |call| call.outcome == Outcome::Crashed);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use cosmonaut_sim::checker;
 use cosmonaut_sim::history::{
     Account, Call, CallId, Change, Event, Feed, FeedKind, Happening, History, Key, Level, Micros, Operation,
-    Outcome, Page, Refusal, RegionEnd, Write, WriteKind,
+    Order, Outcome, Page, Refusal, RegionEnd, Write, WriteKind,
 };
 
 pub(crate) const A: Key = Key { partition: 0, item: 0 };
@@ -142,10 +142,11 @@ impl Script {
             .map(|(number, rows)| Page {
                 invoked: time.start + length * number as Micros,
                 returned: time.start + length * (number + 1) as Micros,
+                is_one_answer: true,
                 rows: rows.iter().map(|(key, trail)| (*key, trail.to_vec())).collect(),
             })
             .collect();
-        let operation = Operation::Query { partition: Some(0), ordered: true };
+        let operation = Operation::Query { partition: Some(0), order: Order::Place };
         self.call(id, session, time, operation, Outcome::Pages { pages, complete: true })
     }
 

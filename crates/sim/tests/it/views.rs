@@ -1,6 +1,6 @@
 //! What may be seen together: by one session, one page, one batch, one feed.
 
-use cosmonaut_sim::history::{FeedKind, Happening, Level, Operation, Outcome, Refusal};
+use cosmonaut_sim::history::{FeedKind, Happening, Level, Operation, Order, Outcome, Refusal};
 
 use crate::script::{A, B, C, Script, WEST, create, delete, patch, script, upsert};
 
@@ -105,6 +105,20 @@ fn sessions_with_several_write_regions() {
     two().sent_once().read(3, 1, 40..50, A, &[1]).breaks(&["read-your-writes"]);
     // Another attempt of the first write may have been applied elsewhere.
     two().read(3, 1, 40..50, A, &[1]).holds();
+    // And of the later one elsewhere too: who saw it there has not seen what the answering region had before it.
+    let beside = || {
+        let made = account().write(1, 0, 0..5, create(A)).write(2, 0, 10..20, upsert(A));
+        made.write(3, 1, 30..40, upsert(B)).sent_once()
+    };
+    let mut hedged = beside();
+    hedged.0.calls[2].sent_once = false;
+    let stale = |script: Script, reader: u32| {
+        script.read(4, reader, 50..60, B, &[3]).read(5, reader, 70..80, A, &[1])
+    };
+    stale(beside(), 2).breaks(&["session-floor"]);
+    stale(hedged.clone(), 2).holds();
+    // Its own session was answered by one region, and has that region's token.
+    stale(hedged, 1).breaks(&["session-floor"]);
     account()
         .write(1, 0, 0..10, create(A))
         .sent_once()
@@ -113,6 +127,21 @@ fn sessions_with_several_write_regions() {
         .in_region(WEST)
         .read(3, 1, 40..50, A, &[1])
         .breaks(&["read-your-writes"]);
+}
+
+#[test]
+fn a_write_that_was_sent_to_two_regions_comes_before_what_it_follows() {
+    let changes = || {
+        script(Level::Session)
+            .several_write_regions(None)
+            .write(1, 0, 0..10, create(A))
+            .sent_once()
+            .write(2, 0, 20..30, upsert(A))
+            .feed(FeedKind::Latest, &[(A, Some(&[2])), (A, Some(&[1])), (A, Some(&[2]))])
+            .end(&[(A, Some(&[2]))])
+    };
+    changes().holds();
+    changes().sent_once().breaks(&["feed-out-of-order"]);
 }
 
 #[test]
@@ -172,11 +201,54 @@ fn rows_of_a_query() {
     let made_twice = written.clone().several_write_regions(None).write(5, 1, 0..5, create(A));
     made_twice.clone().query(4, 2, 30..40, &[&[(A, &[1])], &[(A, &[5])]]).holds();
     made_twice.query(4, 2, 30..40, &[&[(A, &[1]), (A, &[5])]]).breaks(&["row-twice"]);
-    let patched = written.clone().several_write_regions(None).write(5, 1, 20..25, patch(A));
+    // One call has made it in two regions, as it was sent to both.
+    let once = written.clone().several_write_regions(None);
+    let hedged = |pages: &[&[crate::script::Row<'_>]]| once.clone().query(4, 2, 30..40, pages);
+    hedged(&[&[(A, &[1])], &[(A, &[1]), (B, &[2])]]).holds();
+    let single = once.clone().sent_once();
+    single.query(4, 2, 30..40, &[&[(A, &[1])], &[(A, &[1]), (B, &[2])]]).breaks(&["row-twice"]);
+    let patched = written.clone().several_write_regions(None).write(5, 1, 20..25, patch(A)).sent_once();
     patched.query(4, 2, 30..40, &[&[(A, &[1])], &[(A, &[1, 5])]]).breaks(&["row-twice"]);
     let mut other = rows(&[&[(A, &[1])], &[(B, &[2])]]);
-    other.0.calls[2].operation = Operation::Query { partition: Some(3), ordered: true };
+    other.0.calls[2].operation = Operation::Query { partition: Some(3), order: Order::Place };
     other.breaks(&["row-not-asked-for"]);
+}
+
+#[test]
+fn rows_that_share_a_place_come_in_any_order() {
+    assert_eq!((A.tie(), B.tie(), C.tie()), (0, 0, 1));
+    let written = script(Level::Eventual).write(1, 0, 0..5, create(A)).write(2, 0, 10..15, create(B)).write(
+        3,
+        0,
+        20..25,
+        create(C),
+    );
+    let rows = |falling: bool, rows: &[crate::script::Row<'_>]| {
+        let mut query = written.clone().query(4, 2, 30..40, &[rows]);
+        let order = Order::Tie { falling };
+        query.0.calls[3].operation = Operation::Query { partition: Some(0), order };
+        query
+    };
+    rows(false, &[(B, &[2]), (A, &[1]), (C, &[3])]).holds();
+    rows(false, &[(A, &[1]), (C, &[3]), (B, &[2])]).breaks(&["rows-out-of-order"]);
+    rows(true, &[(C, &[3]), (A, &[1]), (B, &[2])]).holds();
+    rows(true, &[(A, &[1]), (C, &[3]), (B, &[2])]).breaks(&["rows-out-of-order"]);
+}
+
+#[test]
+fn a_page_of_several_answers_is_of_several_moments() {
+    let written = script(Level::Eventual).write(1, 0, 0..5, create(A)).write(2, 0, 10..15, patch(A)).write(
+        3,
+        0,
+        20..25,
+        create(B),
+    );
+    let mut query = written.query(4, 2, 30..40, &[&[(A, &[1]), (B, &[3])]]);
+    query.clone().breaks(&["torn-page"]);
+    if let Outcome::Pages { pages, .. } = &mut query.0.calls[3].outcome {
+        pages[0].is_one_answer = false;
+    }
+    query.holds();
 }
 
 #[test]

@@ -137,8 +137,9 @@ impl<'h> Facts<'h> {
                 {
                     floor.clone_from(seen);
                 }
-                if let Some(region) = self.lane(call) {
-                    floor[region] = floor[region].max(call.invoked);
+                // Of several attempts another region may have taken one too, which lacks what the answering one has.
+                if call.sent_once {
+                    self.raise_lane(&mut floor, call);
                 }
                 self.floors.insert(call.id, floor);
             } else if call.has_token || self.tells_session(call) {
@@ -146,9 +147,11 @@ impl<'h> Facts<'h> {
                 let own = own.map(|write| (write.key, call.id));
                 for (key, number) in own.chain(versions.remove(&call.id).unwrap_or_default()) {
                     self.seen.entry((call.session, number)).or_insert(at);
-                    let Some(floor) = self.floors.get(&number) else { continue };
-                    let seen = sessions.entry((call.session, key.partition)).or_default();
-                    raise(seen, floor);
+                    let Some(mut floor) = self.floors.get(&number).cloned() else { continue };
+                    if number == call.id {
+                        self.raise_lane(&mut floor, call);
+                    }
+                    raise(sessions.entry((call.session, key.partition)).or_default(), &floor);
                 }
             }
         }
@@ -161,6 +164,7 @@ impl<'h> Facts<'h> {
         }
         let mut writers: Set<&str> = account.regions.first().into_iter().map(String::as_str).collect();
         for event in &self.history.events {
+            let mut new_writer = None;
             let region = match &event.what {
                 Happening::Graceful { to } => {
                     writers.insert(to);
@@ -168,6 +172,7 @@ impl<'h> Facts<'h> {
                 }
                 Happening::Forced { to } | Happening::PartitionForced { to } => {
                     writers.insert(to);
+                    new_writer = Some(to.as_str());
                     None
                 }
                 Happening::RegionLost(region) if account.multi_write => Some(region.as_str()),
@@ -187,13 +192,31 @@ impl<'h> Facts<'h> {
                 let base = trail.split_last()?.1.last().filter(|_| built_upon)?;
                 Some((*key, *base))
             });
+            // What the new writer had shown it had, with all that came before.
+            let shown = self.sightings.iter().filter_map(|sighting| {
+                let here = sighting.call.region.as_deref() == new_writer && new_writer.is_some();
+                let by_one = matches!(sighting.call.operation, Operation::Read(_));
+                // What it had shown before an earlier failover may have been lost with that.
+                let since = self.losses.iter().all(|earlier| earlier.until < sighting.invoked);
+                let before = sighting.returned < event.at && since;
+                let number = sighting.trail?.last().filter(|_| here && by_one && before)?;
+                self.effect(sighting.key, *number).map(|_| (sighting.key, *number))
+            });
+            let shown: Set<(Key, CallId)> = shown.collect();
+            for (key, number) in &shown {
+                let Some(effect) = self.effect(*key, *number).filter(|_| !account.multi_write) else {
+                    continue;
+                };
+                let known = horizon.entry(key.partition).or_default();
+                *known = effect.earliest().max(*known);
+            }
             for (key, number) in self.at_the_end.iter().copied().chain(bases) {
                 let survivor = self.effect(key, number).filter(|effect| effect.latest() < event.at);
                 let Some(survivor) = survivor.filter(|_| !account.multi_write) else { continue };
                 let known = horizon.entry(key.partition).or_default();
                 *known = survivor.earliest().max(*known);
             }
-            self.losses.push(Loss { from: event.at, until: event.until, region, horizon });
+            self.losses.push(Loss { from: event.at, until: event.until, region, horizon, shown });
         }
     }
 }

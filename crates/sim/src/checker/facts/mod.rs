@@ -89,6 +89,8 @@ pub(super) struct Loss<'h> {
     region: Option<&'h str>,
     /// For each partition: everything that was acknowledged before this is known to have survived, as something later did.
     horizon: Map<u32, Micros>,
+    /// What the new write region had shown before.
+    shown: Set<(Key, CallId)>,
 }
 
 /// For each region that takes writes, the moment such that all that it acknowledged before is seen.
@@ -201,8 +203,8 @@ impl<'h> Facts<'h> {
         }
         let seen = self.seen.get(&(second.call.session, first.id()));
         let seen = second.call.has_token && seen.is_some_and(|seen| *seen < second.earliest());
-        // Another attempt may have been applied in a region that had not seen the second write.
-        first.once() && (seen || self.covers(&self.floor_of(second), first))
+        // Another attempt may have been applied in a region that had not seen the second write, whatever its condition.
+        first.call.sent_once && (seen || self.covers(&self.floor_of(second), first))
     }
 
     /// Whether the answer to a write brought the session a token, with or without one in the request.
@@ -221,6 +223,20 @@ impl<'h> Facts<'h> {
             return vec![effect.earliest()];
         }
         self.floors.get(&effect.id()).cloned().unwrap_or_default()
+    }
+
+    /// What was there for sure where the write was answered.
+    pub(super) fn floor_of_answer(&self, effect: &Effect<'_>) -> Floor {
+        let mut floor = self.floor_of(effect);
+        self.raise_lane(&mut floor, effect.call);
+        floor
+    }
+
+    /// Raises the floor to what the region that answered the call had before.
+    fn raise_lane(&self, floor: &mut Floor, call: &Call) {
+        if let Some(floor) = self.lane(call).and_then(|region| floor.get_mut(region)) {
+            *floor = call.invoked.max(*floor);
+        }
     }
 
     /// Whether an acknowledged write lies below the floor.
@@ -283,7 +299,9 @@ impl<'h> Facts<'h> {
         if !here || loss.until < write.earliest() || loss.from > by {
             return false;
         }
-        let whole = write.latest() < loss.from && self.at_the_end.contains(&(write.write.key, write.id()));
+        let own = (write.write.key, write.id());
+        let whole =
+            write.latest() < loss.from && (self.at_the_end.contains(&own) || loss.shown.contains(&own));
         let below = loss
             .horizon
             .get(&write.write.key.partition)

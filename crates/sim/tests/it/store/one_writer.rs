@@ -152,11 +152,12 @@ impl Store for OneWriter {
             Level::Session | Level::Prefix | Level::Eventual => {
                 let replica = usize::try_from(random.below(REPLICAS as u64)).unwrap();
                 let own = self.progress[context.region][replica][place];
-                // Elsewhere if this replica lags: the write region has everything, unless it was lost.
+                // A replica that lags fetches what was asked for: the write region has it, unless it was lost.
                 if own >= floor {
                     own
                 } else if newest >= floor {
-                    newest
+                    self.progress[context.region][replica][place] = floor;
+                    floor
                 } else if self.mutation == Some(Mutation::SessionRefusalIsAbsence) {
                     return Some(Snapshot { items: Vec::new(), token: vec![floor] });
                 } else {
@@ -229,7 +230,8 @@ impl Store for OneWriter {
         let next = (self.writer + 1) % self.progress.len();
         self.writer = next;
         for partition in 0..self.logs.len() {
-            let has = self.progress[next][0][partition];
+            // The replica that is furthest leads from now on.
+            let has = self.progress[next].iter().map(|replica| replica[partition]).max().unwrap_or(0);
             let loses = match self.mutation {
                 Some(Mutation::StrongFailoverLoses | Mutation::GracefulFailoverLoses) => true,
                 _ => forced && self.level != Level::Strong,

@@ -6,8 +6,8 @@ mod writes;
 use std::collections::{BTreeMap, HashMap};
 
 use cosmonaut_sim::history::{
-    Account, Call, CallId, Event, Feed, FeedKind, Happening, History, Key, Level, Micros, Operation, Outcome,
-    Page, RegionEnd, Trail, Write, WriteKind,
+    Account, Call, CallId, Event, Feed, FeedKind, Happening, History, Key, Level, Micros, Operation, Order,
+    Outcome, Page, RegionEnd, Trail, Write, WriteKind,
 };
 
 use super::one_writer::OneWriter;
@@ -254,8 +254,11 @@ impl Callers {
             40..45 => Operation::ReadMany(
                 (0..ITEMS).map(|item| Key { partition: item % PARTITIONS, item }).collect(),
             ),
-            45..55 => Operation::Query { partition: Some(partition), ordered: self.random.percent(50) },
-            55..58 => Operation::Query { partition: None, ordered: true },
+            45..55 => {
+                let order = if self.random.percent(50) { Order::Place } else { Order::Any };
+                Operation::Query { partition: Some(partition), order }
+            }
+            55..58 => Operation::Query { partition: None, order: Order::Place },
             58..68 => {
                 let first = self.write(session, key);
                 let other = Key { item: (key.item + 1) % ITEMS, ..key };

@@ -25,7 +25,6 @@ impl Callers {
 
     pub(super) fn serve(&mut self, now: Micros, call: usize, region: usize) {
         let operation = self.flights[call].call.operation.clone();
-        self.flights[call].call.region = Some(REGIONS[region].to_owned());
         let partitions: Vec<u32> = match &operation {
             Operation::Read(key) => vec![key.partition],
             Operation::Query { partition: Some(partition), .. } => vec![*partition],
@@ -36,8 +35,11 @@ impl Callers {
             let token = self.flights[call].token.get(&partition).cloned();
             let mut found = None;
             for region in [region, (region + 1) % 3, (region + 2) % 3] {
-                let context = Context { now, region, token: token.as_ref() };
-                found = found.or_else(|| self.store.snapshot(&context, partition, &mut self.random));
+                if found.is_none() {
+                    let context = Context { now, region, token: token.as_ref() };
+                    found = self.store.snapshot(&context, partition, &mut self.random);
+                    self.flights[call].call.region = Some(REGIONS[region].to_owned());
+                }
             }
             if found.is_none()
                 && self.healed
@@ -103,7 +105,7 @@ impl Callers {
                 if twice && let Some(row) = flight.pages.last().and_then(|page| page.rows.last()).cloned() {
                     rows.insert(0, row);
                 }
-                flight.pages.push(Page { invoked: flight.asked, returned, rows });
+                flight.pages.push(Page { invoked: flight.asked, returned, is_one_answer: true, rows });
                 flight.asked = returned;
                 if more {
                     return self.plan_step(next, Step::Serve { call, region });

@@ -19,7 +19,9 @@ pub(crate) struct SingleFlight<T>(Arc<Inner<T>>);
 
 struct Inner<T> {
     value: ArcSwapOption<T>,
-    /// Fetches that have come to an end.
+    /// The number of the fetch that began last.
+    begun: AtomicU64,
+    /// The number of the fetch that came to an end last.
     landed: AtomicU64,
     /// Held while fetching. The last failure, with its number.
     gate: Arc<Mutex<LastFailure>>,
@@ -50,6 +52,7 @@ impl<T> Default for SingleFlight<T> {
     fn default() -> Self {
         Self(Arc::new(Inner {
             value: ArcSwapOption::empty(),
+            begun: AtomicU64::new(0),
             landed: AtomicU64::new(0),
             gate: Arc::default(),
             free: Arc::default(),
@@ -96,6 +99,7 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
     {
         let inner = &self.0;
         let landed_before = inner.landed.load(Ordering::Acquire);
+        let begun_before = inner.begun.load(Ordering::Acquire);
         let mut starts = 0;
         loop {
             let gate = inner.gate().await;
@@ -104,8 +108,13 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
                 return Ok(value);
             }
             match gate.held.as_deref().and_then(Option::as_ref) {
-                // It failed while this one waited: trying at once again would only be slow.
-                Some((number, error)) if *number > landed_before => return Err(error.clone()),
+                // It failed while this one waited: trying at once again would only be slow. Only a credential may have
+                // been replaced since.
+                Some((number, error))
+                    if *number > if is_unauthorized(error) { begun_before } else { landed_before } =>
+                {
+                    return Err(error.clone());
+                }
                 Some(_) | None => {}
             }
             starts += 1;
@@ -113,8 +122,9 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
                 let message = "a look-up ended again and again without a result (see `background_panics`)";
                 return Err(Error::new(ErrorKind::InvalidResponse, message));
             }
+            let number = inner.begun.fetch_add(1, Ordering::AcqRel) + 1;
             let (flight, fetch) = (Arc::clone(inner), fetch());
-            let work = Box::pin(async move { flight.land(gate, fetch.await) });
+            let work = Box::pin(async move { flight.land(gate, number, fetch.await) });
             // After a shutdown nothing runs in the background, and the caller does it.
             let left_over = match tasks {
                 Some(tasks) => tasks.try_spawn("metadata fetch", work),
@@ -125,6 +135,10 @@ impl<T: Send + Sync + 'static> SingleFlight<T> {
             }
         }
     }
+}
+
+fn is_unauthorized(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unauthorized
 }
 
 #[cfg(test)]
@@ -148,8 +162,8 @@ impl<T> Inner<T> {
         }
     }
 
-    fn land(&self, mut gate: Gate, result: Result<T, Error>) {
-        let number = self.landed.fetch_add(1, Ordering::AcqRel) + 1;
+    fn land(&self, mut gate: Gate, number: u64, result: Result<T, Error>) {
+        self.landed.store(number, Ordering::Release);
         let failure = match result {
             Ok(value) => {
                 self.value.store(Some(Arc::new(value)));
@@ -166,6 +180,7 @@ impl<T> Inner<T> {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicUsize;
+    use std::task::{Context, Waker};
 
     use tokio::sync::oneshot;
     use tokio::task::JoinSet;
@@ -197,6 +212,30 @@ mod tests {
             });
         }
         assert_eq!(waiting.join_all().await, [0; 32]);
+    }
+
+    #[tokio::test]
+    async fn whoever_came_after_a_fetch_was_signed_is_not_refused_with_it() {
+        let flight = SingleFlight::<u8>::default();
+        let shared = Arc::new(tasks());
+        let (fail, failing) = oneshot::channel::<()>();
+        let mut failing = Some(failing);
+        let fetch = move || {
+            let failing = failing.take().unwrap();
+            async {
+                failing.await.unwrap();
+                Err(Error::new(ErrorKind::Unauthorized, "signed with the key of before"))
+            }
+        };
+        let mut leader = pin!(flight.get(Some(&shared), fetch));
+        let nobody = &mut Context::from_waker(Waker::noop());
+        assert!(leader.as_mut().poll(nobody).is_pending());
+        tokio::task::yield_now().await;
+        let mut follower = pin!(flight.get(Some(&shared), || async { Ok(7) }));
+        assert!(follower.as_mut().poll(nobody).is_pending());
+        fail.send(()).unwrap();
+        assert_eq!(leader.await.unwrap_err().kind(), ErrorKind::Unauthorized);
+        assert_eq!(*follower.await.unwrap(), 7);
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ use super::Violation;
 use super::facts::{Effect, Facts};
 use super::words::{call_and_time, version};
 use crate::checker::quick::Map;
-use crate::history::{Call, CallId, Key, Micros, Operation, Order, Outcome, Page, Trail, WriteKind};
+use crate::history::{Call, CallId, Key, Operation, Order, Outcome, Page, Trail};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     for call in &facts.history.calls {
@@ -52,7 +52,7 @@ fn twice(facts: &Facts<'_>, call: &Call, pages: &[Page]) -> Option<Violation> {
     for (number, page) in pages.iter().enumerate() {
         for (key, trail) in &page.rows {
             let Some((before, earlier)) = seen.insert(*key, (number, trail)) else { continue };
-            let anew = may_be_another(facts, *key, page.returned);
+            let anew = facts.may_be_another(*key, page.returned);
             let is_same_answer = before == number && page.is_one_answer;
             if is_same_answer || !anew && facts.losses.is_empty() {
                 let (first, second) = (version(Some(earlier)), version(Some(trail)));
@@ -62,22 +62,6 @@ fn twice(facts: &Facts<'_>, call: &Call, pages: &[Page]) -> Option<Violation> {
         }
     }
     None
-}
-
-/// Whether an item of this name may have given way to another one, whose place in the order is its own: it was deleted and
-/// made anew or, with several write regions, made in two of them at once.
-fn may_be_another(facts: &Facts<'_>, key: Key, by: Micros) -> bool {
-    let writes = facts.effects(key).iter().filter(|write| write.earliest() < by);
-    let (mut deletes, mut births) = (0, 0);
-    for write in writes {
-        match write.write.kind {
-            WriteKind::Delete => deletes += 1,
-            // What was sent to two regions has made two.
-            WriteKind::Create | WriteKind::Upsert => births += if write.call.sent_once { 1 } else { 2 },
-            WriteKind::Replace | WriteKind::Patch => {}
-        }
-    }
-    deletes > 0 || facts.multi_write() && births > 1
 }
 
 /// A page that has a write of the partition, and lacks one that was acknowledged before that began.

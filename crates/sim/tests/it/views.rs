@@ -2,7 +2,7 @@
 
 use cosmonaut_sim::history::{FeedKind, Happening, Level, Operation, Order, Outcome, Refusal};
 
-use crate::script::{A, B, C, Script, WEST, create, delete, patch, script, upsert};
+use crate::script::{A, B, C, Row, Script, WEST, create, delete, patch, script, upsert};
 
 #[test]
 fn read_your_writes() {
@@ -411,4 +411,24 @@ fn an_absence_that_was_asked_for_before() {
         .write(4, 1, 55..58, delete(A));
     account.clone().read(5, 0, 70..80, A, &[1]).holds();
     account.absent(6, 0, 62..65, A).read(5, 0, 70..80, A, &[1]).breaks(&["monotonic-reads"]);
+}
+
+#[test]
+fn the_winner_of_a_conflict_may_lie_where_the_query_has_been() {
+    let lacks = |births: u32, order: Order, pages: &[&[Row<'_>]]| {
+        let mut script = script(Level::Session).several_write_regions(Some(0));
+        for birth in 0..births {
+            script = script.write(u64::from(birth) + 1, birth, 0..10, create(A)).sent_once();
+        }
+        script = script.write(9, 0, 11..15, create(B)).sent_once().query(10, 0, 20..30, pages);
+        script.0.calls.last_mut().unwrap().operation = Operation::Query { partition: Some(0), order };
+        script
+    };
+    let pages: &[&[Row<'_>]] = &[&[(B, &[9])], &[]];
+    let tie = Order::Tie { falling: false };
+    lacks(2, tie, pages).holds();
+    lacks(2, Order::Any, pages).holds();
+    lacks(1, tie, pages).breaks(&["read-your-writes"]);
+    lacks(2, Order::Place, pages).breaks(&["read-your-writes"]);
+    lacks(2, tie, &pages[..1]).breaks(&["read-your-writes"]);
 }

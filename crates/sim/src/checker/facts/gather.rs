@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Effect, Facts, Floor, Loss, Sighting, raise, writes_of};
 use crate::checker::quick::{Map, Set};
-use crate::history::{Call, CallId, Happening, Key, Level, Micros, Operation, Outcome, Trail};
+use crate::history::{Call, CallId, Happening, Key, Level, Micros, Operation, Order, Outcome, Trail};
 
 impl<'h> Facts<'h> {
     pub(super) fn gather_effects(&mut self) {
@@ -71,7 +71,7 @@ impl<'h> Facts<'h> {
 
     /// A row that a whole query does not have was not there when the query came past its place.
     fn gather_missing_rows(&mut self, call: &'h Call, returned: Micros) {
-        let (Operation::Query { partition, .. }, Outcome::Pages { pages, .. }) =
+        let (Operation::Query { partition, order }, Outcome::Pages { pages, .. }) =
             (&call.operation, &call.outcome)
         else {
             return;
@@ -82,7 +82,16 @@ impl<'h> Facts<'h> {
             _ => (call.invoked, returned),
         };
         let asked = |key: &Key| partition.is_none_or(|partition| partition == key.partition);
-        let missing = self.effects.keys().copied().filter(|key| asked(key) && !rows.contains(key));
+        // The winner of a conflict has a place of its own among its like, which the query may have come past before.
+        let is_one_answer = matches!(pages.as_slice(), [page] if page.is_one_answer);
+        let has_moved = |key: &Key| {
+            self.multi_write()
+                && *order != Order::Place
+                && !is_one_answer
+                && self.may_be_another(*key, returned)
+        };
+        let is_missing = |key: &Key| asked(key) && !rows.contains(key) && !has_moved(key);
+        let missing = self.effects.keys().copied().filter(is_missing);
         let saw = |key| Sighting { call, key, trail: None, invoked, returned };
         let sightings: Vec<_> = missing.map(saw).collect();
         self.sightings.extend(sightings);

@@ -239,6 +239,22 @@ impl<'h> Facts<'h> {
         }
     }
 
+    /// Whether an item of this name may have given way to another one, whose place in the order is its own: it was deleted and
+    /// made anew or, with several write regions, made in two of them at once.
+    pub(super) fn may_be_another(&self, key: Key, by: Micros) -> bool {
+        let writes = self.effects(key).iter().filter(|write| write.earliest() < by);
+        let (mut deletes, mut births) = (0, 0);
+        for write in writes {
+            match write.write.kind {
+                WriteKind::Delete => deletes += 1,
+                // What was sent to two regions has made two.
+                WriteKind::Create | WriteKind::Upsert => births += if write.call.sent_once { 1 } else { 2 },
+                WriteKind::Replace | WriteKind::Patch => {}
+            }
+        }
+        deletes > 0 || self.multi_write() && births > 1
+    }
+
     /// Whether an acknowledged write lies below the floor.
     pub(super) fn covers(&self, floor: &Floor, effect: &Effect<'_>) -> bool {
         let Some(region) = self.lane(effect.call) else { return false };

@@ -327,6 +327,10 @@ pub struct Orchestration {
     pub started: Option<bool>,
     /// When it was known to have ended, and how.
     pub ended: Option<(Micros, Ending)>,
+    /// Whether it was there, and went on, when it was asked for last.
+    pub is_running: bool,
+    /// Whether it waits for events from outside, which are lost with the region that has taken them.
+    pub waits: bool,
     /// The steps that it takes if nothing goes wrong: what the ledger must have, once each.
     pub steps: Vec<String>,
     /// What it gives if all goes well: words with commas between them.

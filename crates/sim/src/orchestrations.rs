@@ -300,6 +300,8 @@ impl Starter {
                 invoked,
                 started: None,
                 ended: None,
+                is_running: false,
+                waits: !job.events().is_empty(),
                 steps: job.all_steps(),
                 expected: job.all_steps().join(","),
                 repeats: Vec::new(),
@@ -335,7 +337,12 @@ impl Starter {
         };
         let mut all = true;
         for (place, instance) in open {
-            let ending = match self.client.get_orchestration_status(&instance).await {
+            let status = self.client.get_orchestration_status(&instance).await;
+            if let Ok(status) = &status {
+                let is_running = matches!(status, OrchestrationStatus::Running { .. });
+                self.recorder.lock().orchestrations[place].is_running = is_running;
+            }
+            let ending = match status {
                 Ok(OrchestrationStatus::Completed { output, .. }) => Some(Ending::Completed(output)),
                 Ok(OrchestrationStatus::Failed { details, .. }) => {
                     Some(Ending::Failed(details.display_message()))

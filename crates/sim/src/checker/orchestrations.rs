@@ -75,8 +75,9 @@ fn ending<'h>(facts: &Facts<'_>, one: &'h Orchestration, steps: &Steps<'h>) -> O
     });
     let ran = one.steps.iter().any(|step| !entries(step).is_empty());
     let Some((at, ending)) = &one.ended else {
-        // What was acknowledged may be forgotten only in an event that may lose it.
-        let forgotten = facts.losses.iter().any(|loss| loss.until >= one.invoked);
+        // What was acknowledged may be forgotten only in an event that may lose it, and what is there goes on.
+        let may_be_lost = !one.is_running || one.waits;
+        let forgotten = may_be_lost && facts.losses.iter().any(|loss| loss.until >= one.invoked);
         let owed = one.started == Some(true) || (one.started.is_none() && ran);
         return (healed.is_some() && owed && !forgotten).then(|| {
             let what = format!("{instance}, started at {}, has not ended", moment(one.invoked));

@@ -1,7 +1,7 @@
 //! What must be left at the end: writes, winners, orchestrations, and success after the last fault.
 
 use cosmonaut_sim::history::{
-    Ending, Entry, Happening, Level, Micros, Operation, Orchestration, Order, Outcome, Pause, Refusal,
+    Ending, Entry, Event, Happening, Level, Micros, Operation, Orchestration, Order, Outcome, Pause, Refusal,
 };
 
 use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
@@ -232,6 +232,8 @@ fn orchestration(change: impl FnOnce(&mut Script)) -> Script {
         invoked: 10,
         started: Some(true),
         ended: Some((500, Ending::Completed("paid".to_owned()))),
+        is_running: false,
+        waits: false,
         steps: vec!["charge".to_owned(), "ship".to_owned()],
         expected: "paid".to_owned(),
         repeats: Vec::new(),
@@ -315,6 +317,20 @@ fn an_orchestration_comes_to_its_end() {
         script.0.events.clear();
     })
     .holds();
+    // A loss may have taken it, or the event that it waits for; what is there goes on.
+    let lost = |is_running: bool, waits: bool| {
+        orchestration(|script| {
+            let one = &mut script.0.orchestrations[0];
+            (one.ended, one.is_running, one.waits) = (None, is_running, waits);
+            script
+                .0
+                .events
+                .insert(0, Event { at: 50, until: 50, what: Happening::Forced { to: WEST.to_owned() } });
+        })
+    };
+    lost(false, false).holds();
+    lost(true, true).holds();
+    lost(true, false).breaks(&["orchestration-stuck"]);
     let unknown = |ran: bool| {
         orchestration(|script| {
             script.0.orchestrations[0].ended = None;

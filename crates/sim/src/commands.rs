@@ -60,6 +60,9 @@ pub(crate) struct Mutations {
     /// Only this one
     #[arg(long)]
     pub(crate) only: Option<String>,
+    /// Only those that one of the first few seeds shows
+    #[arg(long)]
+    pub(crate) quick: bool,
     /// How many seeds each has
     #[arg(long, default_value_t = 1000, value_parser = at_least_one)]
     pub(crate) seeds: u64,

@@ -30,7 +30,7 @@ impl Target {
     fn of(container: Arc<Container>, range: Option<&PartitionRange>) -> Self {
         Self {
             partition: range.map(|range| range.id.clone()),
-            parents: range.map(|range| Arc::clone(&range.parents)),
+            parents: range.and_then(PartitionRange::shared_parents),
             container: Some(container),
         }
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use cosmonaut_policy::{PartitionId, Seen, SessionView, response_progress, response_token};
+use cosmonaut_policy::{PartitionId, Seen, SessionView, response_token};
 use cosmonaut_wire::{PartitionKeyRangeId, ResourceId, SessionToken};
 use http::HeaderMap;
 
@@ -33,17 +33,13 @@ impl SessionStore {
         partition: Option<&PartitionId>,
         response: &HeaderMap,
     ) {
-        let known = partition.and_then(|partition| self.of_range(container, partition.range()));
-        if known.is_some_and(|known| known.is_said_by(response)) {
-            return;
-        }
-        let asked = partition.map(PartitionId::range);
-        let said = asked.and_then(|range| Some((range, response_progress(response, range)?)));
-        match said {
-            Some((range, progress)) => {
-                self.container(container).change(range, |before| Seen::after(before, range, &progress));
-            }
-            None => response_token(response).iter().for_each(|token| self.adopt(container, token)),
+        let containers = self.containers.load();
+        let is_taken_in = match (partition, containers.get(&container)) {
+            (Some(partition), Some(ranges)) => ranges.capture(partition.range(), response),
+            (Some(_), None) | (None, _) => false,
+        };
+        if !is_taken_in && let Some(token) = response_token(response) {
+            self.adopt(container, &token);
         }
     }
 

@@ -5,26 +5,9 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use cosmonaut_policy::PartitionId;
+use cosmonaut_wire::model::RangeDescription;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKeyRangeId, ResourceId};
 use http::HeaderValue;
-use serde::Deserialize;
-
-/// What the driver reads of a partition's description.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RangeDescription {
-    id: PartitionKeyRangeId,
-    min_inclusive: EffectivePartitionKey,
-    max_exclusive: EffectivePartitionKey,
-    /// `null`, missing or empty without any, depending on the server.
-    parents: Option<Vec<PartitionKeyRangeId>>,
-}
-
-impl RangeDescription {
-    fn parents(&self) -> &[PartitionKeyRangeId] {
-        self.parents.as_deref().unwrap_or_default()
-    }
-}
 
 /// One physical partition.
 #[derive(Clone, Debug)]
@@ -113,7 +96,7 @@ impl RangeMap {
     /// A number that tells this map from others: which partitions it has.
     pub(crate) fn shape(&self) -> u64 {
         let mut shape = DefaultHasher::new();
-        self.ranges.iter().for_each(|range| range.id.range().as_str().hash(&mut shape));
+        self.ranges.iter().for_each(|range| range.id.range().hash(&mut shape));
         shape.finish()
     }
 

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use cosmonaut_policy::{CosmosOperation, OperationType, PartitionId, Precondition};
-use cosmonaut_wire::model::FeedEnvelope;
+use cosmonaut_wire::model::{ContainerDescription, FeedEnvelope, RangeDescription};
 use cosmonaut_wire::{PartitionKeyRangeId, ResourcePath, ResourceType, headers};
 use http::{HeaderValue, StatusCode, header};
 
-use crate::cache::{
-    Container, ContainerDescription, PartitionRange, RangeDescription, RangeMap, container_path,
-};
+use crate::cache::{Container, PartitionRange, RangeMap, container_path};
 use crate::driver::DriverCore;
 use crate::error::{Error, ErrorKind};
 use crate::transport::BoxFuture;
@@ -120,8 +118,7 @@ impl DriverCore {
     async fn fetch_container(&self, path: &str) -> Result<Container, Error> {
         let read = CosmosOperation::new(OperationType::Read, ResourcePath::parse(path)?);
         let response = self.run_metadata(&read).await?;
-        let description: ContainerDescription =
-            serde_json::from_slice(response.body()).map_err(unreadable("container"))?;
+        let description = ContainerDescription::parse(response.body()).map_err(unreadable("container"))?;
         Container::of(description)
     }
 
@@ -184,7 +181,7 @@ fn read_ranges(body: &[u8], into: &mut Vec<RangeDescription>) -> Result<(), Erro
     let page = FeedEnvelope::parse(ResourceType::PartitionKeyRange, body)
         .map_err(|error| Error::caused_by(ErrorKind::InvalidResponse, error))?;
     for item in page.items {
-        into.push(serde_json::from_slice(item.get().as_bytes()).map_err(unreadable("partition key range"))?);
+        into.push(RangeDescription::parse(item.get().as_bytes()).map_err(unreadable("partition key range"))?);
     }
     Ok(())
 }

@@ -217,8 +217,8 @@ fn find(shelf: &[Place], key: u64, id: &PartitionKeyRangeId) -> Result<usize, us
 
 /// Ids are mostly small numbers in decimal digits, which this spreads evenly.
 fn key_of(id: &PartitionKeyRangeId) -> u64 {
-    let bytes = id.as_str().bytes();
-    bytes.fold(0xCBF2_9CE4_8422_2325, |key, byte| (key ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+    let bytes = id.as_bytes().iter();
+    bytes.fold(0xCBF2_9CE4_8422_2325, |key, byte| (key ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! That sessions cost the same at any size, lose nothing, and never go back.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cosmonaut_policy::{CosmosOperation, OperationType, ReadConsistency, SessionSource, resolve_session};

@@ -85,7 +85,7 @@ impl Seen {
 }
 
 fn fits_in_a_header(range: &PartitionKeyRangeId) -> bool {
-    range.as_str().bytes().all(|byte| byte >= b' ' && byte != 0x7F)
+    range.as_bytes().iter().all(|byte| *byte >= b' ' && *byte != 0x7F)
 }
 
 /// What the client has seen, per container and partition.
@@ -125,10 +125,10 @@ fn is_same(one: &Option<Arc<Seen>>, other: &Option<Arc<Seen>>) -> bool {
 
 /// What a response says of the partition that was asked, if it speaks of that one alone, as nearly every response does.
 pub fn response_progress(response: &HeaderMap, range: &PartitionKeyRangeId) -> Option<PartitionToken> {
-    let text = response.get(headers::SESSION_TOKEN)?.to_str().ok()?;
-    let progress = text.strip_prefix(range.as_str())?.strip_prefix(':')?;
+    let token = response.get(headers::SESSION_TOKEN)?.as_bytes();
+    let progress = token.strip_prefix(range.as_bytes())?.strip_prefix(b":")?;
     // A list of several does not parse as one.
-    progress.parse().ok()
+    str::from_utf8(progress).ok()?.parse().ok()
 }
 
 /// The session token of a response. A token that cannot be read is no reason to fail a request that has

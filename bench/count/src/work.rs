@@ -80,7 +80,7 @@ async fn read_by_client(operations: u64) -> Result<()> {
     let container = client.database("bench").container("bench");
     for number in 0..operations {
         let id = id_of(number);
-        let read = container.read_item::<RawItem>(&*id, &*id).await?;
+        let read = container.read_item::<RawItem>(&*id, &id).await?;
         if read.value().as_bytes().len() < 1000 {
             return Err(format!("a read was answered {}", read.status()).into());
         }

@@ -77,23 +77,25 @@ impl DriverCore {
     }
 
     /// Reads anew what a partition map says, unless another has done so since.
-    pub(super) async fn refresh_ranges(
-        &self,
-        path: &str,
-        container: &Arc<Container>,
-    ) -> Result<Arc<RangeMap>, Error> {
-        let known = container.ranges.current();
-        let core = self.itself()?;
-        let fetch = || {
-            let (core, path) = (Arc::clone(&core), path.to_owned());
-            let (container, known) = (Arc::clone(container), known.clone());
-            async move { core.fetch_ranges(&path, &container, known).await }
-        };
-        let tasks = self.tasks.upgrade();
-        let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await?;
-        self.sessions.settle(container.rid, &ranges);
-        container.settle_heirs(&ranges);
-        Ok(ranges)
+    pub(super) fn refresh_ranges<'a>(
+        &'a self,
+        path: &'a str,
+        container: &'a Arc<Container>,
+    ) -> BoxFuture<'a, Result<Arc<RangeMap>, Error>> {
+        Box::pin(async move {
+            let known = container.ranges.current();
+            let core = self.itself()?;
+            let fetch = || {
+                let (core, path) = (Arc::clone(&core), path.to_owned());
+                let (container, known) = (Arc::clone(container), known.clone());
+                async move { core.fetch_ranges(&path, &container, known).await }
+            };
+            let tasks = self.tasks.upgrade();
+            let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await?;
+            self.sessions.settle(container.rid, &ranges);
+            container.settle_heirs(&ranges);
+            Ok(ranges)
+        })
     }
 
     /// The partitions of a container, from the cache or the service.

@@ -18,6 +18,7 @@ mod error;
 pub mod fault_injection;
 mod location;
 mod options;
+mod out_of_line;
 mod pipeline;
 pub mod platform;
 mod race;

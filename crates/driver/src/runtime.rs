@@ -2,7 +2,6 @@
 
 mod shared;
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -185,7 +184,7 @@ impl CosmosDriverRuntime {
             #[cfg(feature = "opentelemetry")]
             telemetry,
             tasks: Arc::downgrade(tasks),
-            probing: Mutex::new(HashSet::new()),
+            probing: Mutex::default(),
             this: this.clone(),
             _runtime: self.clone(),
             platform,

@@ -28,8 +28,8 @@ pub fn account_endpoints(
     let is_out = |endpoint: &CosmosEndpoint| {
         known.is_some_and(|known| known.account.unavailability(endpoint, Access::Read, now).is_some())
     };
-    // Stable, so that the others keep their order.
-    endpoints.sort_by_key(is_out);
+    let (out, mut endpoints): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(is_out);
+    endpoints.extend(out);
     endpoints
 }
 

@@ -6,7 +6,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -126,6 +125,9 @@ impl Default for AccountConfig {
     }
 }
 
+/// The endpoints that are out of service, each once. An account has few.
+type Marks = Vec<(CosmosEndpoint, Unavailability)>;
+
 /// What is known about the account's endpoints.
 #[derive(Clone, Debug)]
 pub struct AccountEndpointState {
@@ -134,8 +136,8 @@ pub struct AccountEndpointState {
     write_endpoints: Arc<[CosmosEndpoint]>,
     /// In the account's own order, of which the first is its hub: there metadata is written.
     hub_endpoints: Arc<[CosmosEndpoint]>,
-    out_for_reads: BTreeMap<CosmosEndpoint, Unavailability>,
-    out_for_writes: BTreeMap<CosmosEndpoint, Unavailability>,
+    out_for_reads: Marks,
+    out_for_writes: Marks,
     endpoint_unavailability: Duration,
     /// Whether every region takes writes.
     pub multiple_write_locations_enabled: bool,
@@ -170,8 +172,8 @@ pub fn build_account_endpoint_state(
         read_endpoints: ordered(&properties.readable_locations, &config.regions)?,
         write_endpoints: ordered(&properties.writable_locations, &config.regions)?,
         hub_endpoints: ordered(&properties.writable_locations, &RegionPreferences::default())?,
-        out_for_reads: BTreeMap::new(),
-        out_for_writes: BTreeMap::new(),
+        out_for_reads: Marks::new(),
+        out_for_writes: Marks::new(),
         endpoint_unavailability: config.endpoint_unavailability,
         multiple_write_locations_enabled: properties.has_multiple_write_locations(),
         per_partition_failover_enabled: properties.has_per_partition_failover(),
@@ -188,14 +190,14 @@ pub fn refresh_account_endpoint_state(
     mut newer: AccountEndpointState,
     asked: Moment,
 ) -> AccountEndpointState {
-    let carry_over = |marks: &BTreeMap<CosmosEndpoint, Unavailability>| {
+    let carry_over = |marks: &Marks| {
         let kept = marks.iter().filter(|(endpoint, mark)| {
             let is_refuted = mark.since < asked
                 && newer.takes(endpoint, mark.reason)
                 && !current.takes(endpoint, mark.reason);
             newer.has(endpoint) && !is_refuted
         });
-        kept.map(|(endpoint, mark)| (endpoint.clone(), mark.clone())).collect()
+        kept.cloned().collect()
     };
     let (reads, writes) = (carry_over(&current.out_for_reads), carry_over(&current.out_for_writes));
     newer.out_for_reads = reads;
@@ -225,7 +227,9 @@ pub(crate) fn mark_endpoint(
             let known = state.unavailability(endpoint, access, mark.since);
             let only =
                 mark.only.clone().filter(|one| known.is_none_or(|known| known.only.as_ref() == Some(one)));
-            next.marks_mut(access).insert(endpoint.clone(), Unavailability { only, ..mark.clone() });
+            let marks = next.marks_mut(access);
+            marks.retain(|(known, _)| known != endpoint);
+            marks.push((endpoint.clone(), Unavailability { only, ..mark.clone() }));
         }
     }
     next
@@ -236,7 +240,7 @@ pub fn expire_unavailable_endpoints(state: &AccountEndpointState, now: Moment) -
     let mut next = state.clone();
     let duration = state.endpoint_unavailability;
     for access in [Access::Read, Access::Write] {
-        next.marks_mut(access).retain(|_, mark| now.since(mark.since) < duration);
+        next.marks_mut(access).retain(|(_, mark)| now.since(mark.since) < duration);
     }
     next
 }
@@ -257,7 +261,7 @@ pub fn apply_endpoint_probe(
     let mut next = state.clone();
     for access in [Access::Read, Access::Write] {
         next.marks_mut(access)
-            .retain(|known, mark| known != endpoint || !mark.reason.is_refuted_by_contact());
+            .retain(|(known, mark)| known != endpoint || !mark.reason.is_refuted_by_contact());
     }
     next
 }
@@ -294,7 +298,7 @@ impl AccountEndpointState {
         if marks.is_empty() {
             return None;
         }
-        let mark = marks.get(endpoint)?;
+        let (_, mark) = marks.iter().find(|(known, _)| known == endpoint)?;
         (now.since(mark.since) < self.endpoint_unavailability).then_some(mark)
     }
 
@@ -330,14 +334,14 @@ impl AccountEndpointState {
         self.read_endpoints == other.read_endpoints && self.write_endpoints == other.write_endpoints
     }
 
-    fn marks(&self, access: Access) -> &BTreeMap<CosmosEndpoint, Unavailability> {
+    fn marks(&self, access: Access) -> &Marks {
         match access {
             Access::Read => &self.out_for_reads,
             Access::Write => &self.out_for_writes,
         }
     }
 
-    fn marks_mut(&mut self, access: Access) -> &mut BTreeMap<CosmosEndpoint, Unavailability> {
+    fn marks_mut(&mut self, access: Access) -> &mut Marks {
         match access {
             Access::Read => &mut self.out_for_reads,
             Access::Write => &mut self.out_for_writes,

@@ -69,11 +69,12 @@ pub fn order_endpoints(
     for location in locations {
         let endpoint = CosmosEndpoint::of_location(location)?;
         if !ranked.iter().any(|(_, known)| *known == endpoint || known.region() == endpoint.region()) {
-            ranked.push((preferences.rank(&location.name), endpoint));
+            let rank = preferences.rank(&location.name);
+            // After those of the same rank, so that they keep the account's order.
+            let place = ranked.partition_point(|(known, _)| *known <= rank);
+            ranked.insert(place, (rank, endpoint));
         }
     }
-    // Stable, so that regions of one rank keep the account's order.
-    ranked.sort_by_key(|(rank, _)| *rank);
     Ok(ranked.into_iter().map(|(_, endpoint)| endpoint).collect())
 }
 

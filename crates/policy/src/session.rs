@@ -94,7 +94,7 @@ fn with_heirs(
     partition: &PartitionId,
     own: Option<HeaderValue>,
 ) -> Option<HeaderValue> {
-    let of_heir = |heir| Some(source.seen.of_range(partition.container(), heir)?.header().clone());
+    let of_heir = |heir| Some(source.seen.of_range(partition.container(), heir)?.header(heir).clone());
     let tokens: Vec<HeaderValue> = own.into_iter().chain(source.heirs.iter().filter_map(of_heir)).collect();
     let tokens: Vec<&[u8]> = tokens.iter().map(HeaderValue::as_bytes).collect();
     HeaderValue::from_bytes(&tokens.join(&b',')).ok().filter(|token| !token.is_empty())

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use cosmonaut_policy::{CosmosOperation, PartitionTarget};
-use cosmonaut_wire::model::PartitionKeyDefinition;
+use cosmonaut_wire::model::{ContainerDescription, PartitionKeyDefinition};
 use cosmonaut_wire::partition_key::KeyShapeError;
 use cosmonaut_wire::{PartitionKeyRangeId, ResourceId, ResourcePath};
 use http::HeaderValue;
-use serde::Deserialize;
 
 use super::{PartitionRange, RangeMap, SingleFlight};
 use crate::error::{Error, ErrorKind};
@@ -21,17 +20,6 @@ const MOST_CONTAINERS: usize = 10_000;
 /// At most this many partitions are known to have answered in place of others. What they answered is sent with each
 /// request for those, until the map is read.
 const MOST_HEIRS: usize = 64;
-
-/// What the driver reads of a container's description. The rest is none of its business: a policy that it does
-/// not know is no reason not to read items.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ContainerDescription {
-    id: String,
-    #[serde(rename = "_rid", default)]
-    rid: String,
-    partition_key: PartitionKeyDefinition,
-}
 
 /// A partition that has answered in place of another one.
 #[derive(Clone)]
@@ -60,7 +48,7 @@ pub(crate) struct Container {
 impl Container {
     /// A container as the service describes it.
     pub(crate) fn of(description: ContainerDescription) -> Result<Self, Error> {
-        let ContainerDescription { id, rid: text, partition_key } = description;
+        let ContainerDescription { id, rid: text, partition_key: definition } = description;
         let invalid = || {
             let message = format!("container {id:?} has the resource id {text:?}, which is none");
             Error::new(ErrorKind::InvalidResponse, message)
@@ -68,7 +56,7 @@ impl Container {
         Ok(Self {
             rid: text.parse().map_err(|_| invalid())?,
             rid_header: HeaderValue::try_from(&text).map_err(|_| invalid())?,
-            definition: partition_key,
+            definition,
             ranges: SingleFlight::default(),
             heirs: ArcSwapOption::empty(),
             ranges_are_stale: AtomicBool::new(false),

@@ -6,6 +6,6 @@ mod container;
 mod ranges;
 mod single_flight;
 
-pub(crate) use container::{Container, ContainerCache, ContainerDescription, container_path};
-pub(crate) use ranges::{PartitionRange, RangeDescription, RangeMap};
+pub(crate) use container::{Container, ContainerCache, container_path};
+pub(crate) use ranges::{PartitionRange, RangeMap};
 pub(crate) use single_flight::SingleFlight;

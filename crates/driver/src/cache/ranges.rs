@@ -1,31 +1,42 @@
 //! The partitions of a container, by the part of the key space that each holds.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use cosmonaut_policy::PartitionId;
+use cosmonaut_wire::model::RangeDescription;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, PartitionKeyRangeId, ResourceId};
 use http::HeaderValue;
-use serde::Deserialize;
-
-/// What the driver reads of a partition's description.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RangeDescription {
-    id: PartitionKeyRangeId,
-    min_inclusive: EffectivePartitionKey,
-    max_exclusive: EffectivePartitionKey,
-    /// `null`, missing or empty without any, depending on the server.
-    parents: Option<Vec<PartitionKeyRangeId>>,
-}
 
 /// One physical partition.
 #[derive(Clone, Debug)]
 pub(crate) struct PartitionRange {
     pub(crate) id: PartitionId,
     pub(crate) range: EpkRange,
+    /// The partitions that it was split from; `None` if there are none.
+    parents: Option<Arc<[PartitionKeyRangeId]>>,
+}
+
+impl PartitionRange {
+    fn of(container: ResourceId, description: &RangeDescription) -> Self {
+        let RangeDescription { id, min_inclusive, max_exclusive, .. } = description;
+        Self {
+            id: PartitionId::new(container, id.clone()),
+            range: EpkRange { min: min_inclusive.clone(), max: max_exclusive.clone() },
+            parents: Some(description.parents()).filter(|parents| !parents.is_empty()).map(Arc::from),
+        }
+    }
+
     /// The partitions that it was split from.
-    pub(crate) parents: Arc<[PartitionKeyRangeId]>,
+    pub(crate) fn parents(&self) -> &[PartitionKeyRangeId] {
+        self.parents.as_deref().unwrap_or_default()
+    }
+
+    /// The same, to keep.
+    pub(crate) fn shared_parents(&self) -> Option<Arc<[PartitionKeyRangeId]>> {
+        self.parents.clone()
+    }
 }
 
 /// All partitions of a container, without gaps.
@@ -33,6 +44,8 @@ pub(crate) struct PartitionRange {
 pub(crate) struct RangeMap {
     /// In the order of the key space.
     ranges: Vec<PartitionRange>,
+    /// The beginning of where each of them begins: a search in these touches little memory.
+    starts: Box<[u64]>,
     /// Up to where changes are known.
     etag: Option<HeaderValue>,
 }
@@ -45,29 +58,26 @@ impl RangeMap {
         changed: Vec<RangeDescription>,
         etag: Option<HeaderValue>,
     ) -> Option<Self> {
-        let mut ranges = known.map(|known| known.ranges.clone()).unwrap_or_default();
-        for change in &changed {
-            ranges.retain(|range| range.id.range() != &change.id);
-        }
+        let mut news: HashSet<&PartitionKeyRangeId> = HashSet::with_capacity(changed.len());
+        // A partition may be on two pages, if others have split in between. The later one counts.
+        let changed: Vec<_> = changed.iter().rev().filter(|change| news.insert(&change.id)).collect();
+        let known = known.map(Self::ranges).unwrap_or_default();
+        let kept: Vec<_> = known.iter().filter(|range| !news.contains(range.id.range())).collect();
         // A parent that comes anew has no children: what was known of them is not so.
-        if changed.iter().any(|change| ranges.iter().any(|range| range.parents.contains(&change.id))) {
+        if kept.iter().any(|range| range.parents().iter().any(|parent| news.contains(parent))) {
             return None;
         }
-        for change in changed {
-            // A partition may be on two pages, if others have split in between.
-            ranges.retain(|range| range.id.range() != &change.id);
-            ranges.push(PartitionRange {
-                range: EpkRange { min: change.min_inclusive, max: change.max_exclusive },
-                id: PartitionId::new(container, change.id),
-                parents: change.parents.unwrap_or_default().into(),
-            });
-        }
         // Parents and children may come in one answer.
-        let replaced: Vec<PartitionKeyRangeId> =
-            ranges.iter().flat_map(|range| range.parents.iter().cloned()).collect();
-        ranges.retain(|range| !replaced.contains(range.id.range()));
-        ranges.sort_by(|a, b| a.range.min.cmp(&b.range.min));
-        let map = Self { ranges, etag };
+        let mut replaced: HashSet<&PartitionKeyRangeId> = HashSet::new();
+        kept.iter().for_each(|range| replaced.extend(range.parents()));
+        changed.iter().for_each(|change| replaced.extend(change.parents()));
+        let mut ranges = Vec::with_capacity(kept.len() + changed.len());
+        ranges.extend(kept.into_iter().filter(|range| !replaced.contains(range.id.range())).cloned());
+        let lasting = changed.into_iter().filter(|change| !replaced.contains(&change.id));
+        ranges.extend(lasting.map(|change| PartitionRange::of(container, change)));
+        ranges.sort_unstable_by(|a, b| a.range.min.cmp(&b.range.min));
+        let starts = ranges.iter().map(|range| beginning(&range.range.min)).collect();
+        let map = Self { ranges, starts, etag };
         map.is_gap_free().then_some(map)
     }
 
@@ -86,7 +96,7 @@ impl RangeMap {
     /// A number that tells this map from others: which partitions it has.
     pub(crate) fn shape(&self) -> u64 {
         let mut shape = DefaultHasher::new();
-        self.ranges.iter().for_each(|range| range.id.range().as_str().hash(&mut shape));
+        self.ranges.iter().for_each(|range| range.id.range().hash(&mut shape));
         shape.finish()
     }
 
@@ -97,6 +107,13 @@ impl RangeMap {
 
     /// The partition that holds a key.
     pub(crate) fn holding(&self, key: &EffectivePartitionKey) -> Option<&PartitionRange> {
+        let beginning = beginning(key);
+        let near = self.starts.partition_point(|start| *start <= beginning);
+        let found = self.ranges.get(near.checked_sub(1)?)?;
+        if found.range.min <= *key {
+            return Some(found);
+        }
+        // Several begin as the key does, and only the rest of it tells them apart.
         let after = self.ranges.partition_point(|range| range.range.min <= *key);
         self.ranges.get(after.checked_sub(1)?)
     }
@@ -110,6 +127,15 @@ impl RangeMap {
     pub(crate) fn by_id(&self, id: &PartitionKeyRangeId) -> Option<&PartitionRange> {
         self.ranges.iter().find(|range| range.id.range() == id)
     }
+}
+
+/// The first bytes of a key as a number. Keys in order have these in order.
+fn beginning(key: &EffectivePartitionKey) -> u64 {
+    let mut first = [0; 8];
+    let bytes = key.as_bytes();
+    let length = bytes.len().min(first.len());
+    first[..length].copy_from_slice(&bytes[..length]);
+    u64::from_be_bytes(first)
 }
 
 #[cfg(test)]
@@ -213,13 +239,36 @@ mod tests {
     }
 
     #[test]
+    fn partitions_that_begin_with_the_same_bytes_are_told_apart() {
+        let bounds = ["", "40", "4000000000000000", "400000000000000001", "400000000000000080", "41", "FF"];
+        let ids = ["0", "1", "2", "3", "4", "5"];
+        let whole = ids.iter().zip(bounds.windows(2)).map(|(id, pair)| range(id, pair[0], pair[1], &[]));
+        let map = RangeMap::merge(None, rid(), whole.collect(), None).unwrap();
+        for (text, expected) in [
+            ("3FFFFFFFFFFFFFFFFF", "0"),
+            ("40", "1"),
+            ("4000", "1"),
+            ("40000000000000", "1"),
+            ("4000000000000000", "2"),
+            ("400000000000000000", "2"),
+            ("400000000000000001", "3"),
+            ("40000000000000007F", "3"),
+            ("4000000000000000FF", "4"),
+            ("4000000000000001", "4"),
+            ("4100", "5"),
+        ] {
+            assert_eq!(map.holding(&key(text)).unwrap().id.range().as_str(), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn servers_write_no_parents_in_three_ways() {
         for parents in ["", r#","parents":null"#, r#","parents":[]"#] {
             let text =
                 format!(r#"{{"id":"0","minInclusive":"","maxExclusive":"FF","status":"new"{parents}}}"#);
             let whole = vec![serde_json::from_str(&text).unwrap()];
             let map = RangeMap::merge(None, rid(), whole, None).unwrap();
-            assert!(map.ranges()[0].parents.is_empty(), "{text}");
+            assert!(map.ranges()[0].parents().is_empty(), "{text}");
         }
     }
 
@@ -238,7 +287,7 @@ mod tests {
                 if !(victim.range.min < middle && middle < victim.range.max) {
                     continue;
                 }
-                let mut parents: Vec<_> = victim.parents.to_vec();
+                let mut parents: Vec<_> = victim.parents().to_vec();
                 parents.push(victim.id.range().clone());
                 let child = |name: &str, min: &EffectivePartitionKey, max: &EffectivePartitionKey| {
                     RangeDescription {

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use cosmonaut_wire::CosmosStatus;
+use cosmonaut_wire::model::parse_value;
 use http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value, json};
 
@@ -33,7 +34,7 @@ pub(super) fn claims_wanted(status: CosmosStatus, headers: &HeaderMap) -> Option
 fn decoded_claims(challenge: &str) -> Option<Map<String, Value>> {
     let encoded = parameter(challenge, "claims")?;
     let decoded = decode(encoded)?;
-    match serde_json::from_slice(&decoded).ok()? {
+    match parse_value(&decoded).ok()? {
         Value::Object(claims) => Some(claims),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => None,
     }

@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use super::DriverCore;
 use crate::diagnostics::DiagnosticsContext;
 use crate::error::{Error, ErrorKind};
+use crate::out_of_line::OutOfLine;
 use crate::pipeline::Leg;
 use crate::race::first_success;
 use crate::transport::{Authority, BoxFuture, TransportError, TransportErrorKind};
@@ -247,7 +248,7 @@ impl DriverCore {
                 return Err(Error::aborted(AbortKind::FinalStatus, result, diagnostics));
             }
         };
-        serde_json::from_slice::<AccountProperties>(&body).map_err(|error| {
+        AccountProperties::parse(&body).map_err(|error| {
             let message = format!(
                 "{endpoint} did not answer as a Cosmos DB account does (check the endpoint): {error}"
             );
@@ -288,7 +289,9 @@ impl DriverCore {
         };
         let mut attempts = Vec::with_capacity(1);
         let throttling = self.throttling;
-        let (result, ..) = Box::pin(self.transport.execute(leg, started, throttling, &mut attempts)).await;
+        let mut sending = Box::pin(self.transport.execute(leg, started, throttling, &mut attempts));
+        let (result, ..) = OutOfLine(sending.as_mut()).await;
+        drop(sending);
         let diagnostics = DiagnosticsContext {
             operation: operation.operation_type(),
             resource: operation.resource_type(),

@@ -1,6 +1,5 @@
 //! What runs for a driver in the background: refreshing the account, bringing back partitions and endpoints.
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -68,9 +67,12 @@ impl DriverCore {
     /// Tries in the background whether an endpoint can be reached. One try at a time for each.
     pub(crate) fn check_endpoint(&self, endpoint: CosmosEndpoint) {
         let (Some(core), Some(tasks)) = (self.this.upgrade(), self.tasks.upgrade()) else { return };
-        if !self.lock_probing().insert(endpoint.clone()) {
+        let mut probing = self.lock_probing();
+        if probing.contains(&endpoint) {
             return;
         }
+        probing.push(endpoint.clone());
+        drop(probing);
         // Made here: a task that is dropped before it has begun lets the endpoint go too.
         let tried = Tried { core, endpoint };
         tasks.spawn("endpoint check", async move {
@@ -94,7 +96,7 @@ impl DriverCore {
         });
     }
 
-    fn lock_probing(&self) -> std::sync::MutexGuard<'_, HashSet<CosmosEndpoint>> {
+    fn lock_probing(&self) -> std::sync::MutexGuard<'_, Vec<CosmosEndpoint>> {
         self.probing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -107,6 +109,6 @@ struct Tried {
 
 impl Drop for Tried {
     fn drop(&mut self) {
-        self.core.lock_probing().remove(&self.endpoint);
+        self.core.lock_probing().retain(|endpoint| *endpoint != self.endpoint);
     }
 }

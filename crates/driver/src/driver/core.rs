@@ -1,6 +1,5 @@
 //! What all operations on one account share, and the requests that the driver makes for its own sake.
 
-use std::collections::HashSet;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::Poll;
@@ -53,8 +52,8 @@ pub(crate) struct DriverCore {
     pub(crate) telemetry: Option<OperationTelemetry>,
     /// Held by the driver alone, so that tasks which hold this do not keep themselves alive.
     pub(crate) tasks: Weak<BackgroundTaskManager>,
-    /// Endpoints that are being tried.
-    pub(crate) probing: Mutex<HashSet<CosmosEndpoint>>,
+    /// Endpoints that are being tried: few, if any.
+    pub(crate) probing: Mutex<Vec<CosmosEndpoint>>,
     pub(crate) this: Weak<DriverCore>,
     /// Held so that a shared runtime lives as long as its drivers.
     pub(crate) _runtime: CosmosDriverRuntime,

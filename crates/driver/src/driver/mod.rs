@@ -142,7 +142,7 @@ impl CosmosDriver {
         let info = |range: &crate::cache::PartitionRange| PartitionInfo {
             id: range.id.clone(),
             range: range.range.clone(),
-            parents: range.parents.to_vec(),
+            parents: range.parents().to_vec(),
         };
         Ok(map.ranges().iter().map(info).collect())
     }

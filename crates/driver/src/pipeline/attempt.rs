@@ -1,6 +1,8 @@
 //! One attempt of an operation, stages 2 to 5: where to, what to send, over which connection, and perhaps again
 //! elsewhere while the first has not answered.
 
+use std::pin::pin;
+
 use cosmonaut_policy::{
     AttemptSettings, ExecutionContext, HedgeContext, HedgePlan, HedgeSettings, LocationSnapshot, Moment,
     OperationRetryState, Probe, RoutingDecision, SessionSource, SessionState, ThrottleRetryState,
@@ -12,6 +14,7 @@ use cosmonaut_wire::mutation;
 use super::operation::{OperationPipeline, OperationState};
 use super::transport::Leg;
 use crate::location::ProbeGuard;
+use crate::out_of_line::OutOfLine;
 
 /// What an attempt came to, and where it went in the end.
 pub(super) struct Attempted {
@@ -66,7 +69,8 @@ impl OperationPipeline<'_> {
         };
         let attempts = &mut self.diagnostics.attempts;
         let throttling = state.throttling.for_attempt(retry_state.tries_lost_at(&routing.endpoint));
-        let (result, throttling, ended) = core.transport.execute(leg, began, throttling, attempts).await;
+        let (result, throttling, ended) =
+            OutOfLine(pin!(core.transport.execute(leg, began, throttling, attempts))).await;
         // From here to where its effects are applied nothing is awaited, so the probe's end cannot be lost.
         guard.conclude();
         Attempted { ended, routing, result, throttling, learned: None }

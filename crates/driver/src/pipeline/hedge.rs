@@ -231,7 +231,11 @@ impl<'a> HedgeRace<'a> {
 
     /// The race with the best of what has ended. A write of which a leg is still running may be applied by that.
     fn picked(mut self) -> SettledRace {
-        self.ended.sort_by_key(|leg| leg.place);
+        let mut ended: Vec<EndedLeg> = Vec::with_capacity(self.ended.len());
+        for leg in std::mem::take(&mut self.ended) {
+            ended.insert(ended.partition_point(|known| known.place < leg.place), leg);
+        }
+        self.ended = ended;
         let results: Vec<TransportResult> = self.ended.iter().map(|leg| leg.end.result.clone()).collect();
         let operation = self.parts.operation;
         let pick = pick_hedge_result(operation, &results).expect("a leg has ended");
@@ -285,12 +289,11 @@ impl<'a> HedgeRace<'a> {
             if leg.place == 0 {
                 silent = Some(leg.routing.clone());
             }
-            by_place.push((leg.place, vec![self.leave(leg)]));
+            insert_by_place(&mut by_place, leg.place, vec![self.leave(leg)]);
         }
         for leg in &mut self.ended {
-            by_place.push((leg.place, std::mem::take(&mut leg.end.tries)));
+            insert_by_place(&mut by_place, leg.place, std::mem::take(&mut leg.end.tries));
         }
-        by_place.sort_by_key(|(place, _)| *place);
         let hedge_won = winner.place > 0;
         let mut tries = VecDeque::new();
         for (place, mut of_leg) in by_place {
@@ -350,6 +353,15 @@ impl DriverCore {
             }
         });
     }
+}
+
+/// Few, so that a place is found quickly.
+fn insert_by_place(
+    legs: &mut Vec<(usize, Vec<AttemptDiagnostics>)>,
+    place: usize,
+    tries: Vec<AttemptDiagnostics>,
+) {
+    legs.insert(legs.partition_point(|(known, _)| *known < place), (place, tries));
 }
 
 fn conclude(tries: &mut [AttemptDiagnostics], next: NextStep) {

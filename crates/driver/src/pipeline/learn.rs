@@ -69,7 +69,7 @@ impl OperationPipeline<'_> {
         else {
             return;
         };
-        if answered_by.as_bytes() != known.range().as_str().as_bytes() {
+        if answered_by.as_bytes() != known.range().as_bytes() {
             container.note_heir(known.range(), answered_by);
             if result.is_success() {
                 container.doubt_ranges(answered_by);

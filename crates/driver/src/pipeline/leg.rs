@@ -1,7 +1,7 @@
 //! One leg of a hedged attempt: a read runs in place, a write runs by itself, so that it can outlive the operation.
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
@@ -20,6 +20,7 @@ use crate::cache::Container;
 use crate::diagnostics::AttemptDiagnostics;
 use crate::driver::DriverCore;
 use crate::options::OperationOptions;
+use crate::out_of_line::OutOfLine;
 use crate::platform::Task;
 use crate::transport::BoxFuture;
 
@@ -121,7 +122,8 @@ impl<'a> SharedParts<'a> {
             needs_signature: true,
             is_left: self.is_left,
         };
-        let (result, throttling, _) = core.transport.execute(leg, began, self.throttling, &mut tries).await;
+        let (result, throttling, _) =
+            OutOfLine(pin!(core.transport.execute(leg, began, self.throttling, &mut tries))).await;
         LegEnd { result, throttling, tries }
     }
 }

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use cosmonaut_policy::{CosmosOperation, OperationType, PartitionId, Precondition};
-use cosmonaut_wire::model::FeedEnvelope;
+use cosmonaut_wire::model::{ContainerDescription, FeedEnvelope, RangeDescription};
 use cosmonaut_wire::{PartitionKeyRangeId, ResourcePath, ResourceType, headers};
 use http::{HeaderValue, StatusCode, header};
 
-use crate::cache::{
-    Container, ContainerDescription, PartitionRange, RangeDescription, RangeMap, container_path,
-};
+use crate::cache::{Container, PartitionRange, RangeMap, container_path};
 use crate::driver::DriverCore;
 use crate::error::{Error, ErrorKind};
 use crate::transport::BoxFuture;
@@ -30,7 +28,7 @@ impl Target {
     fn of(container: Arc<Container>, range: Option<&PartitionRange>) -> Self {
         Self {
             partition: range.map(|range| range.id.clone()),
-            parents: range.map(|range| Arc::clone(&range.parents)),
+            parents: range.and_then(PartitionRange::shared_parents),
             container: Some(container),
         }
     }
@@ -79,23 +77,25 @@ impl DriverCore {
     }
 
     /// Reads anew what a partition map says, unless another has done so since.
-    pub(super) async fn refresh_ranges(
-        &self,
-        path: &str,
-        container: &Arc<Container>,
-    ) -> Result<Arc<RangeMap>, Error> {
-        let known = container.ranges.current();
-        let core = self.itself()?;
-        let fetch = || {
-            let (core, path) = (Arc::clone(&core), path.to_owned());
-            let (container, known) = (Arc::clone(container), known.clone());
-            async move { core.fetch_ranges(&path, &container, known).await }
-        };
-        let tasks = self.tasks.upgrade();
-        let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await?;
-        self.sessions.settle(container.rid, &ranges);
-        container.settle_heirs(&ranges);
-        Ok(ranges)
+    pub(super) fn refresh_ranges<'a>(
+        &'a self,
+        path: &'a str,
+        container: &'a Arc<Container>,
+    ) -> BoxFuture<'a, Result<Arc<RangeMap>, Error>> {
+        Box::pin(async move {
+            let known = container.ranges.current();
+            let core = self.itself()?;
+            let fetch = || {
+                let (core, path) = (Arc::clone(&core), path.to_owned());
+                let (container, known) = (Arc::clone(container), known.clone());
+                async move { core.fetch_ranges(&path, &container, known).await }
+            };
+            let tasks = self.tasks.upgrade();
+            let ranges = container.ranges.refresh(tasks.as_deref(), known.as_ref(), fetch).await?;
+            self.sessions.settle(container.rid, &ranges);
+            container.settle_heirs(&ranges);
+            Ok(ranges)
+        })
     }
 
     /// The partitions of a container, from the cache or the service.
@@ -120,8 +120,7 @@ impl DriverCore {
     async fn fetch_container(&self, path: &str) -> Result<Container, Error> {
         let read = CosmosOperation::new(OperationType::Read, ResourcePath::parse(path)?);
         let response = self.run_metadata(&read).await?;
-        let description: ContainerDescription =
-            serde_json::from_slice(response.body()).map_err(unreadable("container"))?;
+        let description = ContainerDescription::parse(response.body()).map_err(unreadable("container"))?;
         Container::of(description)
     }
 
@@ -184,7 +183,7 @@ fn read_ranges(body: &[u8], into: &mut Vec<RangeDescription>) -> Result<(), Erro
     let page = FeedEnvelope::parse(ResourceType::PartitionKeyRange, body)
         .map_err(|error| Error::caused_by(ErrorKind::InvalidResponse, error))?;
     for item in page.items {
-        into.push(serde_json::from_slice(item.get().as_bytes()).map_err(unreadable("partition key range"))?);
+        into.push(RangeDescription::parse(item.get().as_bytes()).map_err(unreadable("partition key range"))?);
     }
     Ok(())
 }

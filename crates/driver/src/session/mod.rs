@@ -7,11 +7,10 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use cosmonaut_policy::{PartitionId, Seen, SessionView, response_progress, response_token};
+use cosmonaut_policy::{PartitionId, Seen, SessionView, response_token};
 use cosmonaut_wire::{PartitionKeyRangeId, ResourceId, SessionToken};
 use http::HeaderMap;
 
@@ -22,7 +21,21 @@ use crate::cache::RangeMap;
 #[derive(Default)]
 pub(crate) struct SessionStore {
     /// Changes only when a container is first seen or gone.
-    containers: ArcSwap<BTreeMap<ResourceId, Arc<RangeSessions>>>,
+    containers: ArcSwap<Containers>,
+}
+
+/// What was seen of each container, in the order of their resource ids.
+#[derive(Clone, Default)]
+struct Containers(Vec<(ResourceId, Arc<RangeSessions>)>);
+
+impl Containers {
+    fn find(&self, container: ResourceId) -> Result<usize, usize> {
+        self.0.binary_search_by(|(known, _)| known.cmp(&container))
+    }
+
+    fn get(&self, container: ResourceId) -> Option<&Arc<RangeSessions>> {
+        self.find(container).ok().map(|place| &self.0[place].1)
+    }
 }
 
 impl SessionStore {
@@ -33,17 +46,13 @@ impl SessionStore {
         partition: Option<&PartitionId>,
         response: &HeaderMap,
     ) {
-        let known = partition.and_then(|partition| self.of_range(container, partition.range()));
-        if known.is_some_and(|known| known.is_said_by(response)) {
-            return;
-        }
-        let asked = partition.map(PartitionId::range);
-        let said = asked.and_then(|range| Some((range, response_progress(response, range)?)));
-        match said {
-            Some((range, progress)) => {
-                self.container(container).change(range, |before| Seen::after(before, range, &progress));
-            }
-            None => response_token(response).iter().for_each(|token| self.adopt(container, token)),
+        let containers = self.containers.load();
+        let is_taken_in = match (partition, containers.get(container)) {
+            (Some(partition), Some(ranges)) => ranges.capture(partition.range(), response),
+            (Some(_), None) | (None, _) => false,
+        };
+        if !is_taken_in && let Some(token) = response_token(response) {
+            self.adopt(container, &token);
         }
     }
 
@@ -61,7 +70,7 @@ impl SessionStore {
     /// Takes in a container's partitions: children inherit what was seen of their parents, and parents that
     /// are gone are forgotten.
     pub(crate) fn settle(&self, container: ResourceId, map: &Arc<RangeMap>) {
-        if let Some(ranges) = self.containers.load().get(&container) {
+        if let Some(ranges) = self.containers.load().get(container) {
             ranges.settle(map);
         }
     }
@@ -69,35 +78,37 @@ impl SessionStore {
     /// Forgets a container that is gone.
     pub(crate) fn forget(&self, container: ResourceId) {
         self.containers.rcu(|known| {
-            let mut next = BTreeMap::clone(known);
-            next.remove(&container);
+            let mut next = Containers::clone(known);
+            next.0.retain(|(known, _)| *known != container);
             next
         });
     }
 
     fn container(&self, container: ResourceId) -> Arc<RangeSessions> {
-        if let Some(known) = self.containers.load().get(&container) {
+        if let Some(known) = self.containers.load().get(container) {
             return Arc::clone(known);
         }
         let new = Arc::new(RangeSessions::default());
         self.containers.rcu(|known| {
-            let mut next = BTreeMap::clone(known);
-            next.entry(container).or_insert_with(|| Arc::clone(&new));
+            let mut next = Containers::clone(known);
+            if let Err(place) = next.find(container) {
+                next.0.insert(place, (container, Arc::clone(&new)));
+            }
             next
         });
-        self.containers.load().get(&container).map_or(new, Arc::clone)
+        self.containers.load().get(container).map_or(new, Arc::clone)
     }
 }
 
 /// Takes no lock and allocates nothing for a partition; for a container, the token.
 impl SessionView for SessionStore {
     fn of_range(&self, container: ResourceId, range: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
-        self.containers.load().get(&container)?.seen(range)
+        self.containers.load().get(container)?.seen(range)
     }
 
     fn of_container(&self, container: ResourceId) -> SessionToken {
         let containers = self.containers.load();
-        let ranges = containers.get(&container).map(|ranges| ranges.all()).unwrap_or_default();
+        let ranges = containers.get(container).map(|ranges| ranges.all()).unwrap_or_default();
         SessionToken::of_ranges(ranges)
     }
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwapOption;
-use cosmonaut_policy::Seen;
+use cosmonaut_policy::{Seen, response_progress};
 use cosmonaut_wire::{PartitionKeyRangeId, PartitionToken};
+use http::HeaderMap;
 
 use crate::cache::RangeMap;
 
@@ -24,8 +25,16 @@ pub(super) struct RangeSessions {
     settled: ArcSwapOption<RangeMap>,
 }
 
-/// Some of the partitions, in the order of their ids.
-type Shelf = Vec<Arc<RangeSession>>;
+/// Some of the partitions, in the order of their keys and ids.
+type Shelf = Vec<Place>;
+
+/// A partition on its shelf.
+#[derive(Clone)]
+struct Place {
+    /// A hash of the id. A search compares keys, which lie side by side, and looks at one partition alone.
+    key: u64,
+    range: Arc<RangeSession>,
+}
 
 struct RangeSession {
     id: PartitionKeyRangeId,
@@ -45,16 +54,34 @@ impl Default for RangeSessions {
 impl RangeSessions {
     /// What was seen of a partition.
     pub(super) fn seen(&self, id: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
-        let shelf = self.shelf(id).load();
+        let key = key_of(id);
+        let shelf = self.shelf(key).load();
         let shelf = shelf.as_deref()?;
-        shelf[find(shelf, id).ok()?].seen.load_full()
+        shelf[find(shelf, key, id).ok()?].range.seen.load_full()
+    }
+
+    /// Takes in what an answer says of the partition that was asked. Says whether that was all of it: an answer may
+    /// speak of others.
+    pub(super) fn capture(&self, id: &PartitionKeyRangeId, response: &HeaderMap) -> bool {
+        let key = key_of(id);
+        let shelf = self.shelf(key).load();
+        let known = shelf.as_deref().and_then(|shelf| Some(&shelf[find(shelf, key, id).ok()?].range));
+        if known.is_some_and(|known| known.is_said_by(response)) {
+            return true;
+        }
+        let Some(progress) = response_progress(response, id) else { return false };
+        let rule = |before: Option<&Seen>| Seen::after(before, id, &progress);
+        if !known.is_some_and(|known| known.change_and_stay(rule)) {
+            self.change(id, rule);
+        }
+        true
     }
 
     /// What was seen of all partitions.
     pub(super) fn all(&self) -> BTreeMap<PartitionKeyRangeId, PartitionToken> {
         let mut all = BTreeMap::new();
         for shelf in &self.shelves {
-            for range in shelf.load().iter().flat_map(|shelf| shelf.iter()) {
+            for Place { range, .. } in shelf.load().iter().flat_map(|shelf| shelf.iter()) {
                 if let Some(seen) = range.seen.load().as_deref() {
                     all.insert(range.id.clone(), seen.progress().clone());
                 }
@@ -65,16 +92,7 @@ impl RangeSessions {
 
     /// Changes what was seen of a partition, unless `rule` finds nothing to change.
     pub(super) fn change(&self, id: &PartitionKeyRangeId, rule: impl Fn(Option<&Seen>) -> Option<Seen>) {
-        loop {
-            let range = self.range(id);
-            range.change(&rule);
-            // An entry that is leaving may have been read for the last time: then it is done again on a new one. The
-            // flag and the operations of `arc-swap` have one order, so either this finds the flag set, or whoever
-            // has set it finds the change.
-            if !range.is_leaving.load(Ordering::SeqCst) {
-                return;
-            }
-        }
+        while !self.range(id).change_and_stay(&rule) {}
     }
 
     /// Lets children inherit from parents that are gone, and drops the parents when the map changes again.
@@ -91,7 +109,7 @@ impl RangeSessions {
             map.ranges().iter().map(|range| range.id.range()).collect();
         let mut replaced: HashMap<&PartitionKeyRangeId, Vec<&PartitionKeyRangeId>> = HashMap::new();
         for child in map.ranges() {
-            for parent in child.parents.iter().filter(|parent| !alive.contains(parent)) {
+            for parent in child.parents().iter().filter(|parent| !alive.contains(parent)) {
                 replaced.entry(parent).or_default().push(child.id.range());
             }
         }
@@ -119,16 +137,15 @@ impl RangeSessions {
         }
     }
 
-    fn shelf(&self, id: &PartitionKeyRangeId) -> &ArcSwapOption<Shelf> {
-        // Ids are mostly small numbers in decimal digits, which this spreads evenly.
-        let hash = id.as_str().bytes().fold(0_usize, |hash, byte| hash.wrapping_mul(31) ^ usize::from(byte));
-        &self.shelves[hash % SHELVES]
+    fn shelf(&self, key: u64) -> &ArcSwapOption<Shelf> {
+        &self.shelves[key as usize % SHELVES]
     }
 
     fn known(&self, id: &PartitionKeyRangeId) -> Option<Arc<RangeSession>> {
-        let shelf = self.shelf(id).load();
+        let key = key_of(id);
+        let shelf = self.shelf(key).load();
         let shelf = shelf.as_deref()?;
-        find(shelf, id).ok().map(|place| Arc::clone(&shelf[place]))
+        find(shelf, key, id).ok().map(|place| Arc::clone(&shelf[place].range))
     }
 
     /// The entry of a partition, made if there is none that stays.
@@ -139,34 +156,48 @@ impl RangeSessions {
         }
         // What a leaving entry has is handed on, so that readers find it in either.
         let seen = known.and_then(|leaving| leaving.seen.load_full());
-        let new = Arc::new(RangeSession {
+        let range = Arc::new(RangeSession {
             id: id.clone(),
             seen: ArcSwapOption::new(seen),
             is_replaced: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
         });
-        self.shelf(id).rcu(|shelf| {
+        let new = Place { key: key_of(id), range };
+        self.shelf(new.key).rcu(|shelf| {
             let mut next = shelf.as_deref().cloned().unwrap_or_default();
-            match find(&next, id) {
-                Ok(place) if next[place].is_leaving.load(Ordering::SeqCst) => next[place] = Arc::clone(&new),
+            match find(&next, new.key, id) {
+                Ok(place) if next[place].range.is_leaving.load(Ordering::SeqCst) => next[place] = new.clone(),
                 Ok(_) => {}
-                Err(place) => next.insert(place, Arc::clone(&new)),
+                Err(place) => next.insert(place, new.clone()),
             }
             Some(Arc::new(next))
         });
-        self.known(id).unwrap_or(new)
+        self.known(id).unwrap_or(new.range)
     }
 
     fn drop_range(&self, gone: &Arc<RangeSession>) {
-        self.shelf(&gone.id).rcu(|shelf| {
+        self.shelf(key_of(&gone.id)).rcu(|shelf| {
             let mut next = shelf.as_deref().cloned().unwrap_or_default();
-            next.retain(|range| !Arc::ptr_eq(range, gone));
+            next.retain(|place| !Arc::ptr_eq(&place.range, gone));
             (!next.is_empty()).then(|| Arc::new(next))
         });
     }
 }
 
 impl RangeSession {
+    /// Whether an answer says what is known.
+    fn is_said_by(&self, response: &HeaderMap) -> bool {
+        self.seen.load().as_deref().is_some_and(|seen| seen.is_said_by(response))
+    }
+
+    /// Changes what was seen, and says whether the entry stays. One that is leaving may have been read for the last
+    /// time: then it is to be done again on a new one. The flag and the operations of `arc-swap` have one order, so
+    /// either this finds the flag set, or whoever has set it finds the change.
+    fn change_and_stay(&self, rule: impl Fn(Option<&Seen>) -> Option<Seen>) -> bool {
+        self.change(rule);
+        !self.is_leaving.load(Ordering::SeqCst)
+    }
+
     fn change(&self, rule: impl Fn(Option<&Seen>) -> Option<Seen>) {
         let mut current = self.seen.load();
         while let Some(next) = rule(current.as_deref()) {
@@ -180,8 +211,14 @@ impl RangeSession {
     }
 }
 
-fn find(shelf: &[Arc<RangeSession>], id: &PartitionKeyRangeId) -> Result<usize, usize> {
-    shelf.binary_search_by(|range| range.id.cmp(id))
+fn find(shelf: &[Place], key: u64, id: &PartitionKeyRangeId) -> Result<usize, usize> {
+    shelf.binary_search_by(|place| place.key.cmp(&key).then_with(|| place.range.id.cmp(id)))
+}
+
+/// Ids are mostly small numbers in decimal digits, which this spreads evenly.
+fn key_of(id: &PartitionKeyRangeId) -> u64 {
+    let bytes = id.as_bytes().iter();
+    bytes.fold(0xCBF2_9CE4_8422_2325, |key, byte| (key ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01B3))
 }
 
 #[cfg(test)]

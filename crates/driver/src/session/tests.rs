@@ -1,5 +1,6 @@
 //! That sessions cost the same at any size, lose nothing, and never go back.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cosmonaut_policy::{CosmosOperation, OperationType, ReadConsistency, SessionSource, resolve_session};
@@ -25,7 +26,7 @@ fn answer(token: &str) -> HeaderMap {
 
 fn shown(store: &SessionStore, range: usize) -> Option<String> {
     let seen = store.of_range(rid(), partition(range).range())?;
-    Some(seen.header().to_str().unwrap().to_owned())
+    Some(seen.header(partition(range).range()).to_str().unwrap().to_owned())
 }
 
 fn store_of(partitions: usize) -> SessionStore {
@@ -262,7 +263,7 @@ proptest! {
         });
         for (range, seen) in folded {
             let found = store.of_range(rid(), &range).unwrap();
-            prop_assert_eq!(found.header(), seen.header());
+            prop_assert_eq!(found.header(&range), seen.header(&range));
             prop_assert_eq!(found.progress(), seen.progress());
         }
     }

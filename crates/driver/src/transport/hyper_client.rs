@@ -1,6 +1,5 @@
 //! Makes clients on hyper and rustls, and holds what they share.
 
-use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,15 +40,22 @@ pub(super) struct Shared {
     pub(super) config: HttpClientConfig,
     pub(super) platform: Arc<dyn Platform>,
     /// Connections that showed which version their server speaks, for the first client that wants one.
-    negotiated: Mutex<HashMap<Authority, (Negotiated, Moment)>>,
+    negotiated: Mutex<Vec<Parked>>,
     /// Servers that said nothing when they were asked for their version.
-    silent: Mutex<HashSet<Authority>>,
+    silent: Mutex<Vec<Authority>>,
 }
 
 /// A connection that showed which version its server speaks, and how it was made.
 pub(super) enum Negotiated {
     Http1(Http1Connection, Arc<ConnectMarks>),
     Http2(Arc<Http2Connection>, Arc<ConnectMarks>),
+}
+
+/// A connection that waits for the first client that wants one. A server has one at most.
+struct Parked {
+    server: Authority,
+    connection: Negotiated,
+    since: Moment,
 }
 
 impl Negotiated {
@@ -143,29 +149,32 @@ impl Shared {
     /// Keeps a connection for the first client that wants one.
     pub(super) fn park(&self, server: &Authority, connection: Negotiated) {
         self.close_unwanted();
-        let parked = (connection, self.platform.now());
-        let before = self.lock_negotiated().insert(server.clone(), parked);
+        let parked = Parked { server: server.clone(), connection, since: self.platform.now() };
+        let mut negotiated = self.lock_negotiated();
+        let before = unpark(&mut negotiated, server);
+        negotiated.push(parked);
+        drop(negotiated);
         drop(before);
     }
 
     /// Closes connections that nobody wanted for long.
     fn close_unwanted(&self) {
         let now = self.platform.now();
-        self.lock_negotiated().retain(|_, (connection, since)| {
-            connection.is_open() && now.since(*since) < self.config.pool_idle_timeout
+        self.lock_negotiated().retain(|parked| {
+            parked.connection.is_open() && now.since(parked.since) < self.config.pool_idle_timeout
         });
     }
 
     /// Notes whether a server said anything when it was asked for its version.
     pub(super) fn note_silence(&self, server: &Authority, is_silent: bool) {
         let mut silent = self.lock_silent();
-        match is_silent {
-            true => silent.insert(server.clone()),
-            false => silent.remove(server),
-        };
+        silent.retain(|known| known != server);
+        if is_silent {
+            silent.push(server.clone());
+        }
     }
 
-    fn lock_silent(&self) -> MutexGuard<'_, HashSet<Authority>> {
+    fn lock_silent(&self) -> MutexGuard<'_, Vec<Authority>> {
         self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -184,14 +193,19 @@ impl Shared {
     }
 
     fn take(&self, server: &Authority) -> Option<Negotiated> {
-        let (connection, since) = self.lock_negotiated().remove(server)?;
+        let Parked { connection, since, .. } = unpark(&mut self.lock_negotiated(), server)?;
         let is_fresh = self.platform.now().since(since) < self.config.pool_idle_timeout;
         (is_fresh && connection.is_open()).then_some(connection)
     }
 
-    fn lock_negotiated(&self) -> MutexGuard<'_, HashMap<Authority, (Negotiated, Moment)>> {
+    fn lock_negotiated(&self) -> MutexGuard<'_, Vec<Parked>> {
         self.negotiated.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn unpark(negotiated: &mut Vec<Parked>, server: &Authority) -> Option<Parked> {
+    let place = negotiated.iter().position(|parked| parked.server == *server)?;
+    Some(negotiated.remove(place))
 }
 
 /// An answer whose head is there: whatever fails now, the server has seen the request.

@@ -3,7 +3,7 @@
 //! Keeping it for all partitions, shared between requests, is the driver's business.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cosmonaut_wire::{PartitionKeyRangeId, PartitionToken, ResourceId, SessionToken, headers, mutation};
 use http::{HeaderMap, HeaderValue};
@@ -13,22 +13,22 @@ use crate::PartitionId;
 /// Room for nearly every token of one partition on an account with one write region.
 const USUAL_LENGTH: usize = 32;
 
-/// What was seen of one partition, with the header that says so, made once for all requests that send it.
+/// What was seen of one partition, with the header that says so. The header is made by the first request that sends it:
+/// whoever only writes needs none.
 #[derive(Debug)]
 pub struct Seen {
     progress: PartitionToken,
-    header: HeaderValue,
+    /// Filled once, with the same whoever fills it: nobody decides anything by it.
+    header: OnceLock<HeaderValue>,
 }
 
 impl Seen {
-    /// `None` if the token does not fit in a header, which never happens to a token of a response.
-    fn new(range: &PartitionKeyRangeId, progress: PartitionToken) -> Option<Self> {
-        let mut text = String::with_capacity(USUAL_LENGTH);
-        write!(text, "{range}:{progress}").ok()?;
-        Some(Self { progress, header: HeaderValue::try_from(text).ok()? })
+    fn new(progress: PartitionToken) -> Self {
+        Self { progress, header: OnceLock::new() }
     }
 
-    /// What was seen of a partition, with what a token adds. `None` if the token adds nothing.
+    /// What was seen of a partition, with what a token adds. `None` if the token adds nothing, or if the partition has
+    /// an id that fits in no header, as that of no response has.
     ///
     /// Tokens of one version that list different regions contradict one another. The newer one is right.
     #[must_use]
@@ -37,13 +37,14 @@ impl Seen {
         range: &PartitionKeyRangeId,
         progress: &PartitionToken,
     ) -> Option<Self> {
-        let before = before.map(|seen| &seen.progress);
-        let merged = match before {
-            Some(_) if mutation!("latest-token-wins") => progress.clone(),
-            Some(before) => before.merge(progress).unwrap_or_else(|_| progress.clone()),
-            None => progress.clone(),
+        let Some(before) = before.map(|seen| &seen.progress) else {
+            return fits_in_a_header(range).then(|| Self::new(progress.clone()));
         };
-        if before == Some(&merged) { None } else { Self::new(range, merged) }
+        let merged = match mutation!("latest-token-wins") {
+            true => progress.clone(),
+            false => before.merge(progress).unwrap_or_else(|_| progress.clone()),
+        };
+        (*before != merged).then(|| Self::new(merged))
     }
 
     /// What was seen of a partition, with what was seen of one that it came from. `None` if the parent adds
@@ -55,12 +56,11 @@ impl Seen {
         if mutation!("child-forgets-the-parents-session") {
             return None;
         }
-        let own = own.map(|seen| &seen.progress);
-        let merged = match own {
-            Some(own) => own.merge(&parent.progress).ok()?,
-            None => parent.progress.clone(),
+        let Some(own) = own.map(|seen| &seen.progress) else {
+            return fits_in_a_header(range).then(|| Self::new(parent.progress.clone()));
         };
-        if own == Some(&merged) { None } else { Self::new(range, merged) }
+        let merged = own.merge(&parent.progress).ok()?;
+        (*own != merged).then(|| Self::new(merged))
     }
 
     /// How far the session has seen the partition's log.
@@ -68,15 +68,24 @@ impl Seen {
         &self.progress
     }
 
-    /// The token that a request for the partition sends.
-    pub fn header(&self) -> &HeaderValue {
-        &self.header
+    /// The token that a request for the partition sends; `range` is the partition.
+    pub fn header(&self, range: &PartitionKeyRangeId) -> &HeaderValue {
+        self.header.get_or_init(|| {
+            let mut text = String::with_capacity(USUAL_LENGTH);
+            let written = write!(text, "{range}:{}", self.progress);
+            written.expect("a text takes any other");
+            HeaderValue::try_from(text).expect("the id fits, and the rest is digits and signs")
+        })
     }
 
-    /// Whether a response says exactly this, as most reads do. No token is parsed to find out.
+    /// Whether a response says exactly what requests send, as most reads do. No token is parsed to find out.
     pub fn is_said_by(&self, response: &HeaderMap) -> bool {
-        response.get(headers::SESSION_TOKEN) == Some(&self.header)
+        self.header.get().is_some_and(|header| response.get(headers::SESSION_TOKEN) == Some(header))
     }
+}
+
+fn fits_in_a_header(range: &PartitionKeyRangeId) -> bool {
+    range.as_bytes().iter().all(|byte| *byte >= b' ' && *byte != 0x7F)
 }
 
 /// What the client has seen, per container and partition.
@@ -105,7 +114,7 @@ pub(super) fn token_for_partition(
         }
         // A partition may have inherited since, and its parents gone, between the two looks.
         if parents.is_empty() || is_same(&own, &view.of_range(container, range)) {
-            return seen.map(|seen| seen.header.clone());
+            return seen.map(|seen| seen.header(range).clone());
         }
     }
 }
@@ -116,10 +125,10 @@ fn is_same(one: &Option<Arc<Seen>>, other: &Option<Arc<Seen>>) -> bool {
 
 /// What a response says of the partition that was asked, if it speaks of that one alone, as nearly every response does.
 pub fn response_progress(response: &HeaderMap, range: &PartitionKeyRangeId) -> Option<PartitionToken> {
-    let text = response.get(headers::SESSION_TOKEN)?.to_str().ok()?;
-    let progress = text.strip_prefix(range.as_str())?.strip_prefix(':')?;
+    let token = response.get(headers::SESSION_TOKEN)?.as_bytes();
+    let progress = token.strip_prefix(range.as_bytes())?.strip_prefix(b":")?;
     // A list of several does not parse as one.
-    progress.parse().ok()
+    str::from_utf8(progress).ok()?.parse().ok()
 }
 
 /// The session token of a response. A token that cannot be read is no reason to fail a request that has

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cosmonaut_options::{RequestOptions, RequestOptionsView};
-use cosmonaut_wire::{ConsistencyLevel, ReadConsistencyStrategy};
+use cosmonaut_wire::{ConsistencyLevel, PartitionToken, ReadConsistencyStrategy};
 use proptest::prelude::*;
 
 use super::*;
@@ -324,11 +324,23 @@ fn a_split_between_two_looks_loses_nothing() {
 #[test]
 fn a_response_that_says_what_is_known_is_recognized_unparsed() {
     let view = seen("0:-1#5");
-    let known = &view.0[&PartitionKeyRangeId::from("0")];
+    let zero = PartitionKeyRangeId::from("0");
+    let known = &view.0[&zero];
+    assert_eq!(known.header(&zero), "0:-1#5");
     for (token, is_known) in [("0:-1#5", true), ("0:-1#6", false), ("0:-1#5,1:-1#1", false), ("", false)] {
         assert_eq!(known.is_said_by(&response(token)), is_known, "{token:?}");
     }
     assert!(!known.is_said_by(&HeaderMap::new()));
+}
+
+#[test]
+fn a_partition_whose_id_fits_in_no_header_is_not_remembered() {
+    let (odd, zero) = (PartitionKeyRangeId::from("0\n"), PartitionKeyRangeId::from("0"));
+    let progress: PartitionToken = "-1#5".parse().unwrap();
+    let parent = Seen::after(None, &zero, &progress).unwrap();
+    assert!(Seen::after(None, &odd, &progress).is_none());
+    assert!(Seen::inheriting(None, &odd, &parent).is_none());
+    assert_eq!(parent.header(&zero), "0:-1#5");
 }
 
 #[test]

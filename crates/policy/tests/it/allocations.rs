@@ -47,7 +47,7 @@ fn a_point_reads_decisions_allocate_nothing_and_its_headers_only_their_map() {
     let response = HeaderMap::from_iter([(headers::SESSION_TOKEN, HeaderValue::from_static("0:-1#5"))]);
     let seen = One::of(&partition, &response);
     // The first copy of a header makes it shared, once for all requests.
-    let _ = seen.0.header().clone();
+    let _ = seen.0.header(partition.range()).clone();
     let result = TransportResult::from_response(StatusCode::OK, response, Bytes::new(), Default::default());
     let latencies = ObservedLatency::default();
     let mut sent = HeaderMap::with_capacity(16);

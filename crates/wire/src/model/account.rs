@@ -71,6 +71,13 @@ pub struct AccountProperties {
 }
 
 impl AccountProperties {
+    /// Reads the body of an account.
+    ///
+    /// Other than reading it as any type that can be read, this is compiled once, in this crate.
+    pub fn parse(body: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(body)
+    }
+
     /// An account with these regions and nothing else said.
     pub fn new(
         id: impl Into<String>,

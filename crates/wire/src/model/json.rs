@@ -59,6 +59,13 @@ pub fn from_json<'de, T: Deserialize<'de>>(document: &'static str, body: &'de [u
     from_json_seed(document, body, PhantomData::<T>)
 }
 
+/// Reads any value.
+///
+/// Other than [`from_json`], this is compiled once, in this crate.
+pub fn parse_value(text: &[u8]) -> serde_json::Result<serde_json::Value> {
+    serde_json::from_slice(text)
+}
+
 /// As [`from_json`], for what is read with the help of a value.
 pub(super) fn from_json_seed<'de, S>(
     document: &'static str,

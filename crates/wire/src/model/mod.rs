@@ -32,6 +32,7 @@ mod patch;
 mod query;
 mod query_execution_info;
 mod query_plan;
+mod routing;
 
 pub use account::{
     AccountLocation, AccountProperties, ConsistencyPolicy, QueryEngineConfiguration, ReadPolicy,
@@ -55,7 +56,7 @@ pub use indexing::{
     CompositeOrder, CompositePath, FullTextIndex, IndexedPath, IndexingMode, IndexingPolicy, SpatialIndex,
     SpatialType, VectorIndex, VectorIndexType,
 };
-pub use json::{JsonError, from_json};
+pub use json::{JsonError, from_json, parse_value};
 pub use key_definition::{InvalidPartitionKeyDefinition, PartitionKeyDefinition, PartitionKeyKind};
 pub use offer::{
     AutoUpgradePolicy, AutoUpgradeThroughput, AutopilotSettings, InvalidThroughput, Offer, OfferContent,
@@ -71,6 +72,7 @@ pub use query_plan::{
     AggregateKind, DCountInfo, DistinctType, HybridSearchQueryInfo, PartitionedQueryExecutionInfo, QueryInfo,
     QueryRange, SortOrder,
 };
+pub use routing::{ContainerDescription, RangeDescription};
 
 /// The members of a document that this version does not know, kept so that writing it back loses nothing.
 pub type ExtraMembers = serde_json::Map<String, serde_json::Value>;

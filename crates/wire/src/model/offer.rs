@@ -82,7 +82,7 @@ impl ThroughputProperties {
 
 /// What settings of autoscale ask for, if that is less than nothing.
 fn negative_maximum(settings: &str) -> Option<i64> {
-    let settings: serde_json::Value = serde_json::from_str(settings).ok()?;
+    let settings = super::parse_value(settings.as_bytes()).ok()?;
     settings.get("maxThroughput")?.as_i64().filter(|amount| *amount < 0)
 }
 

@@ -2,6 +2,9 @@
 //!
 //! The map of a whole container, and looking up a key in it, belong to its users.
 
+use std::fmt;
+
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::json::null_as_default;
@@ -90,16 +93,25 @@ impl Serialize for PartitionKeyRangeId {
 /// The service writes a string; other servers also write a number.
 impl<'de> Deserialize<'de> for PartitionKeyRangeId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged, expecting = "a string or a whole number")]
-        enum Id {
-            Text(String),
-            Number(u64),
+        struct Id;
+
+        impl Visitor<'_> for Id {
+            type Value = PartitionKeyRangeId;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a whole number")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(text.into())
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(number.to_string().into())
+            }
         }
-        Ok(match Id::deserialize(deserializer)? {
-            Id::Text(text) => Self::from(text),
-            Id::Number(number) => Self::from(number.to_string()),
-        })
+
+        deserializer.deserialize_any(Id)
     }
 }
 

@@ -15,6 +15,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
+use crate::model::parse_value;
+
 pub use epk::{EffectivePartitionKey, EpkError};
 pub use hash::KeyShapeError;
 pub use murmur::murmur128;
@@ -177,8 +179,9 @@ impl FromStr for PartitionKey {
     type Err = PartitionKeyError;
 
     fn from_str(text: &str) -> Result<Self, PartitionKeyError> {
-        let values: Vec<Value> = serde_json::from_str(text)
-            .map_err(|_| PartitionKeyError { input: text.to_owned(), problem: "is not a JSON array" })?;
+        let Ok(Value::Array(values)) = parse_value(text.as_bytes()) else {
+            return Err(PartitionKeyError { input: text.to_owned(), problem: "is not a JSON array" });
+        };
         let component = |value: &Value| match value {
             Value::Array(_) | Value::Object(_) => Ok(PartitionKeyValue::Undefined),
             value => PartitionKeyValue::from_json(value),

@@ -4,6 +4,7 @@
 //! request sends, and when a reader must wait, is decided elsewhere.
 
 mod partition;
+mod range_id;
 #[cfg(test)]
 mod tests;
 
@@ -12,35 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use partition::{Lsn, PartitionToken, RegionMismatch};
-
-/// The id of a physical partition, such as `0`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct PartitionKeyRangeId(Box<str>);
-
-impl PartitionKeyRangeId {
-    /// The id as it travels.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for PartitionKeyRangeId {
-    fn from(id: &str) -> Self {
-        Self(id.into())
-    }
-}
-
-impl From<String> for PartitionKeyRangeId {
-    fn from(id: String) -> Self {
-        Self(id.into())
-    }
-}
-
-impl fmt::Display for PartitionKeyRangeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
+pub use range_id::PartitionKeyRangeId;
 
 /// What a session has seen, partition by partition. Kept in the order of the text.
 ///

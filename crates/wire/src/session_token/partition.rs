@@ -68,12 +68,8 @@ impl VectorToken {
         }
         let mut regions = newer.regions.clone();
         for progress in &older.regions {
-            match regions.iter_mut().find(|known| known.region == progress.region) {
-                Some(known) => known.lsn = known.lsn.max(progress.lsn),
-                None => regions.push(Progress { listed: false, ..*progress }),
-            }
+            add(&mut regions, Progress { listed: false, ..*progress });
         }
-        regions.sort_by_key(|progress| progress.region);
         Ok(VectorToken { version: newer.version, global: newer.global.max(older.global), regions })
     }
 
@@ -88,17 +84,21 @@ impl VectorToken {
     }
 }
 
+/// Adds what was seen of a region. A region that is there stays as it is listed, with the higher number.
+fn add(sorted: &mut Vec<Progress>, progress: Progress) {
+    match sorted.binary_search_by_key(&progress.region, |known| known.region) {
+        Ok(place) => sorted[place].lsn = sorted[place].lsn.max(progress.lsn),
+        Err(place) => sorted.insert(place, progress),
+    }
+}
+
 impl PartitionToken {
     /// A vector token. Regions may come in any order; a region given twice counts with its highest number.
     pub fn vector(version: i64, global: Lsn, regions: impl IntoIterator<Item = (u64, Lsn)>) -> Self {
         let mut sorted: Vec<Progress> = Vec::new();
         for (region, lsn) in regions {
-            match sorted.iter_mut().find(|known| known.region == region) {
-                Some(known) => known.lsn = known.lsn.max(lsn),
-                None => sorted.push(Progress { region, lsn, listed: true }),
-            }
+            add(&mut sorted, Progress { region, lsn, listed: true });
         }
-        sorted.sort_by_key(|progress| progress.region);
         Self::Vector(VectorToken { version, global, regions: sorted })
     }
 

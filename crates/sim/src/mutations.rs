@@ -56,7 +56,6 @@ const ALL: &[Planted] = &[
     in_items("graceful-failover-loses-the-queue"),
     in_items("feed-skips-a-change").quickly(),
     in_items("feed-page-goes-too-far"),
-    in_items("account-is-not-read-again"),
     in_items("failover-forgets-the-session"),
     in_items("hedge-teaches-no-session"),
     in_items("hedged-refusal-is-certain"),

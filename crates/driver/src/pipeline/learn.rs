@@ -6,7 +6,7 @@ use cosmonaut_policy::{
     Attempt, Effects, LocationEffect, Moment, OperationAction, RoutingDecision, TransportResult,
     answering_partition, evaluate_transport_result, hedge_win_effects, teaches_session,
 };
-use cosmonaut_wire::{headers, mutation};
+use cosmonaut_wire::headers;
 
 use super::attempt::Learned;
 use super::operation::{OperationPipeline, OperationState};
@@ -86,7 +86,7 @@ impl DriverCore {
         for effect in effects {
             match effect {
                 LocationEffect::RefreshAccountProperties => {
-                    wants_account = !mutation!("account-is-not-read-again")
+                    wants_account = true;
                 }
                 LocationEffect::CheckEndpoint(endpoint) => self.check_endpoint(endpoint),
                 LocationEffect::MarkEndpointUnavailable { .. }

@@ -30,7 +30,8 @@ mod version_tag;
 
 use std::sync::{Arc, RwLock};
 
-pub use catalog::{Migration, minimum_throughput};
+pub(crate) use catalog::Members;
+pub use catalog::{Migration, Resource, Upserted, minimum_throughput};
 pub use conflicts::Conflict;
 pub use container::{Container, Usage, Written};
 pub use document::Document;

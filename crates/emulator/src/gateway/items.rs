@@ -1,13 +1,14 @@
 //! Single items: create, upsert, read, replace, patch, delete, and deletion of a whole partition key.
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, IndexingDirective, ResourceType, headers};
+use cosmonaut_wire::{CosmosStatus, IndexingDirective, headers};
 use http::{HeaderValue, header};
 
 use super::Gateway;
 use super::call::Call;
 use super::located::Located;
 use super::reply::Reply;
+use super::unsupported::refuse_triggers;
 use crate::Failure;
 use crate::engine::{Container, ItemReply, ItemRequest, RegionId};
 
@@ -94,14 +95,4 @@ fn item_reply(container: &Located<'_>, item: ItemReply) -> Reply {
     reply.set(headers::ITEM_LSN, HeaderValue::from(item.item_lsn));
     reply.of_partition(container, &item.range, item.standing);
     reply
-}
-
-/// A write that is to run a trigger must not succeed without it.
-fn refuse_triggers(call: &Call<'_>) -> Result<(), Failure> {
-    for name in [headers::PRE_TRIGGER_INCLUDE, headers::POST_TRIGGER_INCLUDE] {
-        if call.text(&name)?.is_some_and(|triggers| !triggers.trim().is_empty()) {
-            return Err(super::unsupported::refuse(ResourceType::Trigger));
-        }
-    }
-    Ok(())
 }

@@ -28,6 +28,7 @@ mod origin;
 mod queries;
 mod ranges;
 mod reply;
+mod resources;
 mod route;
 mod target;
 mod unsupported;

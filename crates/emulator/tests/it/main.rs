@@ -23,6 +23,7 @@ mod queries;
 mod recreated;
 mod regions;
 mod replication;
+mod resources;
 mod socket;
 mod throttling;
 mod transport;

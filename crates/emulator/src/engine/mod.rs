@@ -38,6 +38,8 @@ pub use document::Document;
 pub(crate) use document::{DocumentParts, SystemMembers};
 pub use feed::{ChangePage, ChangeRequest, FeedMode, FeedPage, FeedPosition, FeedStart};
 pub use items::{BatchReply, Conditions, ItemReply, ItemRequest, KeyDeleted, MAX_ITEM_BYTES};
+#[cfg(feature = "scripts")]
+pub(crate) use items::{Committed, Draft, Outcome, PutMode};
 pub use layout::{Layout, PartitionRange, Standing};
 pub use progress::{NoProgress, Progress};
 pub use region::RegionId;

@@ -24,6 +24,7 @@ mod recreated;
 mod regions;
 mod replication;
 mod resources;
+mod scripts;
 mod socket;
 mod throttling;
 mod transport;

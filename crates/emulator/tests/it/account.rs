@@ -58,16 +58,3 @@ async fn another_key_is_another_secret() {
     assert!(!answer.body.to_string().contains("c2VjcmV0"));
     assert!(Emulator::builder().key("not base64!").start().await.is_err());
 }
-
-#[tokio::test]
-async fn what_is_not_there_yet_says_so() {
-    let emulator = with_container().await;
-    let procedure = json!({"id": "s", "body": "function () {}"});
-    assert_eq!(send(&emulator, "POST /dbs/d/colls/c/sprocs", &[], &procedure).await.code(), 201);
-    let key = ("x-ms-documentdb-partitionkey", "[\"a\"]");
-    let run = send(&emulator, "POST /dbs/d/colls/c/sprocs/s", &[key], &json!([])).await;
-    assert_eq!((run.code(), &run.body["code"]), (501, &json!("NotImplemented")));
-    let trigger = [("x-ms-documentdb-pre-trigger-include", "t"), key];
-    let written = send(&emulator, "POST /dbs/d/colls/c/docs", &trigger, &json!({"id": "1", "pk": "a"})).await;
-    assert_eq!(written.code(), 501);
-}

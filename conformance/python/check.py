@@ -10,6 +10,7 @@ import feeds  # noqa: F401
 import items  # noqa: F401
 import queries  # noqa: F401
 import resources  # noqa: F401
+import scripts  # noqa: F401
 import sessions  # noqa: F401
 import throughput  # noqa: F401
 from harness import run

@@ -13,9 +13,9 @@ use crate::engine::query::TieOrder;
 use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
 use crate::gateway::{Access, Addresses, Credentials, Scheme, TokenCheck, reachable};
 use crate::management::Management;
-use crate::pace::PAGE_TIME;
+use crate::pace::{PAGE_TIME, SCRIPT_TIME};
 use crate::request_log::{self, Answered};
-use crate::server::{BindError, Listener, Sockets, Tls, Visitors, Workers, load_tls};
+use crate::server::{BindError, Listener, Sockets, Tls, Visitors, WorkTimes, Workers, load_tls};
 use crate::start_error::StartError;
 use crate::storage::{DataPlace, Journal, Volume};
 use crate::{SystemWorld, Timestamp, World};
@@ -42,6 +42,7 @@ pub struct EmulatorBuilder {
     names: Vec<String>,
     pages: Vec<String>,
     page_time: Duration,
+    script_time: Duration,
     threads: bool,
     global: bool,
     log: Option<request_log::Listener>,
@@ -69,6 +70,7 @@ impl Default for EmulatorBuilder {
             names: Vec::new(),
             pages: Vec::new(),
             page_time: PAGE_TIME,
+            script_time: SCRIPT_TIME,
             threads: true,
             global: false,
             log: None,
@@ -242,6 +244,13 @@ impl EmulatorBuilder {
         self
     }
 
+    /// How long a stored procedure, a trigger or a call of a user-defined function may run; 5 seconds unless it is set. Calls
+    /// of the store are not accepted any more when four fifths of it are over.
+    pub fn script_time(mut self, time: Duration) -> Self {
+        self.script_time = time;
+        self
+    }
+
     /// Whether what may take long is done by threads of its own, as it is unless this is set to false: then it is done
     /// where it is asked for, and writes to disk by a task of the runtime, so that runs under a [`World`] and on a
     /// [`Volume`] of the caller's are the same every time.
@@ -285,7 +294,8 @@ impl EmulatorBuilder {
             one_thread: !self.threads,
         };
         let engine = Engine::new(config, Arc::clone(&world), journal)?;
-        let workers = Arc::new(Workers::new(Arc::clone(&world), self.page_time, self.threads));
+        let times = WorkTimes { page: self.page_time, script: self.script_time };
+        let workers = Arc::new(Workers::new(Arc::clone(&world), times, self.threads));
         let scheme = if tls.is_some() { Scheme::Https } else { Scheme::Http };
         let managers = Visitors::new(&self.management_host, &self.names, &self.pages);
         let setting = Setting {

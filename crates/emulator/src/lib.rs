@@ -14,6 +14,8 @@ mod gateway;
 
 pub mod engine;
 mod index;
+#[cfg(feature = "scripts")]
+mod scripts;
 pub mod storage;
 
 // What goes wrong on purpose, and who decides about it.

@@ -18,6 +18,9 @@ use crate::{Timestamp, World};
 /// How long a query works on one page, unless it is set otherwise.
 pub(crate) const PAGE_TIME: Duration = Duration::from_secs(5);
 
+/// How long a script may run, unless it is set otherwise.
+pub(crate) const SCRIPT_TIME: Duration = Duration::from_secs(5);
+
 /// How long clients wait for an answer. What cannot be answered in pages is given up after it.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -59,6 +59,10 @@ headers! {
     PRE_TRIGGER_INCLUDE = "x-ms-documentdb-pre-trigger-include";
     /// The triggers run after a write.
     POST_TRIGGER_INCLUDE = "x-ms-documentdb-post-trigger-include";
+    /// Whether what a script logs is sent back.
+    SCRIPT_ENABLE_LOGGING = "x-ms-documentdb-script-enable-logging";
+    /// What a script has logged, with percent signs as in an address.
+    SCRIPT_LOG_RESULTS = "x-ms-documentdb-script-log-results";
     /// Whether the body is a batch.
     IS_BATCH_REQUEST = "x-ms-cosmos-is-batch-request";
     /// Whether a batch applies as a whole or not at all.

@@ -1,7 +1,7 @@
 //! Resource ids (`_rid`): how a resource's place in the account is packed into a short text.
 //!
-//! An offer is 3 bytes, a database 4, a container or user 8, what is in a container 16. The text is base64 with `-` for `/`,
-//! so that it fits in a path. Ids are made by whoever owns the resources, not here.
+//! An offer is 3 bytes, a database 4, a container or user 8, a client encryption key 9, what is in a container or of a user
+//! 16. The text is base64 with `-` for `/`, so that it fits in a path. Ids are made by whoever owns the resources, not here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,6 +33,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(&ALPHABET, GeneralPurposeConf
 /// Set in the fifth byte of a container's id, clear in a user's.
 const CONTAINER_BIT: u8 = 0x80;
 
+/// The ninth byte of a client encryption key's id.
+const ENCRYPTION_KEY: u8 = 2;
+
 impl ResourceId {
     /// A database's id.
     pub fn database(number: u32) -> Self {
@@ -57,14 +60,31 @@ impl ResourceId {
         id
     }
 
-    /// The id of something in a container, such as an item; only the lower 60 bits of the number count.
+    /// A user's id within a database; only the lower 31 bits of the number count.
+    pub fn user(database: u32, number: u32) -> Self {
+        let mut id = Self::container(database, number);
+        id.bytes[4] &= !CONTAINER_BIT;
+        id
+    }
+
+    /// A client encryption key's id within a database; only the lower 31 bits of the number count.
+    pub fn client_encryption_key(database: u32, number: u32) -> Self {
+        let mut id = Self::user(database, number);
+        id.bytes[8] = ENCRYPTION_KEY;
+        id.len = 9;
+        id
+    }
+
+    /// The id of something in a container, such as an item, or of a user's permission; only the lower 60 bits of the number
+    /// count.
     ///
-    /// Returns `None` unless `self` is a container and `kind` lives in containers.
+    /// Returns `None` unless `self` is a container or user and `kind` lives in those.
     pub fn child(&self, kind: ResourceType, number: u64) -> Option<Self> {
-        let nibble = nibble_of(kind)?;
-        if self.kind() != ResourceType::Container {
-            return None;
-        }
+        let nibble = match (self.kind(), kind) {
+            (ResourceType::User, ResourceType::Permission) => 0,
+            (ResourceType::Container, kind) => nibble_of(kind)?,
+            _ => return None,
+        };
         let mut id = *self;
         id.bytes[8..].copy_from_slice(&number.to_le_bytes());
         id.bytes[15] = id.bytes[15] & 0x0F | nibble << 4;
@@ -79,6 +99,7 @@ impl ResourceId {
             4 => ResourceType::Database,
             8 if self.bytes[4] & CONTAINER_BIT != 0 => ResourceType::Container,
             8 => ResourceType::User,
+            9 => ResourceType::ClientEncryptionKey,
             _ if self.bytes[4] & CONTAINER_BIT == 0 => ResourceType::Permission,
             _ => kind_of(self.bytes[15] >> 4),
         }
@@ -88,7 +109,7 @@ impl ResourceId {
     pub fn parent(&self) -> Option<Self> {
         let len = match self.len {
             3 | 4 => return None,
-            8 => 4,
+            8 | 9 => 4,
             _ => 8,
         };
         let mut bytes = [0; 16];
@@ -169,7 +190,7 @@ impl FromStr for ResourceId {
         let invalid = || ResourceIdError(text.to_owned());
         let mut decoded = [0; 24];
         let len = BASE64.decode_slice(text, &mut decoded).map_err(|_| invalid())?;
-        if !matches!(len, 3 | 4 | 8 | 16) {
+        if !matches!(len, 3 | 4 | 8 | 9 | 16) {
             return Err(invalid());
         }
         let mut bytes = [0; 16];
@@ -213,6 +234,22 @@ mod tests {
         assert_eq!((database.to_string().as_str(), database.kind()), ("1AZDAA==", ResourceType::Database));
         assert!(item.is_in(&container) && item.is_in(&database) && !database.is_in(&item));
         assert_eq!(database.parent(), None);
+    }
+
+    #[test]
+    fn users_and_what_is_theirs_are_told_from_containers() {
+        let (user, key) = (ResourceId::user(7, u32::MAX), ResourceId::client_encryption_key(7, 3));
+        let permission = user.child(ResourceType::Permission, 5).unwrap();
+        for (id, kind, parent) in [
+            (user, ResourceType::User, ResourceId::database(7)),
+            (key, ResourceType::ClientEncryptionKey, ResourceId::database(7)),
+            (permission, ResourceType::Permission, user),
+        ] {
+            assert_eq!((id.kind(), id.parent()), (kind, Some(parent)));
+            assert_eq!(id.to_string().parse(), Ok(id));
+        }
+        assert_eq!(user.child(ResourceType::Document, 1), None);
+        assert_eq!(ResourceId::container(7, 1).child(ResourceType::Permission, 1), None);
     }
 
     #[test]

@@ -30,13 +30,16 @@ mod version_tag;
 
 use std::sync::{Arc, RwLock};
 
-pub use catalog::{Migration, minimum_throughput};
+pub(crate) use catalog::Members;
+pub use catalog::{Migration, Resource, Upserted, minimum_throughput};
 pub use conflicts::Conflict;
 pub use container::{Container, Usage, Written};
 pub use document::Document;
 pub(crate) use document::{DocumentParts, SystemMembers};
 pub use feed::{ChangePage, ChangeRequest, FeedMode, FeedPage, FeedPosition, FeedStart};
 pub use items::{BatchReply, Conditions, ItemReply, ItemRequest, KeyDeleted, MAX_ITEM_BYTES};
+#[cfg(feature = "scripts")]
+pub(crate) use items::{Committed, Draft, Outcome, PutMode};
 pub use layout::{Layout, PartitionRange, Standing};
 pub use progress::{NoProgress, Progress};
 pub use region::RegionId;

@@ -3,8 +3,6 @@
 //!
 //! Which request asks for which operation is in `route`.
 
-use cosmonaut_wire::ResourceType;
-
 use super::Gateway;
 use super::call::Call;
 use super::reply::Reply;
@@ -36,26 +34,25 @@ enum Time {
 }
 
 macro_rules! actions {
-    (@type $kind:ident) => { ResourceType };
-    ($($(#[$about:meta])* $action:ident $(of $kind:ident)?: $handler:ident, $effect:ident, $reach:ident, $time:ident;)*) => {
+    ($($action:ident: $handler:ident, $effect:ident, $reach:ident, $time:ident;)*) => {
         /// An operation of the account.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Action {
-            $($(#[$about])* $action $((actions!(@type $kind)))?,)*
+            $($action,)*
         }
 
         impl Action {
             /// Does it.
             pub(super) fn run(self, gateway: &Gateway, call: &Call<'_>) -> Result<Reply, Failure> {
                 match self {
-                    $(Self::$action $(($kind))? => gateway.$handler($($kind,)? call),)*
+                    $(Self::$action => gateway.$handler(call),)*
                 }
             }
 
             /// Whether it changes anything.
             pub(super) fn writes(self) -> bool {
                 let effect = match self {
-                    $(Self::$action { .. } => Effect::$effect,)*
+                    $(Self::$action => Effect::$effect,)*
                 };
                 effect == Effect::Write
             }
@@ -63,7 +60,7 @@ macro_rules! actions {
             /// Whether it may take long, for some requests at least.
             pub(super) fn may_be_long(self) -> bool {
                 let time = match self {
-                    $(Self::$action { .. } => Time::$time,)*
+                    $(Self::$action => Time::$time,)*
                 };
                 time == Time::Long
             }
@@ -71,7 +68,7 @@ macro_rules! actions {
             /// Which partitions it goes to.
             pub(super) fn reach(self) -> Reach {
                 match self {
-                    $(Self::$action { .. } => Reach::$reach,)*
+                    $(Self::$action => Reach::$reach,)*
                 }
             }
         }
@@ -112,10 +109,12 @@ actions! {
     QueryOffers: query_offers, Read, Metadata, Long;
     ReadOffer: read_offer, Read, Metadata, Short;
     ReplaceOffer: replace_offer, Write, Metadata, Long;
-    /// The feed of a kind that this emulator never has any of.
-    ListNone of kind: list_none, Read, Metadata, Short;
-    /// One of a kind that this emulator never has any of.
-    ReadNone of kind: read_none, Read, Metadata, Short;
-    /// Making or running one of those.
-    Unsupported of kind: refuse_kind, Write, Metadata, Short;
+    CreateResource: create_resource, Write, Metadata, Short;
+    UpsertResource: upsert_resource, Write, Metadata, Short;
+    ListResources: list_resources, Read, Metadata, Short;
+    QueryResources: query_resources, Read, Metadata, Long;
+    ReadResource: read_resource, Read, Metadata, Short;
+    ReplaceResource: replace_resource, Write, Metadata, Short;
+    DeleteResource: delete_resource, Write, Metadata, Short;
+    ExecuteProcedure: execute_procedure, Write, Scope, Long;
 }

@@ -101,7 +101,7 @@ fn without_key(properties: &ContainerProperties) -> Bytes {
 
 impl Reply {
     /// How much a container holds, and how much it may.
-    fn quota(&mut self, usage: Usage) {
+    pub(super) fn quota(&mut self, usage: Usage) {
         self.owned(headers::RESOURCE_QUOTA, usage.quota());
         self.owned(headers::RESOURCE_USAGE, usage.to_string());
     }

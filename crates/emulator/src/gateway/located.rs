@@ -28,6 +28,14 @@ impl Deref for Located<'_> {
     }
 }
 
+impl Located<'_> {
+    /// The container, to be kept.
+    #[cfg(feature = "scripts")]
+    pub(super) fn shared(&self) -> &Arc<Container> {
+        &self.container
+    }
+}
+
 impl Gateway {
     /// The container that a request is for, or lies in; 400/1024 if the client means another of the same name, 403/1008
     /// if the region has left the account.

@@ -28,8 +28,12 @@ mod origin;
 mod queries;
 mod ranges;
 mod reply;
+mod resources;
 mod route;
+#[cfg(feature = "scripts")]
+mod scripts;
 mod target;
+#[cfg(not(feature = "scripts"))]
 mod unsupported;
 
 use std::sync::Arc;
@@ -272,6 +276,10 @@ impl Gateway {
             Length::Read => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
                 self.workers.run(move |pace| action.run(&gateway, &call.paced(pace))).await?
+            }
+            Length::Script => {
+                let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
+                self.workers.run_script(move |pace| action.run(&gateway, &call.paced(pace))).await?
             }
             Length::Write => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));

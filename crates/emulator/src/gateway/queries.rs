@@ -20,6 +20,7 @@ impl Gateway {
     pub(super) fn query_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
         let reading = self.reading(call, &container)?;
+        let spec = call.json::<QuerySpec>("query")?;
         let request = QueryRequest {
             page_size: call.page_size()?,
             continuation: call.continuation()?.map(str::to_owned),
@@ -30,7 +31,8 @@ impl Gateway {
             ties: self.engine.ties(),
             resume: resume_filter(call)?,
             pace: call.pace.clone(),
-            ..QueryRequest::new(call.json::<QuerySpec>("query")?, call.scope()?)
+            functions: self.callable(call, &container, &spec.query),
+            ..QueryRequest::new(spec, call.scope()?)
         };
         let page = query::run(&container, self.region, &request, &*self.world)?;
         let hold = reading.hold(&container, &page.session);

@@ -53,7 +53,7 @@ pub(super) fn route(method: &Method, path: &ResourcePath, headers: &HeaderMap) -
         | ResourceType::UserDefinedFunction
         | ResourceType::User
         | ResourceType::Permission
-        | ResourceType::ClientEncryptionKey) => Some(absent(method, headers, kind, path.is_feed())),
+        | ResourceType::ClientEncryptionKey) => resource(method, headers, kind, path.is_feed()),
     };
     found.ok_or_else(|| {
         Failure::new(CosmosStatus::METHOD_NOT_ALLOWED, format!("{method} does not apply to {path}"))
@@ -115,13 +115,22 @@ fn operation(method: &Method, path: &ResourcePath) -> Option<Action> {
         .then_some(Action::DeleteByPartitionKey)
 }
 
-/// There are none of these kinds, so a list is empty and a read finds nothing; making one is not possible.
-fn absent(method: &Method, headers: &HeaderMap, kind: ResourceType, is_feed: bool) -> Action {
-    match *method {
-        Method::GET if is_feed => Action::ListNone(kind),
-        Method::POST if is_feed && is_query(headers) => Action::ListNone(kind),
-        Method::GET | Method::DELETE => Action::ReadNone(kind),
-        _ => Action::Unsupported(kind),
+/// Scripts, users, permissions and client encryption keys.
+fn resource(method: &Method, headers: &HeaderMap, kind: ResourceType, is_feed: bool) -> Option<Action> {
+    let is_upsert = headers.get(headers::IS_UPSERT).is_some_and(|value| headers::is_true(value.as_bytes()));
+    match (feed_request(method, headers), kind) {
+        _ if !is_feed && method == Method::POST => {
+            (kind == ResourceType::StoredProcedure).then_some(Action::ExecuteProcedure)
+        }
+        _ if !is_feed => {
+            single(method, Action::ReadResource, Some(Action::ReplaceResource), Some(Action::DeleteResource))
+        }
+        (FeedRequest::List, _) => Some(Action::ListResources),
+        (FeedRequest::Query, _) => Some(Action::QueryResources),
+        (FeedRequest::Create, ResourceType::ClientEncryptionKey) if is_upsert => None,
+        (FeedRequest::Create, _) if is_upsert => Some(Action::UpsertResource),
+        (FeedRequest::Create, _) => Some(Action::CreateResource),
+        (FeedRequest::Other, _) => None,
     }
 }
 
@@ -179,10 +188,16 @@ mod tests {
             ("POST /offers", Err(405)),
             ("GET /offers/x", Ok(ReadOffer)),
             ("PUT /offers/x", Ok(ReplaceOffer)),
-            ("GET /dbs/a/colls/b/sprocs", Ok(ListNone(ResourceType::StoredProcedure))),
-            ("POST /dbs/a/colls/b/sprocs", Ok(Unsupported(ResourceType::StoredProcedure))),
-            ("POST /dbs/a/colls/b/sprocs/s", Ok(Unsupported(ResourceType::StoredProcedure))),
-            ("GET /dbs/a/users/u", Ok(ReadNone(ResourceType::User))),
+            ("GET /dbs/a/colls/b/sprocs", Ok(ListResources)),
+            ("POST /dbs/a/colls/b/sprocs", Ok(CreateResource)),
+            ("POST /dbs/a/colls/b/sprocs/s", Ok(ExecuteProcedure)),
+            ("PUT /dbs/a/colls/b/sprocs/s", Ok(ReplaceResource)),
+            ("POST /dbs/a/colls/b/udfs/s", Err(405)),
+            ("PATCH /dbs/a/colls/b/triggers/s", Err(405)),
+            ("DELETE /dbs/a/colls/b/triggers", Err(405)),
+            ("GET /dbs/a/users/u", Ok(ReadResource)),
+            ("DELETE /dbs/a/users/u/permissions/p", Ok(DeleteResource)),
+            ("POST /dbs/a/clientencryptionkeys", Ok(CreateResource)),
             ("GET /dbs/a/colls/b/conflicts", Ok(ListConflicts)),
             ("POST /dbs/a/colls/b/conflicts", Err(405)),
             ("GET /dbs/a/colls/b/conflicts/c", Ok(ReadConflict)),
@@ -215,9 +230,16 @@ mod tests {
             ("/dbs/a/colls", QueryContainers),
             ("/offers", QueryOffers),
             ("/dbs/a/colls/b/conflicts", QueryConflicts),
-            ("/dbs/a/users", ListNone(ResourceType::User)),
+            ("/dbs/a/users", QueryResources),
         ] {
             assert_eq!(find("POST", path, std::slice::from_ref(&by_type)), Ok(expected), "{path}");
+        }
+        for (path, expected) in [
+            ("/dbs/a/users/u/permissions", Ok(UpsertResource)),
+            ("/dbs/a/colls/b/udfs", Ok(UpsertResource)),
+            ("/dbs/a/clientencryptionkeys", Err(405)),
+        ] {
+            assert_eq!(find("POST", path, &[(headers::IS_UPSERT, "true")]), expected, "{path}");
         }
     }
 }

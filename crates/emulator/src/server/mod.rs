@@ -29,7 +29,7 @@ pub(crate) use tasks::Task;
 pub(crate) use tls::load as load_tls;
 pub use tls::{Tls, TlsError};
 pub(crate) use visitors::Visitors;
-pub(crate) use workers::Workers;
+pub(crate) use workers::{WorkTimes, Workers};
 
 /// The largest request body: a batch is at most 2 MB, and what is over that is refused by the engine, which
 /// can say why. This only bounds memory.

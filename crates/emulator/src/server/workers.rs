@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use cosmonaut_wire::CosmosStatus;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::pace::{Pace, Turn};
@@ -26,10 +26,26 @@ const THREADS: usize = 384;
 /// when they are told nothing.
 const WAITS_FOR_THREAD: Duration = Duration::from_secs(1);
 
+/// How many scripts are under way at once. Each may take as much memory as scripts may.
+const SCRIPTS: usize = 64;
+
+/// The sub-status of a script that finds no place among the others.
+const TOO_MANY_SCRIPTS: u32 = 3084;
+
+/// How long work may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkTimes {
+    /// One page of a query.
+    pub(crate) page: Duration,
+    /// One run of a script.
+    #[cfg_attr(not(feature = "scripts"), expect(dead_code, reason = "a build without scripts runs none"))]
+    pub(crate) script: Duration,
+}
+
 /// Where work that may take long is done.
 pub(crate) struct Workers {
     world: Arc<dyn World>,
-    page_time: Duration,
+    times: WorkTimes,
     /// None: it is done where it is asked for.
     threads: Option<Threads>,
     under_way: Arc<AtomicUsize>,
@@ -39,17 +55,28 @@ pub(crate) struct Workers {
 struct Threads {
     free: Arc<Semaphore>,
     turns: Arc<Semaphore>,
+    /// Scripts have places and turns of their own: a step of one may take long, and only other scripts wait for it.
+    script_places: Arc<Semaphore>,
+    script_turns: Arc<Semaphore>,
 }
 
 impl Workers {
-    pub(crate) fn new(world: Arc<dyn World>, page_time: Duration, use_threads: bool) -> Self {
+    pub(crate) fn new(world: Arc<dyn World>, times: WorkTimes, use_threads: bool) -> Self {
         let processors = available_parallelism().map_or(1, usize::from);
         let at_once = processors.saturating_sub(1).max(1);
         let threads = use_threads.then(|| Threads {
             free: Arc::new(Semaphore::new(THREADS)),
             turns: Arc::new(Semaphore::new(at_once)),
+            script_places: Arc::new(Semaphore::new(SCRIPTS)),
+            script_turns: Arc::new(Semaphore::new(at_once)),
         });
-        Self { world, page_time, threads, under_way: Arc::default() }
+        Self { world, times, threads, under_way: Arc::default() }
+    }
+
+    /// How long a script may run.
+    #[cfg(feature = "scripts")]
+    pub(crate) fn script_time(&self) -> Duration {
+        self.times.script
     }
 
     /// How many pieces of work are begun and not at their end.
@@ -66,10 +93,37 @@ impl Workers {
     ) -> Result<T, Failure> {
         let begun = Begun::new(&self.under_way);
         let Some(threads) = &self.threads else { return Ok(work(Pace::default())) };
-        let free = Arc::clone(&threads.free).acquire_owned();
-        let Ok(place) = crate::world::timeout(WAITS_FOR_THREAD, free).await else { return Err(busy()) };
-        let turn = Turn { turns: Arc::clone(&threads.turns), held: None, runtime: Handle::current() };
-        let pace = Pace::new(Arc::clone(&self.world), self.page_time, Some(turn));
+        let (free, turns) = (Arc::clone(&threads.free), Arc::clone(&threads.turns));
+        let Ok(place) = crate::world::timeout(WAITS_FOR_THREAD, free.acquire_owned()).await else {
+            return Err(busy(CosmosStatus::REQUEST_RATE_TOO_LARGE, THREADS, "queries that take long"));
+        };
+        self.run_in(begun, place, turns, work).await
+    }
+
+    /// The same for work that runs a script.
+    pub(crate) async fn run_script<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Pace) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let begun = Begun::new(&self.under_way);
+        let Some(threads) = &self.threads else { return Ok(work(Pace::default())) };
+        let (free, turns) = (Arc::clone(&threads.script_places), Arc::clone(&threads.script_turns));
+        let Ok(place) = crate::world::timeout(WAITS_FOR_THREAD, free.acquire_owned()).await else {
+            let status = CosmosStatus::new(CosmosStatus::REQUEST_RATE_TOO_LARGE.code(), TOO_MANY_SCRIPTS);
+            return Err(busy(status, SCRIPTS, "scripts"));
+        };
+        self.run_in(begun, place, turns, work).await
+    }
+
+    async fn run_in<T: Send + 'static>(
+        &self,
+        begun: Begun,
+        place: Result<OwnedSemaphorePermit, AcquireError>,
+        turns: Arc<Semaphore>,
+        work: impl FnOnce(Pace) -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        let turn = Turn { turns, held: None, runtime: Handle::current() };
+        let pace = Pace::new(Arc::clone(&self.world), self.times.page, Some(turn));
         let own = pace.clone();
         let thread = spawn_blocking(move || {
             let _begun = (begun, place);
@@ -95,12 +149,10 @@ impl Workers {
     }
 }
 
-fn busy() -> Failure {
+fn busy(status: CosmosStatus, most: usize, what: &str) -> Failure {
     let mut failure = Failure::new(
-        CosmosStatus::REQUEST_RATE_TOO_LARGE,
-        format!(
-            "Request rate is large: {THREADS} queries that take long are under way (try again, or ask for less)"
-        ),
+        status,
+        format!("Request rate is large: {most} {what} are under way (try again, or ask for less)"),
     );
     failure.retry_after_ms = Some(WAITS_FOR_THREAD.as_millis() as u64);
     failure
@@ -159,7 +211,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn work_that_finds_no_thread_is_refused_and_may_come_again() {
-        let workers = Workers::new(Arc::new(SystemWorld::new()), Duration::from_secs(5), true);
+        let times = WorkTimes { page: Duration::from_secs(5), script: Duration::from_secs(5) };
+        let workers = Workers::new(Arc::new(SystemWorld::new()), times, true);
         let free = &workers.threads.as_ref().unwrap().free;
         let others = Arc::clone(free).acquire_many_owned(THREADS as u32).await.unwrap();
         let refused = workers.run(|_| 7).await.unwrap_err();

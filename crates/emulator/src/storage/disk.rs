@@ -25,7 +25,7 @@ use crate::engine::locks::lock;
 use crate::engine::{LogEntry, RegionId};
 
 /// Raised whenever what is written could not be read by an earlier version.
-pub(super) const FORMAT: u64 = 4;
+pub(super) const FORMAT: u64 = 5;
 /// The first format whose rows have checksums. What later ones changed can be told from a row itself.
 const SEALED: u64 = 3;
 pub(super) const FILE: &str = "account.redb";
@@ -42,6 +42,7 @@ pub(super) type ByRid = Definition<&'static str>;
 pub(super) const DATABASES: ByRid = TableDefinition::new("database");
 pub(super) const CONTAINERS: ByRid = TableDefinition::new("container");
 pub(super) const OFFERS: ByRid = TableDefinition::new("offer");
+pub(super) const RESOURCES: ByRid = TableDefinition::new("resource");
 /// Of each sequence of a partition, its latest commit and one past the highest document number it has written. The
 /// partition's number is in the lower half of its key, the sequence's above it.
 pub(super) const RANGES: Definition<InContainer> = TableDefinition::new("sequence");
@@ -268,6 +269,7 @@ pub(super) struct Tables<'t> {
     pub(super) databases: Sealed<'t, &'static str>,
     pub(super) containers: Sealed<'t, &'static str>,
     pub(super) offers: Sealed<'t, &'static str>,
+    resources: Sealed<'t, &'static str>,
     pub(super) ranges: Sealed<'t, InContainer>,
     pub(super) documents: Sealed<'t, InContainer>,
     pub(super) conflicts: Sealed<'t, InContainer>,
@@ -282,6 +284,7 @@ impl<'t> Tables<'t> {
             databases: Sealed::open(writing, DATABASES, ledger)?,
             containers: Sealed::open(writing, CONTAINERS, ledger)?,
             offers: Sealed::open(writing, OFFERS, ledger)?,
+            resources: Sealed::open(writing, RESOURCES, ledger)?,
             ranges: Sealed::open(writing, RANGES, ledger)?,
             documents: Sealed::open(writing, DOCUMENTS, ledger)?,
             conflicts: Sealed::open(writing, CONFLICTS, ledger)?,
@@ -298,6 +301,8 @@ impl<'t> Tables<'t> {
             Record::DropContainer(rid) => self.drop_container(*rid),
             Record::Offer(rid, offer) => put(&mut self.offers, *rid, &**offer),
             Record::DropOffer(rid) => drop_key(&mut self.offers, *rid),
+            Record::Resource(resource) => put(&mut self.resources, resource.rid(), resource.kept()),
+            Record::DropResource(rid) => drop_key(&mut self.resources, *rid),
             Record::Range { container, range, origin, lsn } => {
                 let key = (container_key(*container), sequence_key(*range, *origin));
                 self.sequences.insert(key, (*lsn, 0));

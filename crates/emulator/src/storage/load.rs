@@ -12,11 +12,13 @@ use serde::de::DeserializeOwned;
 
 use super::codec::{decode_entry, decode_sequence};
 use super::conflict::{SavedConflict, decode_conflict};
-use super::disk::{self, ByRid, CONFLICTS, CONTAINERS, DATABASES, Disk, LOG, OFFERS, RANGES, in_engine};
+use super::disk::{
+    self, ByRid, CONFLICTS, CONTAINERS, DATABASES, Disk, LOG, OFFERS, RANGES, RESOURCES, in_engine,
+};
 use super::documents::read_documents;
 use super::ledger::Ledger;
 use super::sealed::read_rows;
-use super::{ContainerRecord, RangeRecord, StorageError};
+use super::{ContainerRecord, RangeRecord, ResourceRecord, StorageError};
 use crate::engine::{Document, Lineage, LogEntry, Progress, RegionId};
 
 /// All that a journal holds.
@@ -25,6 +27,7 @@ pub(crate) struct Saved {
     pub(crate) databases: Vec<(ResourceId, DatabaseProperties)>,
     pub(crate) containers: Vec<SavedContainer>,
     pub(crate) offers: Vec<(ResourceId, Offer)>,
+    pub(crate) resources: Vec<(ResourceId, ResourceRecord)>,
 }
 
 /// A container with all that it holds.
@@ -148,6 +151,7 @@ impl Disk {
         let saved = Saved {
             databases: read_catalog(&reading, DATABASES, &mut sum)?,
             offers: read_catalog(&reading, OFFERS, &mut sum)?,
+            resources: read_catalog(&reading, RESOURCES, &mut sum)?,
             containers: {
                 read_documents(self.database(), threads, &mut containers, &mut sum)?;
                 read_containers(&reading, containers, &mut sum)?

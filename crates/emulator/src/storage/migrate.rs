@@ -8,7 +8,7 @@ use redb::{
 };
 
 use super::codec::encode_sequence;
-use super::disk::{FORMAT, InContainer, InLog, META, Tables, WriteError};
+use super::disk::{FORMAT, InContainer, InLog, META, RESOURCES, Tables, WriteError};
 use super::ledger::Ledger;
 use super::sealed::{Definition, Sealed};
 
@@ -40,9 +40,11 @@ pub(super) fn migrate(database: &Database, reading: &ReadTransaction) -> Result<
     Ok(ledger.get())
 }
 
-/// Keeps earlier versions from reading what this one is about to write into a file whose rows it can read.
+/// Keeps earlier versions from reading what this one is about to write into a file whose rows it can read, and adds the
+/// table that there was not before the fifth format.
 pub(super) fn raise_format(database: &Database) -> Result<(), WriteError> {
     let writing = database.begin_write()?;
+    writing.open_table(RESOURCES)?;
     writing.open_table(META)?.insert("format", FORMAT)?;
     writing.commit()?;
     Ok(())
@@ -102,6 +104,7 @@ pub(crate) mod tests {
         .unwrap();
         drop(ranges);
         writing.delete_table(disk::RANGES).unwrap();
+        writing.delete_table(disk::RESOURCES).unwrap();
         writing.delete_table(META).unwrap();
         writing.open_table(META).unwrap().insert("format", 2).unwrap();
         writing.commit().unwrap();

@@ -36,7 +36,7 @@ pub use error::StorageError;
 pub(crate) use load::{Saved, SavedContainer};
 #[cfg(test)]
 pub(crate) use migrate::tests::back_to_format_2;
-pub(crate) use record::{ContainerRecord, RangeRecord, Record};
+pub(crate) use record::{ContainerRecord, RangeRecord, Record, ResourceRecord};
 
 pub use volume::{Volume, VolumeFile};
 

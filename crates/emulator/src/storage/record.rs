@@ -8,7 +8,7 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, Offer};
 use cosmonaut_wire::{EpkRange, ResourceId};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Conflict, Document, Fork, Lineage, LogEntry, RegionId};
+use crate::engine::{Conflict, Document, Fork, Lineage, LogEntry, Members, RegionId, Resource};
 
 /// One thing to write.
 #[derive(Clone, Debug)]
@@ -25,6 +25,10 @@ pub(crate) enum Record {
     Offer(ResourceId, Box<Offer>),
     /// A throughput is no more.
     DropOffer(ResourceId),
+    /// A script, user, permission or client encryption key was made or changed.
+    Resource(Arc<Resource>),
+    /// One of those is no more.
+    DropResource(ResourceId),
     /// A partition begins a sequence of its log after this commit.
     Range { container: ResourceId, range: u32, origin: RegionId, lsn: i64 },
     /// A commit.
@@ -43,6 +47,13 @@ pub(crate) enum Record {
     DropConflict(ResourceId, u64),
     /// Commits of a sequence up to this one need not be kept any more.
     Truncate { container: ResourceId, range: u32, origin: RegionId, lsn: i64 },
+}
+
+/// A script, user, permission or client encryption key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ResourceRecord {
+    /// All that a client sees of it.
+    pub(crate) members: Members,
 }
 
 /// A container without its documents.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use cosmonaut_wire::model::DatabaseProperties;
 use cosmonaut_wire::{CosmosStatus, ResourceId};
 use redb::backends::InMemoryBackend;
-use redb::{Database, ReadableTable, StorageBackend, TableDefinition};
+use redb::{Database, ReadableDatabase, StorageBackend, TableDefinition};
 
 use super::disk::{Disk, FORMAT, META};
 use super::*;
@@ -177,29 +177,28 @@ fn a_file_of_a_later_format_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_file_of_the_format_before_is_kept_from_the_version_that_wrote_it() {
+fn a_file_of_a_format_before_is_kept_from_the_version_that_wrote_it() {
     let directory: PathBuf = std::env::temp_dir().join(format!("cosmonaut-{}-raised", std::process::id()));
     let _ = std::fs::remove_dir_all(&directory);
     let journal = Journal::open(&directory).unwrap();
     journal.append([record(1)]).wait().unwrap();
     drop(journal);
-    let format = |set: Option<u64>| {
+    for before in [3, 4] {
         let database = Database::open(directory.join(disk::FILE)).unwrap();
         let writing = database.begin_write().unwrap();
-        let mut meta = writing.open_table(META).unwrap();
-        if let Some(format) = set {
-            meta.insert("format", format).unwrap();
-        }
-        let found = meta.get("format").unwrap().unwrap().value();
-        drop(meta);
+        writing.open_table(META).unwrap().insert("format", before).unwrap();
+        // There were no such rows yet.
+        assert!(writing.delete_table(disk::RESOURCES).unwrap());
         writing.commit().unwrap();
-        found
-    };
-    format(Some(3));
-    let journal = Journal::open(&directory).unwrap();
-    assert_eq!(journal.load().unwrap().databases.len(), 1);
-    drop(journal);
-    assert_eq!(format(None), FORMAT);
+        drop(database);
+        let journal = Journal::open(&directory).unwrap();
+        let saved = journal.load().unwrap();
+        assert_eq!((saved.databases.len(), saved.resources.len()), (1, 0));
+        drop(journal);
+        let database = Database::open(directory.join(disk::FILE)).unwrap();
+        let meta = database.begin_read().unwrap().open_table(META).unwrap();
+        assert_eq!(meta.get("format").unwrap().unwrap().value(), FORMAT);
+    }
     std::fs::remove_dir_all(&directory).unwrap();
 }
 

@@ -58,21 +58,3 @@ async fn another_key_is_another_secret() {
     assert!(!answer.body.to_string().contains("c2VjcmV0"));
     assert!(Emulator::builder().key("not base64!").start().await.is_err());
 }
-
-#[tokio::test]
-async fn what_is_not_there_yet_says_so() {
-    let emulator = with_container().await;
-    for kind in ["sprocs", "triggers", "udfs"] {
-        let feed = format!("/dbs/d/colls/c/{kind}");
-        let list = send(&emulator, &format!("GET {feed}"), &[], &Value::Null).await;
-        assert_eq!((list.code(), &list.body["_count"]), (200, &json!(0)), "{kind}");
-        let made = send(&emulator, &format!("POST {feed}"), &[], &json!({"id": "x"})).await;
-        assert_eq!((made.code(), &made.body["code"]), (501, &json!("NotImplemented")), "{kind}");
-        let read = send(&emulator, &format!("GET {feed}/x"), &[], &Value::Null).await;
-        assert_eq!(read.code(), 404, "{kind}");
-    }
-    let trigger = [("x-ms-documentdb-pre-trigger-include", "t"), ("x-ms-documentdb-partitionkey", "[\"a\"]")];
-    let written = send(&emulator, "POST /dbs/d/colls/c/docs", &trigger, &json!({"id": "1", "pk": "a"})).await;
-    assert_eq!(written.code(), 501);
-    assert_eq!(send(&emulator, "GET /dbs/nowhere/users", &[], &Value::Null).await.code(), 404);
-}

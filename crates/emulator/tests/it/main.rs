@@ -23,6 +23,8 @@ mod queries;
 mod recreated;
 mod regions;
 mod replication;
+mod resources;
+mod scripts;
 mod socket;
 mod throttling;
 mod transport;

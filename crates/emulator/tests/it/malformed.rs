@@ -56,7 +56,7 @@ const KNOWN_VALUES: [&str; 16] = [
     "{\"maxThroughput\":1000}",
 ];
 
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 21] = [
     "/",
     "/dbs",
     "/dbs/d",
@@ -71,9 +71,16 @@ const PATHS: [&str; 14] = [
     "/offers/AAAA",
     "/dbs/d/users/u/permissions",
     "/dbs/d/colls/c/conflicts",
+    "/dbs/d/colls/c/sprocs/1",
+    "/dbs/d/colls/c/triggers",
+    "/dbs/d/colls/c/udfs/1",
+    "/dbs/d/users",
+    "/dbs/d/users/u",
+    "/dbs/d/users/u/permissions/p",
+    "/dbs/d/clientencryptionkeys",
 ];
 
-const BODIES: [&str; 10] = [
+const BODIES: [&str; 13] = [
     "",
     "{}",
     "[]",
@@ -84,6 +91,9 @@ const BODIES: [&str; 10] = [
     "[{\"operationType\":\"Create\",\"resourceBody\":{\"id\":\"2\",\"pk\":\"a\"}}]",
     "{\"operations\":[{\"op\":\"set\",\"path\":\"/x/y\",\"value\":1}]}",
     "{\"id\":\"c\",\"partitionKey\":{\"paths\":[\"/pk\"]}}",
+    "{\"id\":\"1\",\"body\":\"x\",\"triggerType\":\"Pre\",\"triggerOperation\":\"All\"}",
+    "{\"id\":\"u\",\"permissionMode\":\"All\",\"resource\":\"dbs/d/colls/c\"}",
+    "{\"id\":\"p\",\"permissionMode\":\"Read\",\"resource\":\"dbs/d/colls/c/docs/1\",\"resourcePartitionKey\":[\"a\"]}",
 ];
 
 fn known_or_any(known: &'static [&'static str], any: &'static str) -> impl Strategy<Value = String> {

@@ -12,6 +12,7 @@ mod tests;
 pub use error::CheckError;
 pub(crate) use grouping::is_aggregate;
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::ast::{Collection, Expr, ExprKind, OrderBy, Query, SelectSpec, Source, Span};
@@ -22,9 +23,12 @@ use scope::Scope;
 /// How many `JOIN`s one query can have: the service's own limit.
 const MAX_JOINS: usize = 10;
 
+/// How many calls of user-defined functions one query can have.
+const MAX_USER_FUNCTIONS: usize = 10;
+
 /// Checks a query against the text it was parsed from.
 pub fn check(query: &Query, text: &str) -> Result<(), CheckError> {
-    let checker = Checker { text };
+    let checker = Checker { text, user_functions: Cell::new(0) };
     checker.query(query, &Scope::outermost())
 }
 
@@ -43,6 +47,8 @@ enum Aggregates {
 
 struct Checker<'t> {
     text: &'t str,
+    /// How many calls of user-defined functions there were so far.
+    user_functions: Cell<usize>,
 }
 
 impl Checker<'_> {
@@ -190,16 +196,26 @@ impl Checker<'_> {
             ExprKind::Call(name, arguments) => {
                 inside = self.call(name, arguments.len(), expr.span, aggregates)?;
             }
-            ExprKind::Udf(name, _) => {
-                let message = format!("the user-defined function udf.{name} is not supported yet");
-                return self.error(expr.span, message);
-            }
+            ExprKind::Udf(..) => self.user_function(expr.span)?,
             _ => {}
         }
         if let Some(query) = expr.subquery() {
             self.query(query, scope)?;
         }
         expr.children().into_iter().try_for_each(|child| self.expr(child, scope, inside))
+    }
+
+    fn user_function(&self, span: Span) -> Result<()> {
+        self.user_functions.set(self.user_functions.get() + 1);
+        if self.user_functions.get() <= MAX_USER_FUNCTIONS {
+            return Ok(());
+        }
+        let words = format!(
+            "The SQL query exceeded the maximum number of user-defined function calls. The allowed limit is \
+             {MAX_USER_FUNCTIONS}."
+        );
+        let message = format!("a query can call user-defined functions at most {MAX_USER_FUNCTIONS} times");
+        self.worded(span, Wording::coded("SC3005", span, words), message)
     }
 
     fn name(&self, name: &str, span: Span, scope: &Scope<'_>) -> Result<()> {

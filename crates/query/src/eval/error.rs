@@ -48,6 +48,8 @@ pub enum EvalError {
         /// The limit.
         limit: usize,
     },
+    /// A function that a user has defined failed, or there is nobody to run it.
+    UserFunction,
     /// Its [`Interrupt`](super::Interrupt) said so.
     Interrupted,
 }
@@ -72,6 +74,7 @@ impl fmt::Display for EvalError {
                 f,
                 "sorting, grouping or DISTINCT holds more than {limit} bytes: filter more, or select fewer members"
             ),
+            EvalError::UserFunction => f.write_str("a user-defined function failed"),
             EvalError::Interrupted => f.write_str("the query was stopped before its end"),
         }
     }

@@ -20,6 +20,7 @@ mod placed;
 mod program;
 mod rows;
 mod scope;
+mod user_functions;
 mod val;
 
 pub use collect::{KeyedRow, Progress};
@@ -31,4 +32,5 @@ pub use interrupt::Interrupt;
 pub use placed::{Place, PlacedRow, PlacedRows, PlacedRun};
 pub use program::Program;
 pub use rows::Rows;
+pub use user_functions::UserFunctions;
 pub(crate) use val::Val;

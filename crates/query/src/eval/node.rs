@@ -45,6 +45,8 @@ pub(super) enum Node {
     LikeDynamic(Box<Node>, Box<Node>, Option<Box<Node>>),
     Regex(Box<Node>, Box<RegexPattern>),
     Call(Apply, Vec<Node>),
+    /// A user-defined function.
+    Udf(Box<str>, Vec<Node>),
     Object(Vec<(Box<str>, Node)>),
     Array(Vec<Node>),
     Scalar(Box<Block>),
@@ -92,6 +94,7 @@ impl Node {
                 _ => Val::Undefined,
             },
             Node::Call(apply, arguments) => call(*apply, arguments, scope)?,
+            Node::Udf(name, arguments) => user_function(name, arguments, scope)?,
             Node::Object(members) => object(members, scope)?,
             Node::Array(elements) => array(elements, scope)?,
             Node::Scalar(block) => scalar_subquery(block, scope)?,
@@ -251,6 +254,22 @@ fn call<'s>(apply: Apply, arguments: &'s [Node], scope: &Scope<'s>) -> Evaluated
         Some(failure) => Err(failure),
         None => scope.run.check_size(result.unwrap_or_default()),
     }
+}
+
+fn user_function<'s>(name: &str, arguments: &'s [Node], scope: &Scope<'s>) -> Evaluated<'s> {
+    let functions = scope.run.functions.0.as_ref().ok_or(EvalError::UserFunction)?;
+    let mut given = b"[".to_vec();
+    for (nth, argument) in arguments.iter().enumerate() {
+        given.extend_from_slice(if nth == 0 { b"[" } else { b",[" });
+        // What is undefined writes nothing.
+        weighed(argument.eval(scope)?, scope)?.write_json(&mut given);
+        given.push(b']');
+    }
+    given.push(b']');
+    let given = String::from_utf8(given).unwrap_or_default();
+    let Some(result) = functions.call(name, &given)? else { return Ok(Val::Undefined) };
+    scope.run.look()?;
+    scope.run.check_size(Val::from_raw(RawJson::new(result.as_bytes())).detach())
 }
 
 fn object<'s>(members: &'s [(Box<str>, Node)], scope: &Scope<'s>) -> Evaluated<'s> {

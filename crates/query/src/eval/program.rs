@@ -15,6 +15,7 @@ use super::interrupt::Interrupt;
 use super::placed::{Place, PlacedRun};
 use super::rows::Rows;
 use super::scope::{Document, Run, Scope};
+use super::user_functions::{Functions, UserFunctions};
 use super::{compile, val::Val};
 use crate::Parameters;
 use crate::ast::Query;
@@ -45,6 +46,7 @@ use crate::value::Value;
 pub struct Program {
     inner: Arc<Inner>,
     interrupt: Interrupt,
+    functions: Functions,
 }
 
 #[derive(Debug)]
@@ -54,6 +56,7 @@ pub(super) struct Inner {
     pub(super) limits: Limits,
     pub(super) reads_documents: bool,
     pub(super) random: AtomicU64,
+    pub(super) user_functions: Vec<String>,
 }
 
 impl Program {
@@ -64,12 +67,22 @@ impl Program {
         environment: &Environment<'_>,
     ) -> Result<Program, CompileError> {
         let inner = compile::compile(query, parameters, environment)?;
-        Ok(Program { inner: Arc::new(inner), interrupt: Interrupt::never() })
+        Ok(Program { inner: Arc::new(inner), interrupt: Interrupt::never(), functions: Functions::default() })
     }
 
     /// The same program, whose runs are stopped by [`EvalError::Interrupted`] when `interrupt` says so.
     pub fn interrupted_by(&self, interrupt: Interrupt) -> Program {
-        Program { inner: Arc::clone(&self.inner), interrupt }
+        Program { interrupt, ..self.clone() }
+    }
+
+    /// The same program with somebody who runs its user-defined functions.
+    pub fn with_functions(&self, functions: Arc<dyn UserFunctions>) -> Program {
+        Program { functions: Functions(Some(functions)), ..self.clone() }
+    }
+
+    /// The names of the user-defined functions that it calls, each once.
+    pub fn user_functions(&self) -> &[String] {
+        &self.inner.user_functions
     }
 
     /// Starts a run over a sequence of documents.
@@ -226,6 +239,7 @@ impl Program {
             steps: Cell::new(0),
             unseen: Cell::new(0),
             interrupt: &self.interrupt,
+            functions: &self.functions,
         };
         body(Scope { run: &run, document: &document, vars: None, group: None })
     }

@@ -7,6 +7,7 @@ use super::environment::Limits;
 use super::error::EvalError;
 use super::group::GroupRow;
 use super::interrupt::Interrupt;
+use super::user_functions::Functions;
 use super::val::Val;
 use crate::raw::{RawJson, Slots};
 
@@ -23,6 +24,7 @@ pub(super) struct Run<'p> {
     /// How many bytes were gone through since somebody was asked whether to go on.
     pub(super) unseen: Cell<usize>,
     pub(super) interrupt: &'p Interrupt,
+    pub(super) functions: &'p Functions,
 }
 
 /// A document and what one scan of it found.

@@ -221,7 +221,6 @@ fn what_cannot_be_compiled_is_refused_with_a_reason() {
         ("SELECT x.a FROM c", "`x` is not known"),
         ("SELECT * FROM c JOIN t IN c.tags", "single source"),
         ("SELECT c.a, d.a FROM c JOIN d IN c.l", "selected twice"),
-        ("SELECT VALUE udf.f(1) FROM c", "udf.f"),
         ("SELECT VALUE ST_DISTANCE(c.a, c.b) FROM c", "ST_DISTANCE"),
         ("SELECT VALUE NOPE(1) FROM c", "NOPE"),
         ("SELECT VALUE LOWER() FROM c", "LOWER"),

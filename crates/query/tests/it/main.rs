@@ -12,3 +12,4 @@ mod resume_filters;
 mod semantics;
 mod spread;
 mod superset;
+mod user_functions;

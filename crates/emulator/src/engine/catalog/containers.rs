@@ -94,6 +94,7 @@ impl Engine {
         catalog.retired.add(&database_name, &container);
         let mut records = vec![Record::DropContainer(container.rid())];
         records.extend(self.drop_offer(&mut catalog, container.rid()));
+        records.extend(catalog.resources.remove_in(container.rid()));
         let commit = self.journal.append(records);
         // What is in it is freed when nobody waits for the catalog.
         drop(catalog);

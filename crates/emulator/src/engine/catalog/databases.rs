@@ -87,6 +87,7 @@ impl Engine {
             records.extend(self.drop_offer(&mut catalog, container.rid()));
         }
         records.extend(self.drop_offer(&mut catalog, rid));
+        records.extend(catalog.resources.remove_in(rid));
         records.push(Record::DropDatabase(rid));
         let commit = self.journal.append(records);
         // What is in it is freed when nobody waits for the catalog.

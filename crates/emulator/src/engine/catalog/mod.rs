@@ -1,10 +1,12 @@
-//! The databases and containers of an account, by name and by resource id, and their throughput.
+//! The databases and containers of an account, by name and by resource id, their throughput, and the small resources in them.
 //!
 //! One lock guards all of it; it is held only as long as the catalog itself is read or changed.
 
 mod containers;
 mod databases;
+mod kinds;
 mod offers;
+mod resources;
 mod retired;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,13 +15,16 @@ use std::sync::Arc;
 use cosmonaut_wire::model::{DatabaseProperties, Offer};
 use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
 
+pub(crate) use kinds::Members;
 pub use offers::{Migration, minimum_throughput};
+pub use resources::{Resource, Upserted};
 
 use super::container::{Container, owner_gone};
 use super::throughput::Bucket;
 use super::{Engine, locks};
 use crate::storage::{Saved, StorageError};
 use crate::{Failure, Timestamp};
+use resources::Resources;
 use retired::Retired;
 
 /// The most bytes in the name of a database or container, as the service puts it.
@@ -32,6 +37,7 @@ pub(super) struct Catalog {
     /// From a database's id to its name.
     database_names: HashMap<ResourceId, String>,
     offers: BTreeMap<ResourceId, Offer>,
+    resources: Resources,
     retired: Retired,
 }
 
@@ -141,6 +147,12 @@ impl Engine {
             let container = Container::restore(container, around)
                 .map_err(|failure| StorageError::corrupt(format!("container {rid}: {failure}")))?;
             database.containers.insert(container.properties().id.clone(), Arc::new(container));
+        }
+        for (rid, kept) in saved.resources {
+            if rid.parent().is_none() {
+                return Err(StorageError::corrupt(format!("resource {rid} belongs to nothing")));
+            }
+            catalog.resources.add(Arc::new(Resource::restore(rid, kept)));
         }
         Ok(())
     }

@@ -179,6 +179,12 @@ impl Container {
         self.account.world.now()
     }
 
+    /// A random number.
+    #[cfg(feature = "scripts")]
+    pub(crate) fn random(&self) -> u64 {
+        self.account.world.random()
+    }
+
     /// The number of an item to be created.
     pub(crate) fn next_number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)

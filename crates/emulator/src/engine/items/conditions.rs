@@ -43,6 +43,11 @@ impl Conditions<'_> {
 
     /// Whether a reader has the version already.
     pub(super) fn is_unmodified(&self, current: VersionTag) -> bool {
-        self.if_none_match.is_some_and(|condition| current.to_etag().is_named_by(condition))
+        self.if_none_match.is_some() && self.names_known(&current.to_etag())
+    }
+
+    /// Whether a reader has this version already.
+    pub(crate) fn names_known(&self, current: &Etag) -> bool {
+        self.if_none_match.is_some_and(|condition| current.is_named_by(condition))
     }
 }

@@ -7,6 +7,8 @@ mod batch;
 mod bulk;
 mod conditions;
 mod delete;
+#[cfg(feature = "scripts")]
+mod draft;
 mod incoming;
 mod patch;
 mod patch_tree;
@@ -24,6 +26,10 @@ use cosmonaut_wire::{
 pub use batch::BatchReply;
 pub use conditions::Conditions;
 pub use delete::KeyDeleted;
+#[cfg(feature = "scripts")]
+pub(crate) use draft::{Committed, Draft};
+#[cfg(feature = "scripts")]
+pub(crate) use put::PutMode;
 pub(crate) use put::Site;
 
 use super::replica::ReplicaState;

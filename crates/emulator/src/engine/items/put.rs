@@ -24,6 +24,29 @@ pub(crate) enum PutMode {
     Replace,
 }
 
+impl PutMode {
+    /// Whether an item of this id may be written where there is another version, or none.
+    pub(super) fn check(
+        self,
+        found: Option<(&str, VersionTag)>,
+        target: &str,
+        id: &str,
+        conditions: &Conditions<'_>,
+    ) -> Result<(), Failure> {
+        match (self, found) {
+            (Self::Create, Some(_)) => Err(exists(id)),
+            (Self::Replace, None) => Err(not_found(target)),
+            // A replace must not rename an item, neither to a free id nor to a taken one.
+            (Self::Replace, Some((current, _))) if current != id => Err(Failure::bad_request(format!(
+                "the id in the body, {id:?}, is not the id of the item to replace, {current:?}"
+            ))),
+            // An upsert that creates has nothing to compare with, and the service lets it pass.
+            (Self::Create | Self::Upsert, None) => Ok(()),
+            (Self::Upsert | Self::Replace, Some((_, etag))) => conditions.check_item(etag),
+        }
+    }
+}
+
 /// A write of a whole item, ready to be applied.
 #[derive(Clone, Debug)]
 pub(crate) struct Put<'a> {
@@ -90,22 +113,8 @@ impl Put<'_> {
         let Incoming { id, key, .. } = &self.incoming;
         let named = if self.mode == PutMode::Replace { self.target } else { id };
         let current = find_live(tx.state(), site.container.rid(), key, named, tx.now());
-        match (self.mode, current) {
-            (PutMode::Create, Some(_)) => return Err(exists(id)),
-            (PutMode::Replace, None) => return Err(not_found(self.target)),
-            // A replace must not rename an item, neither to a free id nor to a taken one.
-            (PutMode::Replace, Some(current)) if *current.id() != **id => {
-                return Err(Failure::bad_request(format!(
-                    "the id in the body, {id:?}, is not the id of the item to replace, {:?}",
-                    current.id()
-                )));
-            }
-            // An upsert that creates has nothing to compare with, and the service lets it pass.
-            (PutMode::Create | PutMode::Upsert, None) => {}
-            (PutMode::Upsert | PutMode::Replace, Some(current)) => {
-                self.conditions.check_item(current.etag)?
-            }
-        }
+        let found = current.map(|current| (current.id(), current.etag));
+        self.mode.check(found, self.target, id, &self.conditions)?;
         let number = current.map(|current| current.number);
         let status = if number.is_some() { CosmosStatus::OK } else { CosmosStatus::CREATED };
         let written = write(site, tx, number, &self.incoming, self.indexed)?;
@@ -139,11 +148,33 @@ pub(super) fn write(
     incoming: &Incoming,
     indexed: bool,
 ) -> Result<WrittenItem, Failure> {
-    if number.is_none() {
+    let is_new = number.is_none();
+    let number = || number.unwrap_or_else(|| site.container.next_number());
+    write_version(site, tx, Version { number: number(), etag: None, is_new }, incoming, indexed)
+}
+
+/// A version to be written.
+pub(super) struct Version {
+    /// The item's number.
+    pub(super) number: u64,
+    /// The version's tag, if it was given one before.
+    pub(super) etag: Option<VersionTag>,
+    /// Whether there is no such item yet.
+    pub(super) is_new: bool,
+}
+
+/// The same for a version of which more is known.
+pub(super) fn write_version(
+    site: Site<'_>,
+    tx: &mut Transaction<'_>,
+    Version { number, etag, is_new }: Version,
+    incoming: &Incoming,
+    indexed: bool,
+) -> Result<WrittenItem, Failure> {
+    if is_new {
         purge_expired(tx, tx.state().find(&incoming.key, &incoming.id).map(|document| document.number));
     }
     claim_unique_keys(tx, number, incoming)?;
-    let number = number.unwrap_or_else(|| site.container.next_number());
     let stamp = site.stamp(tx);
     let document = Arc::new(Document::from(DocumentParts {
         container: site.container.rid(),
@@ -152,7 +183,7 @@ pub(super) fn write(
         key: incoming.key.clone(),
         epk: incoming.epk.clone(),
         open: &incoming.open,
-        etag: stamp.etag(),
+        etag: etag.unwrap_or_else(|| stamp.etag()),
         ts: tx.now().seconds(),
         lsn: tx.lsn(),
         origin: tx.origin(),
@@ -166,24 +197,17 @@ pub(super) fn write(
 }
 
 /// 409 if another item of the logical partition has the same unique values. Expired holders give way.
-fn claim_unique_keys(
-    tx: &mut Transaction<'_>,
-    number: Option<u64>,
-    incoming: &Incoming,
-) -> Result<(), Failure> {
+fn claim_unique_keys(tx: &mut Transaction<'_>, number: u64, incoming: &Incoming) -> Result<(), Failure> {
     let mut body = None;
     while let Some(holder) = tx.state().unique_holder(
         &incoming.key,
-        number.unwrap_or(0),
+        number,
         body.get_or_insert_with(|| [&incoming.open[..], b"}"].concat()),
     ) {
         let taken =
             tx.state().document(holder).is_some_and(|document| tx.state().is_live(document, tx.now()));
         if taken {
-            return Err(Failure::conflict(
-                "Unique index constraint violation: another item of this partition key has the same unique values",
-            )
-            .with_charge(charge::NOTHING));
+            return Err(not_unique());
         }
         purge_expired(tx, Some(holder));
     }
@@ -195,6 +219,13 @@ fn purge_expired(tx: &mut Transaction<'_>, number: Option<u64>) {
     if let Some(number) = number {
         tx.delete(number, true);
     }
+}
+
+pub(super) fn not_unique() -> Failure {
+    Failure::conflict(
+        "Unique index constraint violation: another item of this partition key has the same unique values",
+    )
+    .with_charge(charge::NOTHING)
 }
 
 fn exists(id: &str) -> Failure {

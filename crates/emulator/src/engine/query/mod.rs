@@ -6,6 +6,7 @@
 
 mod compiled;
 mod feeder;
+mod functions;
 mod index_filter;
 mod metrics;
 mod order_choice;
@@ -27,6 +28,9 @@ mod token;
 mod walk;
 mod whole_result;
 
+pub use functions::{Callable, QueryFunctions};
+#[cfg(feature = "scripts")]
+pub(crate) use over_list::run_over_items;
 pub use over_list::{FeedQuery, FeedQueryPage, run_over};
 pub use plan::{QueryFeatures, plan};
 pub use request::{IndexMetrics, PageSize, QueryPage, QueryRequest};
@@ -62,7 +66,8 @@ fn run_within(
 ) -> Result<QueryPage, Failure> {
     let started = world.now();
     let mut compiled = Compiled::new(&request.spec, properties, world)?;
-    compiled.program = compiled.program.interrupted_by(request.pace.interrupt());
+    compiled.program =
+        request.functions.in_program(compiled.program.interrupted_by(request.pace.interrupt()))?;
     if let Some(resume) = &request.resume {
         resume.check(compiled.directions().len())?;
     }
@@ -74,7 +79,7 @@ fn run_within(
     plan::check_servable(request, &compiled, &parts, plan)?;
 
     let mut page = PageRun::new(&compiled, request, token.as_ref(), &properties.partition_key, world.now());
-    page.run(parts, region)?;
+    page.run(parts, region).map_err(|failure| request.functions.told(failure))?;
     Ok(page.finish(started, world.now()))
 }
 

@@ -4,13 +4,19 @@
 
 use bytes::Bytes;
 use cosmonaut_query::eval::Rows;
+#[cfg(feature = "scripts")]
+use cosmonaut_wire::model::ContainerProperties;
 use cosmonaut_wire::model::QuerySpec;
 
 use super::compiled::Compiled;
+#[cfg(feature = "scripts")]
+use super::functions::Callable;
 use super::page::eval_error;
 use super::page_rows::Output;
 use super::request::PageSize;
 use super::token::Token;
+#[cfg(feature = "scripts")]
+use crate::Pace;
 use crate::engine::charge::{self, QueryCost};
 use crate::{Failure, World};
 
@@ -43,6 +49,31 @@ pub fn run_over(
     world: &dyn World,
 ) -> Result<FeedQueryPage, Failure> {
     let compiled = Compiled::with_computed(&query.spec, &[], world)?;
+    if let Some(name) = compiled.program.user_functions().first() {
+        return Err(Failure::bad_request(format!("there is no user-defined function udf.{name} here")));
+    }
+    page_of(documents, query, &compiled)
+}
+
+/// The same over items of a container, which have computed properties and functions.
+#[cfg(feature = "scripts")]
+pub(crate) fn run_over_items(
+    documents: impl IntoIterator<Item = Bytes>,
+    query: &FeedQuery,
+    properties: &ContainerProperties,
+    (pace, functions): (&Pace, &Callable),
+    world: &dyn World,
+) -> Result<FeedQueryPage, Failure> {
+    let mut compiled = Compiled::new(&query.spec, properties, world)?;
+    compiled.program = functions.in_program(compiled.program.interrupted_by(pace.interrupt()))?;
+    page_of(documents, query, &compiled).map_err(|failure| functions.told(failure))
+}
+
+fn page_of(
+    documents: impl IntoIterator<Item = Bytes>,
+    query: &FeedQuery,
+    compiled: &Compiled,
+) -> Result<FeedQueryPage, Failure> {
     let given = match &query.continuation {
         Some(text) => Token::read(text)?.given,
         None => 0,

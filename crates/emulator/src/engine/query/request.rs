@@ -6,6 +6,7 @@ use cosmonaut_query::eval::Rows;
 use cosmonaut_wire::model::{QueryExecutionInfo, QuerySpec};
 use cosmonaut_wire::{PartitionKeyRangeId, SessionToken};
 
+use super::functions::Callable;
 use super::resume::ResumeFilter;
 use super::ties::TieOrder;
 use crate::engine::FeedScope;
@@ -37,6 +38,8 @@ pub struct QueryRequest {
     pub resume: Option<ResumeFilter>,
     /// How long it may take.
     pub pace: Pace,
+    /// The user-defined functions that it may call.
+    pub functions: Callable,
 }
 
 impl QueryRequest {
@@ -54,6 +57,7 @@ impl QueryRequest {
             ties: TieOrder::default(),
             resume: None,
             pace: Pace::default(),
+            functions: Callable::default(),
         }
     }
 }

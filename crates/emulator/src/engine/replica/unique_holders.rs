@@ -14,7 +14,7 @@ impl ReplicaState {
     }
 
     /// All documents that share a unique key with a version, other than itself.
-    pub(super) fn unique_holders<'s>(
+    pub(crate) fn unique_holders<'s>(
         &'s self,
         key: &PartitionKey,
         number: u64,

@@ -58,6 +58,9 @@ pub(super) fn copy_files(from: &Directory, to: &Directory) {
 /// Everything a client could see, as text.
 pub(super) fn picture(engine: &Engine) -> String {
     let mut seen = format!("{:?}\n{:?}\n", engine.list_databases(), engine.offers());
+    for feed in ["users", "users/u/permissions", "clientencryptionkeys", "colls/c/udfs", "colls/c/sprocs"] {
+        seen += &format!("{:?}\n", engine.resources(&path(&format!("/dbs/d/{feed}"))).ok());
+    }
     for container in engine.containers() {
         seen += &format!("{:?}\n", container.properties());
         for range in container.layout().ranges() {
@@ -93,6 +96,30 @@ pub(super) fn fill(engine: &Engine, properties: ContainerProperties) -> Arc<Cont
     container
 }
 
+/// Resources that stay, one that is replaced, one that is deleted, and one whose container is about to be.
+fn add_resources(engine: &Engine) {
+    let members = |value: serde_json::Value| value.as_object().unwrap().clone();
+    let script = json!({"id": "x", "body": "y"});
+    let permission = json!({"id": "p", "permissionMode": "All", "resource": "dbs/d/colls/c"});
+    for (feed, resource) in [
+        ("users", json!({"id": "u"})),
+        ("users", json!({"id": "v"})),
+        ("users/u/permissions", permission.clone()),
+        ("users/v/permissions", permission),
+        ("colls/c/udfs", script.clone()),
+        ("colls/c/sprocs", script.clone()),
+        ("colls/gone/sprocs", script),
+    ] {
+        let _ = engine.create_resource(&path(&format!("/dbs/d/{feed}")), members(resource)).unwrap();
+    }
+    let next = members(json!({"id": "z", "body": "y"}));
+    let renaming = engine.replace_resource(&path("/dbs/d/colls/c/udfs/x"), next, Conditions::default());
+    assert!(renaming.is_err());
+    let next = members(json!({"id": "x", "body": "z"}));
+    let _ = engine.replace_resource(&path("/dbs/d/colls/c/sprocs/x"), next, Conditions::default()).unwrap();
+    drop(engine.delete_resource(&path("/dbs/d/users/v"), Conditions::default()).unwrap());
+}
+
 #[test]
 fn everything_is_there_again_after_a_restart() {
     let directory = Directory::new("restart");
@@ -102,6 +129,7 @@ fn everything_is_there_again_after_a_restart() {
     properties.change_feed_policy = Some(ChangeFeedPolicy::retain_minutes(5));
     let container = fill(&engine, properties);
     let _ = add_container(&engine, ContainerProperties::new("gone", "/pk"), 400);
+    add_resources(&engine);
     engine.delete_container(&path("/dbs/d/colls/gone")).unwrap().wait().unwrap();
     let before = picture(&engine);
     drop((container, engine));

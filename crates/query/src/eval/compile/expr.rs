@@ -48,10 +48,13 @@ impl Compiler<'_> {
                 Ok(negate(node, *negated))
             }
             ExprKind::Call(name, arguments) => self.call(name, arguments, expr.span),
-            ExprKind::Udf(name, _) => Err(CompileError::new(
-                expr.span,
-                format!("udf.{name}: user-defined functions are not supported"),
-            )),
+            ExprKind::Udf(name, arguments) => {
+                let nodes = self.exprs(arguments)?;
+                if !self.user_functions.contains(name) {
+                    self.user_functions.push(name.clone());
+                }
+                Ok(Node::Udf(name.as_str().into(), nodes))
+            }
             ExprKind::Object(members) => self.object(members, expr.span),
             ExprKind::Array(elements) => {
                 let nodes = self.exprs(elements)?;

@@ -19,6 +19,7 @@ use super::interrupt::Interrupt;
 use super::node::Node;
 use super::program::Inner;
 use super::scope::{Const, Document, Run, Scope};
+use super::user_functions::Functions;
 use crate::Parameters;
 use crate::ast::{self, Count, Expr, ExprKind, LARGEST_COUNT, OrderBy, Query, SelectItem, SelectSpec, Span};
 use crate::functions;
@@ -45,6 +46,7 @@ pub(super) fn compile(
         used_vars: Vec::new(),
         aggregating: None,
         seed: AtomicU64::new(seed),
+        user_functions: Vec::new(),
     };
     let block = compiler.query(query, true)?;
     Ok(Inner {
@@ -53,6 +55,7 @@ pub(super) fn compile(
         limits: environment.limits,
         reads_documents: query.from.is_some(),
         random: compiler.seed,
+        user_functions: compiler.user_functions,
     })
 }
 
@@ -66,6 +69,8 @@ struct Compiler<'e> {
     /// Set while the `SELECT` of a grouped query is compiled.
     aggregating: Option<Aggregating>,
     seed: AtomicU64,
+    /// The names of user-defined functions.
+    user_functions: Vec<String>,
 }
 
 /// What the `SELECT` of a grouped query may refer to.
@@ -252,6 +257,7 @@ impl Compiler<'_> {
             unseen: Cell::new(0),
             // What takes long is left to the run, which can be stopped.
             interrupt: &Interrupt::when(|| true),
+            functions: &Functions::default(),
         };
         let scope = Scope { run: &run, document: &document, vars: None, group: None };
         let folded = node.eval(&scope).map(Const::new);

@@ -1,0 +1,117 @@
+//! Scripts, users, permissions and client encryption keys: create, upsert, list, query, read, replace, delete.
+//!
+//! All kinds go the same way. Running a script is in `unsupported`.
+
+use bytes::Bytes;
+use cosmonaut_wire::{CosmosStatus, ResourceType};
+use http::header;
+
+use super::Gateway;
+use super::call::Call;
+use super::located::Located;
+use super::metadata::{Descriptions, json_body};
+use super::reply::Reply;
+use crate::Failure;
+use crate::engine::{Resource, Upserted, charge};
+
+impl Gateway {
+    pub(super) fn create_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
+        let container = self.container_of_resources(call)?;
+        let made = self.engine.create_resource(&call.path, call.json("resource")?)?;
+        Ok(self
+            .resource_reply(container, CosmosStatus::CREATED, &made.value)
+            .written(call)
+            .after(made.commit))
+    }
+
+    pub(super) fn upsert_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
+        let container = self.container_of_resources(call)?;
+        let (members, conditions) = (call.json("resource")?, call.conditions()?);
+        let Upserted { written, is_new } = self.engine.upsert_resource(&call.path, members, conditions)?;
+        let status = if is_new { CosmosStatus::CREATED } else { CosmosStatus::OK };
+        Ok(self.resource_reply(container, status, &written.value).written(call).after(written.commit))
+    }
+
+    pub(super) fn replace_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
+        let container = self.container_of_resources(call)?;
+        let (members, conditions) = (call.json("resource")?, call.conditions()?);
+        let replaced = self.engine.replace_resource(&call.path, members, conditions)?;
+        let reply = self.resource_reply(container, CosmosStatus::OK, &replaced.value);
+        Ok(reply.written(call).after(replaced.commit))
+    }
+
+    pub(super) fn read_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container_of_resources(call)?;
+        let resource = self.engine.resource(&call.path)?;
+        if call.conditions()?.names_known(&resource.etag()) {
+            return Ok(self.resource_reply(container, CosmosStatus::NOT_MODIFIED, &resource).without_body());
+        }
+        Ok(self.resource_reply(container, CosmosStatus::OK, &resource))
+    }
+
+    pub(super) fn delete_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        self.engine.check_catalog_write(self.region)?;
+        let container = self.container_of_resources(call)?;
+        let commit = self.engine.delete_resource(&call.path, call.conditions()?)?;
+        let mut reply =
+            Reply::new(CosmosStatus::NO_CONTENT, Bytes::new()).charged(charge::CATALOG_WRITE).after(commit);
+        container.iter().for_each(|container| reply.of_container(container));
+        Ok(reply)
+    }
+
+    pub(super) fn list_resources(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container_of_resources(call)?;
+        let mut reply = self.resources(call)?.list(call, &*self.world)?;
+        container.iter().for_each(|container| reply.of_container(container));
+        Ok(reply)
+    }
+
+    pub(super) fn query_resources(&self, call: &Call<'_>) -> Result<Reply, Failure> {
+        let container = self.container_of_resources(call)?;
+        let mut reply = self.resources(call)?.query(call, &*self.world)?;
+        container.iter().for_each(|container| reply.of_container(container));
+        Ok(reply)
+    }
+
+    fn resources(&self, call: &Call<'_>) -> Result<Descriptions, Failure> {
+        let (owner, resources) = self.engine.resources(&call.path)?;
+        let entries = resources.iter().map(|resource| json_body(resource.members())).collect();
+        Ok(Descriptions { kind: call.path.kind(), owner: owner.to_string(), entries })
+    }
+
+    /// The container that the resources of a request lie in, if they lie in one.
+    fn container_of_resources<'c>(&self, call: &'c Call<'_>) -> Result<Option<Located<'c>>, Failure> {
+        let in_container = call.path.kind().parents() == [ResourceType::Container];
+        if in_container {
+            return self.container(call).map(Some);
+        }
+        self.engine.topology().check_present(self.region)?;
+        Ok(None)
+    }
+
+    fn resource_reply(
+        &self,
+        container: Option<Located<'_>>,
+        status: CosmosStatus,
+        resource: &Resource,
+    ) -> Reply {
+        let mut reply = Reply::new(status, json_body(resource.members())).charged(charge::CATALOG_READ);
+        reply.text(header::ETAG, resource.etag().as_str());
+        if let Some(container) = container {
+            reply.of_container(&container);
+            reply.quota(container.usage(self.region));
+        }
+        reply
+    }
+}
+
+impl Reply {
+    /// The reply to a write: it costs more, and has no body if none is wanted.
+    fn written(self, call: &Call<'_>) -> Self {
+        let reply = self.charged(charge::CATALOG_WRITE);
+        if call.is_minimal() { reply.without_body() } else { reply }
+    }
+}

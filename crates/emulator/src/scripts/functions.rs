@@ -1,0 +1,139 @@
+//! User-defined functions of a container, as a query calls them.
+//!
+//! A query has one engine for all of them, on the thread that evaluates it; it ends with the query's page.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use cosmonaut_query::eval::{EvalError, UserFunctions};
+use rquickjs::{Function, Object, Persistent};
+
+use super::error::ScriptError;
+use super::sandbox::Sandbox;
+use super::watch::{Budget, Watch};
+use crate::Failure;
+use crate::engine::query::QueryFunctions;
+
+/// The functions of a container: id and source of each.
+pub(crate) struct Functions {
+    sources: HashMap<String, String>,
+    budget: Budget,
+    failure: Mutex<Option<Failure>>,
+    /// Unlike any other's.
+    number: u64,
+}
+
+/// Numbers given to [`Functions`].
+static NUMBERS: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// The engine of the query that this thread evaluates.
+    static LOADED: RefCell<Option<Loaded>> = const { RefCell::new(None) };
+}
+
+/// An engine with the functions that were called so far. What it holds goes before the engine.
+struct Loaded {
+    number: u64,
+    functions: HashMap<String, Persistent<Function<'static>>>,
+    entry: Persistent<Object<'static>>,
+    watch: Rc<Watch>,
+    sandbox: Sandbox,
+}
+
+/// What functions find: nothing but the language.
+const CONFIG: &str = r#"{"kind":"function"}"#;
+
+impl Functions {
+    pub(crate) fn new(sources: HashMap<String, String>, budget: Budget) -> Self {
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        Self { sources, budget, failure: Mutex::default(), number }
+    }
+
+    fn compute(&self, name: &str, arguments: &str) -> Result<Option<String>, ScriptError> {
+        LOADED.with_borrow_mut(|loaded| {
+            if loaded.as_ref().is_none_or(|loaded| loaded.number != self.number) {
+                *loaded = None;
+                *loaded = Some(Loaded::new(self)?);
+            }
+            match loaded {
+                Some(loaded) => {
+                    loaded.call(name, self.sources.get(name).map_or("", |source| source), arguments)
+                }
+                None => Ok(None),
+            }
+        })
+    }
+}
+
+impl Loaded {
+    fn new(functions: &Functions) -> Result<Self, ScriptError> {
+        let watch = Rc::new(Watch::new(functions.budget.clone()));
+        let sandbox = Sandbox::new(Rc::clone(&watch))?;
+        let entry = sandbox.with(|inside| {
+            let host = inside.own(Object::new(inside.ctx.clone()))?;
+            let entry = inside.prepare(host, CONFIG)?;
+            Ok(Persistent::save(&inside.ctx, entry))
+        })?;
+        Ok(Self { number: functions.number, functions: HashMap::new(), entry, watch, sandbox })
+    }
+
+    fn call(&mut self, name: &str, source: &str, arguments: &str) -> Result<Option<String>, ScriptError> {
+        self.watch.restart();
+        let Self { functions, entry, sandbox, .. } = self;
+        sandbox.with(|inside| {
+            let entry = inside.own(entry.clone().restore(&inside.ctx))?;
+            let function = match functions.get(name) {
+                Some(function) => inside.own(function.clone().restore(&inside.ctx))?,
+                None => {
+                    let compiled = inside.compile(name, source)?;
+                    functions.insert(name.to_owned(), Persistent::save(&inside.ctx, compiled.clone()));
+                    compiled
+                }
+            };
+            let compute: Function<'_> = inside.own(entry.get("compute"))?;
+            let computed = compute.call((function, arguments));
+            let result: Option<String> = inside.outcome(&entry, name, computed)?;
+            // Promises of a function are never heard of again.
+            while inside.ctx.execute_pending_job() {
+                inside.check()?;
+            }
+            Ok(result)
+        })
+    }
+}
+
+impl UserFunctions for Functions {
+    fn call(&self, name: &str, arguments: &str) -> Result<Option<String>, EvalError> {
+        self.compute(name, arguments).map_err(|error| {
+            let failure = error.failure();
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+            EvalError::UserFunction
+        })
+    }
+}
+
+impl QueryFunctions for Functions {
+    fn has(&self, name: &str) -> bool {
+        self.sources.contains_key(name)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Functions {
+    fn drop(&mut self) {
+        // A thread that ends has let go of it already.
+        let _ = LOADED.try_with(|loaded| {
+            if let Ok(mut loaded) = loaded.try_borrow_mut()
+                && loaded.as_ref().is_some_and(|loaded| loaded.number == self.number)
+            {
+                *loaded = None;
+            }
+        });
+    }
+}

@@ -1,0 +1,196 @@
+// Takes away, or limits, what could keep the host from stopping a script.
+//
+// The engine asks the host every ten thousand steps whether to go on, but a function of the language counts as one
+// step, however long it works. So those that work on much at once ask for themselves (`look`), those that could loop
+// over a length that is only claimed refuse it, and those that no limit fits are not there.
+(function (look, isProxy) {
+  'use strict';
+  const { apply, construct, ownKeys } = Reflect;
+  const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { isArray } = Array;
+  const { isView } = ArrayBuffer;
+  const text = String;
+
+  // As many elements as fit into the memory of a script.
+  const MOST_ELEMENTS = 1 << 22;
+  // So many are worth a look.
+  const MANY = 4096;
+  // How many characters a search may compare in the worst case.
+  const MOST_COMPARED = 2 ** 32;
+
+  function put(object, name, value) {
+    defineProperty(object, name, { value, writable: true, configurable: true, enumerable: false });
+  }
+
+  function wrap(object, name, make) {
+    const native = object[name];
+    if (typeof native !== 'function') return;
+    const made = make(native);
+    defineProperty(made, 'name', { value: native.name });
+    defineProperty(made, 'length', { value: native.length });
+    put(object, name, made);
+  }
+
+  // What waits, what computes with numbers of any length, and what compiles text that nobody has looked at.
+  for (const name of ['Atomics', 'SharedArrayBuffer', 'Iterator', 'BigInt', 'BigInt64Array', 'BigUint64Array', 'eval']) {
+    delete globalThis[name];
+  }
+  for (const name of ['getBigInt64', 'getBigUint64', 'setBigInt64', 'setBigUint64']) delete DataView.prototype[name];
+  const kinds = [function () {}, function* () {}, async function () {}, async function* () {}];
+  for (const kind of kinds) {
+    const { constructor } = getPrototypeOf(kind);
+    const refused = function () {
+      throw new TypeError('Code is not made from text here.');
+    };
+    refused.prototype = constructor.prototype;
+    defineProperty(refused, 'name', { value: constructor.name });
+    put(constructor.prototype, 'constructor', refused);
+    if (constructor.name === 'Function') put(globalThis, 'Function', refused);
+  }
+  // Functions of iterators that go on without asking.
+  const iterators = getPrototypeOf(getPrototypeOf([][Symbol.iterator]()));
+  for (const name of ownKeys(iterators)) if (name !== Symbol.iterator) delete iterators[name];
+  for (const name of ['union', 'intersection', 'difference', 'symmetricDifference', 'isSubsetOf', 'isSupersetOf', 'isDisjointFrom']) {
+    delete Set.prototype[name];
+  }
+
+  // The length of a list. It is a plain value that does not change between this look and the next.
+  function weigh(list) {
+    let length = 0;
+    if (typeof list === 'string') length = list.length;
+    else if (isView(list)) length = list.byteLength;
+    else if ((typeof list === 'object' && list !== null) || typeof list === 'function') {
+      let found;
+      for (let at = list; at !== null && found === undefined; at = getPrototypeOf(at)) {
+        if (isProxy(at)) throw new TypeError('A proxy cannot stand for a list here.');
+        found = getOwnPropertyDescriptor(at, 'length');
+      }
+      if (found !== undefined) {
+        if (!('value' in found) || (typeof found.value === 'object' && found.value !== null)) {
+          throw new TypeError('The length of a list must be a number.');
+        }
+        length = +found.value;
+      }
+      if (length > MOST_ELEMENTS) throw new RangeError('The list is too long.');
+    }
+    if (length > MANY) look();
+    return length;
+  }
+
+  const lists = ['at', 'copyWithin', 'entries', 'fill', 'join', 'keys', 'lastIndexOf', 'reverse', 'shift', 'slice', 'splice',
+    'toLocaleString', 'toReversed', 'toSpliced', 'toString', 'unshift', 'values', 'with', 'includes', 'indexOf'];
+  for (const name of lists) {
+    wrap(Array.prototype, name, (native) => function (...given) {
+      weigh(this);
+      return apply(native, this, given);
+    });
+  }
+  put(Array.prototype, Symbol.iterator, Array.prototype.values);
+
+  // Without an order of its own, a list is sorted by its texts; here in steps.
+  function byText(a, b) {
+    const left = text(a);
+    const right = text(b);
+    if (left.length > MANY) look();
+    return left < right ? -1 : left > right ? 1 : 0;
+  }
+  for (const name of ['sort', 'toSorted']) {
+    wrap(Array.prototype, name, (native) => function (order) {
+      weigh(this);
+      return apply(native, this, [order === undefined ? byText : order]);
+    });
+  }
+  wrap(Array.prototype, 'concat', () => function (...others) {
+    const all = [];
+    for (const one of [this, ...others]) {
+      if (!isArray(one)) all[all.length] = one;
+      else for (let nth = 0, length = weigh(one); nth < length; nth += 1) all[all.length] = one[nth];
+    }
+    return all;
+  });
+  function flatten(list, depth, into) {
+    for (let nth = 0, length = weigh(list); nth < length; nth += 1) {
+      const item = list[nth];
+      if (depth > 0 && isArray(item)) flatten(item, depth - 1, into);
+      else if (nth in list) into[into.length] = item;
+    }
+    return into;
+  }
+  wrap(Array.prototype, 'flat', () => function (depth) {
+    return flatten(this, depth === undefined ? 1 : +depth || 0, []);
+  });
+  wrap(Array.prototype, 'flatMap', () => function (change, self) {
+    return flatten(apply(Array.prototype.map, this, [change, self]), 1, []);
+  });
+
+  const bytes = getPrototypeOf(Uint8Array.prototype);
+  for (const name of ['copyWithin', 'fill', 'join', 'lastIndexOf', 'reverse', 'set', 'slice', 'sort', 'toReversed', 'toSorted', 'with', 'includes', 'indexOf']) {
+    wrap(bytes, name, (native) => function (...given) {
+      weigh(this);
+      if (name === 'set' && given.length > 0) weigh(given[0]);
+      return apply(native, this, given);
+    });
+  }
+
+  // A set takes the elements of a list one after another.
+  const NativeSet = Set;
+  const { add } = NativeSet.prototype;
+  function GuardedSet(items) {
+    if (new.target === undefined) throw new TypeError("Constructor Set requires 'new'");
+    const made = construct(NativeSet, [], new.target);
+    if (items !== undefined && items !== null) for (const item of items) apply(add, made, [item]);
+    return made;
+  }
+  GuardedSet.prototype = NativeSet.prototype;
+  defineProperty(GuardedSet, 'name', { value: 'Set' });
+  put(NativeSet.prototype, 'constructor', GuardedSet);
+  put(globalThis, 'Set', GuardedSet);
+
+  // Searching a text for a long one.
+  const dispatch = { split: Symbol.split, replace: Symbol.replace, replaceAll: Symbol.replace };
+  for (const name of ['indexOf', 'lastIndexOf', 'includes', 'split', 'replace', 'replaceAll']) {
+    wrap(String.prototype, name, (native) => function (search, ...rest) {
+      if (this === undefined || this === null) throw new TypeError(`String.prototype.${name} needs a text`);
+      const whole = text(this);
+      let sought = search;
+      if ((typeof search === 'object' && search !== null) || typeof search === 'function') {
+        const own = dispatch[name] === undefined ? undefined : search[dispatch[name]];
+        if (own !== undefined && own !== null) return apply(own, search, [whole, ...rest]);
+        sought = text(search);
+      }
+      weigh(whole);
+      if (typeof sought === 'string' && sought.length * whole.length > MOST_COMPARED) {
+        throw new RangeError('The text is too long to be searched for so long a text.');
+      }
+      return apply(native, whole, arguments.length === 0 ? [] : [sought, ...rest]);
+    });
+  }
+  for (const name of ['normalize', 'localeCompare', 'toLowerCase', 'toUpperCase', 'trim', 'toWellFormed', 'isWellFormed']) {
+    wrap(String.prototype, name, (native) => function (...given) {
+      weigh(this);
+      return apply(native, this, given);
+    });
+  }
+  for (const name of ['repeat', 'padStart', 'padEnd']) {
+    wrap(String.prototype, name, (native) => function (...given) {
+      look();
+      return apply(native, this, given);
+    });
+  }
+
+  wrap(JSON, 'stringify', (native) => function (value, replacer, space) {
+    if (isArray(replacer)) weigh(replacer);
+    look();
+    return apply(native, JSON, [value, replacer, space]);
+  });
+  wrap(JSON, 'parse', (native) => function (source, reviver) {
+    look();
+    return apply(native, JSON, [source, reviver]);
+  });
+  for (const name of ['assign', 'entries', 'freeze', 'fromEntries', 'getOwnPropertyDescriptors', 'getOwnPropertyNames', 'isFrozen', 'keys', 'seal', 'values']) {
+    wrap(Object, name, (native) => function (...given) {
+      look();
+      return apply(native, Object, given);
+    });
+  }
+})

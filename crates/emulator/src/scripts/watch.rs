@@ -1,0 +1,123 @@
+//! How much a script may use, and why it was stopped.
+//!
+//! The sandbox asks every few thousand steps, and the host at every call.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::pace::Next;
+use crate::{Pace, Timestamp, World};
+
+/// How often a script may be asked whether it goes on: some ten thousand steps of its engine lie between. It ends what
+/// no clock ends, where time stands still while a script runs.
+const MOST_LOOKS: u64 = 200_000;
+
+/// How many calls of the store one run is granted.
+const MOST_CALLS: u32 = 10_000;
+
+/// How many characters these calls may have together.
+const MOST_CALL_BYTES: usize = 16 << 20;
+
+/// What a run may use.
+#[derive(Clone)]
+pub(crate) struct Budget {
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) pace: Pace,
+    /// How long it may take.
+    pub(crate) time: Duration,
+}
+
+/// Why a script was stopped from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Stopped {
+    /// It took too long.
+    TimedOut,
+    /// Its client has left.
+    Unwanted,
+    /// It has called `abort` with this error, as the script's side describes it.
+    Aborted(String),
+    /// What it has read was changed by others.
+    Stale,
+}
+
+/// Watches one run.
+pub(crate) struct Watch {
+    budget: Budget,
+    started: Cell<Timestamp>,
+    looks: Cell<u64>,
+    calls: Cell<u32>,
+    call_bytes: Cell<usize>,
+    refused: Cell<bool>,
+    stopped: RefCell<Option<Stopped>>,
+}
+
+impl Watch {
+    pub(crate) fn new(budget: Budget) -> Self {
+        Self {
+            started: Cell::new(budget.world.now()),
+            budget,
+            looks: Cell::new(0),
+            calls: Cell::new(0),
+            call_bytes: Cell::new(0),
+            refused: Cell::new(false),
+            stopped: RefCell::new(None),
+        }
+    }
+
+    /// Begins anew, for the next call of a function.
+    pub(crate) fn restart(&self) {
+        self.started.set(self.budget.world.now());
+        self.looks.set(0);
+    }
+
+    /// Whether the script must stop.
+    pub(crate) fn must_stop(&self) -> bool {
+        if self.stopped.borrow().is_some() {
+            return true;
+        }
+        self.looks.set(self.looks.get() + 1);
+        if self.budget.pace.next() == Next::Stop {
+            self.stop(Stopped::Unwanted);
+        } else if self.looks.get() > MOST_LOOKS || self.used() >= self.budget.time {
+            self.stop(Stopped::TimedOut);
+        }
+        self.stopped.borrow().is_some()
+    }
+
+    /// Whether a call of the store is taken. Once one is not, none is.
+    pub(crate) fn accepts(&self, bytes: usize) -> bool {
+        let calls = self.calls.get() + 1;
+        let total = self.call_bytes.get().saturating_add(bytes);
+        let is_late = self.used() >= self.budget.time.mul_f64(0.8) || self.looks.get() > MOST_LOOKS / 5 * 4;
+        if self.refused.get() || calls > MOST_CALLS || total > MOST_CALL_BYTES || is_late {
+            self.refused.set(true);
+            return false;
+        }
+        self.calls.set(calls);
+        self.call_bytes.set(total);
+        true
+    }
+
+    /// Stops the script. The first reason counts.
+    pub(crate) fn stop(&self, why: Stopped) {
+        self.stopped.borrow_mut().get_or_insert(why);
+    }
+
+    /// Why it was stopped, if it was.
+    pub(crate) fn stopped(&self) -> Option<Stopped> {
+        self.stopped.borrow().clone()
+    }
+
+    pub(crate) fn world(&self) -> &dyn World {
+        &*self.budget.world
+    }
+
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.budget.pace
+    }
+
+    fn used(&self) -> Duration {
+        Duration::from_micros(self.budget.world.now().micros_since(self.started.get()))
+    }
+}

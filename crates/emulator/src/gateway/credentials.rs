@@ -33,17 +33,31 @@ pub(crate) struct Credentials {
 struct Keys {
     primary: MasterKey,
     secondary: Option<MasterKey>,
+    /// Vouches for resource tokens. It follows from the primary key, so that they hold over a restart and end with that key.
+    resource_tokens: MasterKey,
+}
+
+impl Keys {
+    fn new(primary: MasterKey, secondary: Option<MasterKey>) -> Self {
+        let resource_tokens = resource_token_key(&primary);
+        Self { primary, secondary, resource_tokens }
+    }
+}
+
+/// The key that vouches for the resource tokens of an account.
+pub(super) fn resource_token_key(primary: &MasterKey) -> MasterKey {
+    primary.derived("resource tokens")
 }
 
 impl Credentials {
     pub(crate) fn new(primary: MasterKey, secondary: Option<MasterKey>, tokens: Option<TokenCheck>) -> Self {
-        Self { keys: ArcSwap::from_pointee(Keys { primary, secondary }), tokens }
+        Self { keys: ArcSwap::from_pointee(Keys::new(primary, secondary)), tokens }
     }
 
     /// Replaces a key. The one that was there is good for nothing from here on.
     pub(crate) fn replace(&self, which: AccountKey, key: &MasterKey) {
         self.keys.rcu(|keys| match which {
-            AccountKey::Primary => Keys { primary: key.clone(), ..Keys::clone(keys) },
+            AccountKey::Primary => Keys::new(key.clone(), keys.secondary.clone()),
             AccountKey::Secondary => Keys { secondary: Some(key.clone()), ..Keys::clone(keys) },
         });
     }
@@ -52,6 +66,11 @@ impl Credentials {
     pub(super) fn any_key(&self, has_signed: impl Fn(&MasterKey) -> bool) -> bool {
         let keys = self.keys.load();
         has_signed(&keys.primary) || keys.secondary.as_ref().is_some_and(has_signed)
+    }
+
+    /// The key that vouches for resource tokens.
+    pub(super) fn resource_token_key(&self) -> MasterKey {
+        self.keys.load().resource_tokens.clone()
     }
 
     /// Whether a token is accepted; `None` if no tokens are.

@@ -24,10 +24,12 @@ mod length;
 mod located;
 mod metadata;
 mod offers;
+mod opening;
 mod origin;
 mod queries;
 mod ranges;
 mod reply;
+mod resource_token;
 mod resources;
 mod route;
 mod target;
@@ -37,7 +39,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, ResourcePath};
+use cosmonaut_wire::CosmosStatus;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
@@ -53,6 +55,7 @@ use crate::faults::{Faults, Strike, Verdict};
 use crate::request_log::{self, Asked};
 use crate::server::{Answer, Handler, Visitors, Workers};
 use crate::{Failure, Pace, World};
+use admission::Admitted;
 use call::{Call, OwnedCall};
 use length::Length;
 use reply::Reply;
@@ -152,8 +155,8 @@ impl Drop for Heard<'_> {
 /// A request that was let in.
 #[derive(Clone)]
 pub(crate) enum Pass {
-    /// It may be answered; what it is for.
-    Checked(ResourcePath),
+    /// It may be answered.
+    Checked(Admitted),
     /// Nobody has looked yet.
     Unchecked,
 }
@@ -261,12 +264,12 @@ impl Gateway {
         body: Bytes,
         origin: Origin<'_>,
     ) -> Result<Reply, Failure> {
-        let path = match pass {
-            Pass::Checked(path) => path,
+        let Admitted { path, only } = match pass {
+            Pass::Checked(admitted) => admitted,
             Pass::Unchecked => self.check(request)?,
         };
         let action = route(&request.method, &path, &request.headers)?;
-        let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default() };
+        let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default(), only };
         self.ready(action, &call).await?;
         match action.length(&call) {
             Length::Short => action.run(self, &call),

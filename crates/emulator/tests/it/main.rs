@@ -23,6 +23,7 @@ mod queries;
 mod recreated;
 mod regions;
 mod replication;
+mod resource_tokens;
 mod resources;
 mod socket;
 mod throttling;

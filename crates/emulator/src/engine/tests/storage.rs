@@ -110,13 +110,14 @@ fn add_resources(engine: &Engine) {
         ("colls/c/sprocs", script.clone()),
         ("colls/gone/sprocs", script),
     ] {
-        let _ = engine.create_resource(&path(&format!("/dbs/d/{feed}")), members(resource)).unwrap();
+        let _ = engine.create_resource(HERE, &path(&format!("/dbs/d/{feed}")), members(resource)).unwrap();
     }
     let next = members(json!({"id": "z", "body": "y"}));
-    let renaming = engine.replace_resource(&path("/dbs/d/colls/c/udfs/x"), next, Conditions::default());
+    let renaming = engine.replace_resource(HERE, &path("/dbs/d/colls/c/udfs/x"), next, Conditions::default());
     assert!(renaming.is_err());
     let next = members(json!({"id": "x", "body": "z"}));
-    let _ = engine.replace_resource(&path("/dbs/d/colls/c/sprocs/x"), next, Conditions::default()).unwrap();
+    let _ =
+        engine.replace_resource(HERE, &path("/dbs/d/colls/c/sprocs/x"), next, Conditions::default()).unwrap();
     drop(engine.delete_resource(&path("/dbs/d/users/v"), Conditions::default()).unwrap());
 }
 

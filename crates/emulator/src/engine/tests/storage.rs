@@ -269,12 +269,13 @@ fn a_file_shrinks_after_most_items_have_expired() {
     }
     let kept = json!({"id": "kept", "pk": "k", "ttl": -1});
     container.create_item(HERE, with("k", "", &kept)).unwrap().commit.wait().unwrap();
+    let len = || fs::metadata(directory.path().join("account.redb")).unwrap().len();
+    // The storage engine may give back some of it by itself when it closes.
+    let before = len();
     world.pass_seconds(6);
     engine.sweep();
     engine.journal.append([]).wait().unwrap();
     drop((container, engine));
-    let len = || fs::metadata(directory.path().join("account.redb")).unwrap().len();
-    let before = len();
     let engine = open(&directory);
     assert!(len() < before / 4, "{before} bytes became {}", len());
     let container = engine.container(&path("/dbs/d/colls/c")).unwrap();

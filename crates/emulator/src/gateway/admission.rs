@@ -1,10 +1,11 @@
 //! What a request is for, once it has shown that it may ask.
 
-use cosmonaut_wire::{ResourceId, ResourcePath, ResourceType};
+use cosmonaut_wire::{CosmosStatus, ResourceId, ResourcePath, ResourceType};
 use http::request::Parts;
 
 use super::Gateway;
 use super::auth::Caller;
+use super::origin::{Origin, Scheme};
 use super::route::route;
 use crate::Failure;
 
@@ -33,13 +34,32 @@ impl Gateway {
 
     fn check_path(&self, request: &Parts, path: ResourcePath) -> Result<Admitted, Failure> {
         let Parts { method, headers, .. } = request;
-        let only = match self.access.check(method, &path, headers, self.world.now())? {
+        let host = Origin::of(request, Scheme::Http, None).authority;
+        let only = match self.access.check(method, &path, headers, host, self.world.now())? {
             Caller::Owner => None,
+            Caller::Identity => {
+                refuse_users(&path)?;
+                None
+            }
             Caller::Holder(claim) => {
                 self.admit_holder(&claim, route(method, &path, headers)?, &path, headers)?
             }
         };
         Ok(Admitted { path, only })
+    }
+}
+
+/// 403 for users and permissions, which are for those who have the account's key.
+fn refuse_users(path: &ResourcePath) -> Result<(), Failure> {
+    match path.kind() {
+        kind @ (ResourceType::User | ResourceType::Permission) => Err(Failure::new(
+            CosmosStatus::ENTRA_NOT_ALLOWED_FOR_METADATA,
+            format!(
+                "Request for {} cannot be authorized by AAD token in data plane (use the account's key)",
+                kind.segment()
+            ),
+        )),
+        _ => Ok(()),
     }
 }
 

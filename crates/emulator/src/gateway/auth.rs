@@ -28,11 +28,25 @@ impl Access {
         method: &Method,
         path: &ResourcePath,
         headers: &HeaderMap,
+        host: Option<&str>,
         now: Timestamp,
     ) -> Result<Caller, Failure> {
-        match self {
-            Self::Open => Ok(Caller::Owner),
-            Self::Credentials(credentials) => check_authorization(credentials, method, path, headers, now),
+        let credentials = match self {
+            Self::Open => return Ok(Caller::Owner),
+            Self::Credentials(credentials) => credentials,
+        };
+        match authorization(headers)? {
+            Authorization::Master { signature } => {
+                let date = check_signature(credentials, &signature, method, path, headers)?;
+                check_date(date, now).map(|()| Caller::Owner)
+            }
+            Authorization::Entra { token } => {
+                let checked = credentials.check_token(&token, host, now);
+                checked.map(|()| Caller::Identity).map_err(|refusal| refused(refusal.to_string()))
+            }
+            Authorization::Resource { token } => {
+                resource_token::read(&credentials.resource_token_key(), &token, now).map(Caller::Holder)
+            }
         }
     }
 
@@ -54,6 +68,8 @@ impl Access {
 pub(super) enum Caller {
     /// Somebody who may do everything.
     Owner,
+    /// Somebody whom Entra knows.
+    Identity,
     /// Somebody who has a resource token that says this.
     Holder(Claim),
 }
@@ -96,32 +112,14 @@ fn expired(start: SystemTime, end: SystemTime, now: SystemTime) -> Failure {
     )
 }
 
-fn check_authorization(
-    credentials: &Credentials,
-    method: &Method,
-    path: &ResourcePath,
-    headers: &HeaderMap,
-    now: Timestamp,
-) -> Result<Caller, Failure> {
+fn authorization(headers: &HeaderMap) -> Result<Authorization, Failure> {
     let value = text(headers, &header::AUTHORIZATION).ok_or_else(|| {
-        refused("the request has no authorization header (sign it with the account's key, or start the emulator without authentication)")
+        refused(
+            "Required Header authorization is missing. Ensure a valid Authorization token is passed. (Sign the request \
+             with the account's key, or start the emulator without authentication.)",
+        )
     })?;
-    match Authorization::parse(value).map_err(|error| refused(error.to_string()))? {
-        Authorization::Master { signature } => {
-            let date = check_signature(credentials, &signature, method, path, headers)?;
-            check_date(date, now).map(|()| Caller::Owner)
-        }
-        Authorization::Entra { token } => match credentials.accepts(&token, now) {
-            Some(true) => Ok(Caller::Owner),
-            Some(false) => Err(refused("the Entra token has expired or is not of this account")),
-            None => Err(refused(
-                "an Entra token cannot be checked here (use the account's key, or start the emulator without authentication)",
-            )),
-        },
-        Authorization::Resource { token } => {
-            resource_token::read(&credentials.resource_token_key(), &token, now).map(Caller::Holder)
-        }
-    }
+    Authorization::parse(value).map_err(|error| refused(error.to_string()))
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &http::HeaderName) -> Option<&'h str> {
@@ -203,6 +201,8 @@ pub(super) fn refused(message: impl Into<String>) -> Failure {
 mod tests {
     use http::HeaderValue;
 
+    use super::super::credentials::TokenRule;
+    use super::super::entra::EntraTokens;
     use super::*;
 
     const DATE: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
@@ -227,8 +227,8 @@ mod tests {
     fn status_at(seconds: u64, headers: &HeaderMap, path: &str) -> u16 {
         let now = Timestamp(seconds * 1_000_000);
         let key = MasterKey::from_base64(EMULATOR_KEY).unwrap();
-        let access = Access::Credentials(Credentials::new(key, None, None));
-        match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers, now) {
+        let access = Access::Credentials(Credentials::new(key, None, TokenRule::Entra(EntraTokens::Off)));
+        match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers, None, now) {
             Ok(_) => 200,
             Err(failure) => failure.status.code().as_u16(),
         }
@@ -314,6 +314,6 @@ mod tests {
     #[test]
     fn an_open_account_asks_for_nothing() {
         let path = ResourcePath::parse("/dbs").unwrap();
-        assert!(Access::Open.check(&Method::GET, &path, &HeaderMap::new(), Timestamp(0)).is_ok());
+        assert!(Access::Open.check(&Method::GET, &path, &HeaderMap::new(), None, Timestamp(0)).is_ok());
     }
 }

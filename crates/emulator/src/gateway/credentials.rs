@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use cosmonaut_wire::MasterKey;
 
+use super::entra::{EntraTokens, Refusal};
 use crate::Timestamp;
 
 /// One of an account's two keys. Requests may be signed with either, so that callers can change to one while the other is
@@ -20,13 +21,22 @@ pub enum AccountKey {
     Secondary,
 }
 
-/// Whether an Entra token is accepted at a time.
-pub(crate) type TokenCheck = Arc<dyn Fn(&str, Timestamp) -> bool + Send + Sync>;
+/// Whether a token is accepted at a time.
+type TokenCheck = Arc<dyn Fn(&str, Timestamp) -> bool + Send + Sync>;
+
+/// Which Entra tokens are accepted.
+#[derive(Clone)]
+pub(crate) enum TokenRule {
+    /// By what they say.
+    Entra(EntraTokens),
+    /// As the account's owner decides at that time.
+    Own(TokenCheck),
+}
 
 /// What the account knows its callers by.
 pub(crate) struct Credentials {
     keys: ArcSwap<Keys>,
-    tokens: Option<TokenCheck>,
+    tokens: TokenRule,
 }
 
 #[derive(Clone)]
@@ -50,7 +60,7 @@ pub(super) fn resource_token_key(primary: &MasterKey) -> MasterKey {
 }
 
 impl Credentials {
-    pub(crate) fn new(primary: MasterKey, secondary: Option<MasterKey>, tokens: Option<TokenCheck>) -> Self {
+    pub(crate) fn new(primary: MasterKey, secondary: Option<MasterKey>, tokens: TokenRule) -> Self {
         Self { keys: ArcSwap::from_pointee(Keys::new(primary, secondary)), tokens }
     }
 
@@ -73,9 +83,13 @@ impl Credentials {
         self.keys.load().resource_tokens.clone()
     }
 
-    /// Whether a token is accepted; `None` if no tokens are.
-    pub(super) fn accepts(&self, token: &str, now: Timestamp) -> Option<bool> {
-        self.tokens.as_ref().map(|accepts| accepts(token, now))
+    /// Passes an Entra token that was sent to a host.
+    pub(super) fn check_token(&self, token: &str, host: Option<&str>, now: Timestamp) -> Result<(), Refusal> {
+        match &self.tokens {
+            TokenRule::Entra(tokens) => tokens.check(token, host, now),
+            TokenRule::Own(accepts) if accepts(token, now) => Ok(()),
+            TokenRule::Own(_) => Err(Refusal::Owner),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod consistency;
 mod containers;
 mod credentials;
 mod databases;
+mod entra;
 mod global;
 mod items;
 mod length;
@@ -46,7 +47,8 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 pub(crate) use addresses::{Addresses, reachable};
 pub(crate) use auth::Access;
 pub use credentials::AccountKey;
-pub(crate) use credentials::{Credentials, TokenCheck};
+pub(crate) use credentials::{Credentials, TokenRule};
+pub use entra::{EntraKeys, EntraKeysError, EntraTokens};
 pub(crate) use global::Global;
 pub(crate) use origin::{Origin, Scheme};
 

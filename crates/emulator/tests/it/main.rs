@@ -7,6 +7,7 @@ mod client;
 mod conflicts;
 mod containers;
 mod definitions;
+mod entra;
 mod faults;
 mod global;
 mod item_text;

@@ -3,11 +3,13 @@
 //! It only starts and stops the emulator; everything that the emulator does is in its own crate.
 
 use std::env::VarError;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use cosmonaut_emulator::{
-    Consistency, EMULATOR_KEY, Emulator, EmulatorBuilder, Lag, RegionStatus, StartError, Tls,
+    Consistency, EMULATOR_KEY, Emulator, EmulatorBuilder, EntraKeys, EntraTokens, Lag, RegionStatus,
+    StartError, Tls,
 };
 use serde_json::json;
 
@@ -93,6 +95,11 @@ pub(crate) struct Arguments {
     /// A file with that key
     #[arg(long, value_name = "FILE", conflicts_with_all = ["key", "no_auth"])]
     key_file: Option<PathBuf>,
+
+    /// Accept Entra tokens too: any that is for a Cosmos DB account and holds now, or only those signed by a key in this
+    /// file (RS256; public keys in PEM, or a JSON web key set)
+    #[arg(long, value_name = "any|off|FILE", default_value = "off", conflicts_with = "no_auth")]
+    entra: String,
 
     /// Accept every request, signed or not
     #[arg(long)]
@@ -207,6 +214,18 @@ fn key(arguments: &Arguments) -> Result<Option<String>, Failure> {
     }
 }
 
+/// Which Entra tokens are accepted.
+fn entra(arguments: &Arguments) -> Result<EntraTokens, Failure> {
+    let file = match arguments.entra.as_str() {
+        "off" => return Ok(EntraTokens::Off),
+        "any" => return Ok(EntraTokens::Any),
+        file => file,
+    };
+    let wrong = |error: &dyn Display| Failure::Usage(format!("--entra {file}: {error}"));
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error))?;
+    EntraKeys::read(&text).map(EntraTokens::SignedBy).map_err(|error| wrong(&error))
+}
+
 fn builder(arguments: &Arguments) -> Result<EmulatorBuilder, Failure> {
     let mut builder = Emulator::builder()
         .regions(arguments.regions.iter().map(|name| name.trim()))
@@ -220,6 +239,7 @@ fn builder(arguments: &Arguments) -> Result<EmulatorBuilder, Failure> {
         .port(arguments.port)
         .management_host(&arguments.management_host)
         .auth(!arguments.no_auth)
+        .entra(entra(arguments)?)
         .throttle(arguments.throttle);
     builder = match arguments.management_port {
         Some(port) => builder.management(port),
@@ -263,6 +283,9 @@ fn greeting(arguments: &Arguments, emulator: &Emulator) -> String {
     let mut text = format!("Cosmos DB is ready at {url}\n\n");
     text += &format!("  connection string  AccountEndpoint={url};AccountKey={key};\n");
     text += &regions(emulator);
+    if arguments.entra == "any" {
+        text += "  Entra tokens       accepted from anybody who makes them\n";
+    }
     if arguments.no_auth {
         text += "  authentication     off: any key will do\n";
     }

@@ -11,7 +11,7 @@ use crate::control::{Control, Setting};
 use crate::emulator::{Emulator, ManagementServer};
 use crate::engine::query::TieOrder;
 use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
-use crate::gateway::{Access, Addresses, Credentials, Scheme, TokenCheck, reachable};
+use crate::gateway::{Access, Addresses, Credentials, EntraTokens, Scheme, TokenRule, reachable};
 use crate::management::Management;
 use crate::pace::{PAGE_TIME, SCRIPT_TIME};
 use crate::request_log::{self, Answered};
@@ -35,7 +35,7 @@ pub struct EmulatorBuilder {
     tls: Tls,
     key: String,
     secondary_key: Option<String>,
-    tokens: Option<TokenCheck>,
+    tokens: TokenRule,
     auth: bool,
     throttle: bool,
     ties: TieOrder,
@@ -63,7 +63,7 @@ impl Default for EmulatorBuilder {
             tls: Tls::Off,
             key: EMULATOR_KEY.to_owned(),
             secondary_key: None,
-            tokens: None,
+            tokens: TokenRule::Entra(EntraTokens::Off),
             auth: true,
             throttle: false,
             ties: TieOrder::default(),
@@ -193,13 +193,18 @@ impl EmulatorBuilder {
         self
     }
 
-    /// Which Entra tokens are accepted, by the token and the account's time. None are unless this is called: the emulator
-    /// cannot check who has issued them.
+    /// Which Entra tokens are accepted; none unless it is set.
+    pub fn entra(mut self, tokens: EntraTokens) -> Self {
+        self.tokens = TokenRule::Entra(tokens);
+        self
+    }
+
+    /// Which Entra tokens are accepted, by the token and the account's time, instead of a rule of [`EntraTokens`].
     pub fn accept_tokens(
         mut self,
         accepts: impl Fn(&str, Timestamp) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.tokens = Some(Arc::new(accepts));
+        self.tokens = TokenRule::Own(Arc::new(accepts));
         self
     }
 

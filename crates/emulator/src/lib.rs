@@ -39,7 +39,7 @@ pub use engine::query::TieOrder;
 pub use engine::{Consistency, Failover, Lag, Link, Moved};
 pub use failure::Failure;
 pub use faults::{ActiveFault, Delay, Effect, Fault, FaultId, NotADelay, Operations, Outage};
-pub use gateway::AccountKey;
+pub use gateway::{AccountKey, EntraKeys, EntraKeysError, EntraTokens};
 pub use pace::Pace;
 pub use request_log::Answered;
 pub use server::{Accepted, BindError, Incoming, SocketStream, Sockets, Tls, TlsError};

@@ -51,6 +51,8 @@ headers! {
     /// The container a client believes it is talking to.
     INTENDED_COLLECTION_RID = "x-ms-cosmos-intended-collection-rid";
 
+    /// For how many seconds the token of a permission is to hold.
+    EXPIRY_SECONDS = "x-ms-documentdb-expiry-seconds";
     /// Whether a create replaces what is there.
     IS_UPSERT = "x-ms-documentdb-is-upsert";
     /// Whether a write is indexed.

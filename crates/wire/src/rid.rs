@@ -9,6 +9,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::alphabet::Alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::ResourceType;
 
@@ -196,6 +197,18 @@ impl FromStr for ResourceId {
         let mut bytes = [0; 16];
         bytes[..len].copy_from_slice(&decoded[..len]);
         Ok(Self { len: len as u8, bytes })
+    }
+}
+
+impl Serialize for ResourceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

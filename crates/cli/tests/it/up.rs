@@ -73,8 +73,13 @@ pub(crate) fn authority(url: &str) -> &str {
 }
 
 fn get(url: &str, path: &str) -> String {
+    get_with(url, path, "")
+}
+
+/// A request with one more line in its head.
+fn get_with(url: &str, path: &str, line: &str) -> String {
     let mut stream = TcpStream::connect(authority(url)).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: localhost\r\n{line}connection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     answer
@@ -166,6 +171,56 @@ fn a_key_that_cannot_be_read_is_refused() {
     let unreadable = Running::of(command.env("COSMONAUT_KEY", std::ffi::OsStr::from_bytes(b"\xff"))).end();
     assert_eq!(unreadable.0.code(), Some(2));
     assert!(unreadable.1.contains("COSMONAUT_KEY"), "{}", unreadable.1);
+}
+
+/// For https://cosmos.azure.com until the year 2100, signed by [`ENTRA_KEY`]; both made by another program.
+const ENTRA_TOKEN: &str = "\
+    eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiIsImtpZCI6Im9uZSJ9.eyJhdWQiOiJodHRwczovL2Nvc21vcy5henVyZS5jb20iLCJleHAiOjQxM\
+    DI0NDQ4MDB9.Rlqa3K9Y3hS_e9V_epQbDwQ0fEHjlUaHIitWCg_GLAvxmwTD0YiVM6_XIFkL7KvwIsoxo97eda1npdkpBc1nBLoycXSE9JrFEn\
+    7M0wRwQSpsfk7MeTH0L-oASXlvtyOk_63pN2OFQYTWGakucsf8mAkg_k1NWZIM4tHaevWDHvi3ur13z0ZZBzvTq9y0rnYefMHPwMd3ZwnqTFRa\
+    YKdF06mdu23huO_wjrlhLFojE4dBL98OSecX7Pg-N2oU0WOu2gBsdy53IYBn_GZVF4QEfMs2F7KdyH-kyopfZGwwuRZYLfFsOFsVBAmjrOKLGF\
+    8vwmvI4WDxGXb6AXsqKyxgFQ";
+
+const ENTRA_KEY: &str = "-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAyBsgJzWLCS+bvCMqbOYX
+s/jQVtwRd1Et6tR9CDklMahEGts3N8wsDBRONStEDEasWStQFR5wdmvEI+uUo5u/
+lfZp3nmUCHEkKqnVE1jm6ZxxhBDTAHiaRLVdaSxie3sRs+G4F4bxaxN2IXUNeqgm
+EKQGlDy9UY87gNMYjd1fDuP4V/bvWrrHcf0yk4mWGxCkE+KEZAoIjpO9id9kk8I9
+dy1JkmLkStJWgIURQZnvtbE+A3VqlRYt8tO6lsM+NFJiOlYelPb5NxWk8Zb8EpLG
+SxedF2ppeM1PrE7kUGMxsq1W5WYYV7jX0qFMg1u/u7jtAeFl9LTcj6KCbsOriNOz
+/wIDAQAB
+-----END PUBLIC KEY-----
+";
+
+#[test]
+fn entra_tokens_are_accepted_as_the_argument_says() {
+    let file = std::env::temp_dir().join(format!("cosmonaut-entra-{}", std::process::id()));
+    let name = file.to_str().unwrap();
+    std::fs::write(&file, ENTRA_KEY).unwrap();
+    let forged = format!("{}.c2ln", ENTRA_TOKEN.rsplit_once('.').unwrap().0);
+    for (arguments, whole, altered) in [
+        (&["--entra", "any"][..], "200", "200"),
+        (&["--entra", name], "200", "401"),
+        (&["--entra", "off"], "401", "401"),
+        (&[], "401", "401"),
+    ] {
+        let mut up =
+            Running::start(&[&["--port", "0", "--json", "--management-port", "0"], arguments].concat());
+        let url = up.url();
+        for (token, code) in [(ENTRA_TOKEN, whole), (&forged, altered)] {
+            let line = format!("authorization: type%3Daad%26ver%3D1.0%26sig%3D{token}\r\n");
+            let answer = get_with(&url, "/dbs", &line);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {code}")), "{arguments:?}: {answer}");
+        }
+    }
+    std::fs::write(&file, "no key").unwrap();
+    let no_key = Running::start(&["--port", "0", "--json", "--entra", name]).end();
+    std::fs::remove_file(&file).unwrap();
+    let no_file = Running::start(&["--port", "0", "--json", "--entra", name]).end();
+    for (status, output) in [no_key, no_file] {
+        assert_eq!(status.code(), Some(2));
+        assert!(output.contains("--entra") && output.contains(name), "{output}");
+    }
 }
 
 #[cfg(unix)]

@@ -30,9 +30,10 @@ mod version_tag;
 
 use std::sync::{Arc, RwLock};
 
-pub(crate) use catalog::Members;
-pub use catalog::{Migration, Resource, Upserted, minimum_throughput};
+pub(crate) use catalog::{Members, Opened};
+pub use catalog::{Migration, Permission, PermissionMode, Resource, Upserted, minimum_throughput};
 pub use conflicts::Conflict;
+pub(crate) use container::owner_gone;
 pub use container::{Container, Usage, Written};
 pub use document::Document;
 pub(crate) use document::{DocumentParts, SystemMembers};

@@ -1,25 +1,65 @@
 //! What a request is for, once it has shown that it may ask.
 
-use cosmonaut_wire::{ResourcePath, ResourceType};
+use cosmonaut_wire::{CosmosStatus, ResourceId, ResourcePath, ResourceType};
 use http::request::Parts;
 
 use super::Gateway;
+use super::auth::Caller;
+use super::origin::{Origin, Scheme};
+use super::route::route;
 use crate::Failure;
 
+/// A request that may be answered.
+#[derive(Clone)]
+pub(crate) struct Admitted {
+    /// What it is for.
+    pub(super) path: ResourcePath,
+    /// The only container that it may be for: the one that its resource token opens.
+    pub(super) only: Option<ResourceId>,
+}
+
 impl Gateway {
-    /// The resource that a request names; 400 if it names none, 401 if the request is not signed for it.
-    pub(super) fn check(&self, request: &Parts) -> Result<ResourcePath, Failure> {
+    /// The resource that a request names; 400 if it names none, 401 if the request is not signed for it, 403 if its token
+    /// does not open it.
+    pub(super) fn check(&self, request: &Parts) -> Result<Admitted, Failure> {
         let path = ResourcePath::parse(request.uri.path())
             .map_err(|error| Failure::bad_request(error.to_string()))?;
-        let check = |path: &ResourcePath| {
-            self.access.check(&request.method, path, &request.headers, self.world.now())
-        };
         if let Some(whole) = with_question_mark(request, &path)
-            && check(&whole).is_ok()
+            && let Ok(admitted) = self.check_path(request, whole)
         {
-            return Ok(whole);
+            return Ok(admitted);
         }
-        check(&path).map(|()| path)
+        self.check_path(request, path)
+    }
+
+    fn check_path(&self, request: &Parts, path: ResourcePath) -> Result<Admitted, Failure> {
+        let Parts { method, headers, .. } = request;
+        let host = Origin::of(request, Scheme::Http, None).authority;
+        let only = match self.access.check(method, &path, headers, host, self.world.now())? {
+            Caller::Owner => None,
+            Caller::Identity => {
+                refuse_users(&path)?;
+                None
+            }
+            Caller::Holder(claim) => {
+                self.admit_holder(&claim, route(method, &path, headers)?, &path, headers)?
+            }
+        };
+        Ok(Admitted { path, only })
+    }
+}
+
+/// 403 for users and permissions, which are for those who have the account's key.
+fn refuse_users(path: &ResourcePath) -> Result<(), Failure> {
+    match path.kind() {
+        kind @ (ResourceType::User | ResourceType::Permission) => Err(Failure::new(
+            CosmosStatus::ENTRA_NOT_ALLOWED_FOR_METADATA,
+            format!(
+                "Request for {} cannot be authorized by AAD token in data plane (use the account's key)",
+                kind.segment()
+            ),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -2,12 +2,15 @@
 //! for neither.
 
 use std::borrow::Cow;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cosmonaut_wire::{Authorization, CosmosStatus, MasterKey, ResourcePath, SignedParts, headers};
+use cosmonaut_wire::{
+    Authorization, CosmosStatus, EMULATOR_KEY, MasterKey, ResourcePath, SignedParts, headers,
+};
 use http::{HeaderMap, Method, header};
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, resource_token_key};
+use super::resource_token::{self, Claim};
 use crate::{Failure, Timestamp};
 
 /// What a request must show.
@@ -19,19 +22,56 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    /// Passes a request or fails it with 401, or with 403 if it was signed too long ago.
+    /// Who asks; 401 if nobody who may, 403 if it was signed too long ago or the token has expired.
     pub(super) fn check(
         &self,
         method: &Method,
         path: &ResourcePath,
         headers: &HeaderMap,
+        host: Option<&str>,
         now: Timestamp,
-    ) -> Result<(), Failure> {
-        match self {
-            Self::Open => Ok(()),
-            Self::Credentials(credentials) => check_authorization(credentials, method, path, headers, now),
+    ) -> Result<Caller, Failure> {
+        let credentials = match self {
+            Self::Open => return Ok(Caller::Owner),
+            Self::Credentials(credentials) => credentials,
+        };
+        match authorization(headers)? {
+            Authorization::Master { signature } => {
+                let date = check_signature(credentials, &signature, method, path, headers)?;
+                check_date(date, now).map(|()| Caller::Owner)
+            }
+            Authorization::Entra { token } => {
+                let checked = credentials.check_token(&token, host, now);
+                checked.map(|()| Caller::Identity).map_err(|refusal| refused(refusal.to_string()))
+            }
+            Authorization::Resource { token } => {
+                resource_token::read(&credentials.resource_token_key(), &token, now).map(Caller::Holder)
+            }
         }
     }
+
+    /// The key that vouches for the resource tokens that are given out.
+    pub(super) fn resource_token_key(&self) -> MasterKey {
+        match self {
+            Self::Credentials(credentials) => credentials.resource_token_key(),
+            // Nobody looks at tokens where nothing is asked for.
+            Self::Open => {
+                let known = MasterKey::from_base64(EMULATOR_KEY).expect("the emulator's key is a key");
+                resource_token_key(&known)
+            }
+        }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Caller {
+    /// Somebody who may do everything.
+    Owner,
+    /// Somebody whom Entra knows.
+    Identity,
+    /// Somebody who has a resource token that says this.
+    Holder(Claim),
 }
 
 /// How long a signature holds, and how far a client's clock may be ahead.
@@ -50,44 +90,36 @@ fn check_date(date: &str, now: Timestamp) -> Result<(), Failure> {
     if apart <= HOLDS {
         return Ok(());
     }
+    Err(expired(signed, signed + HOLDS, now))
+}
+
+/// 403 for a token that holds from one second since 1970 to another.
+pub(super) fn not_valid_now(start: u64, end: u64, now: Timestamp) -> Failure {
+    let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds).min(LAST_SECOND);
+    expired(at(start), at(end), UNIX_EPOCH + Duration::from_micros(now.0))
+}
+
+fn expired(start: SystemTime, end: SystemTime, now: SystemTime) -> Failure {
     // Within what can be written: years of four digits.
-    let end = (signed + HOLDS).min(UNIX_EPOCH + LAST_SECOND);
-    let [start, end, now] = [signed, end, now].map(httpdate::fmt_http_date);
-    Err(Failure::new(
+    let [start, end, now] =
+        [start, end, now].map(|time| httpdate::fmt_http_date(time.min(UNIX_EPOCH + LAST_SECOND)));
+    Failure::new(
         CosmosStatus::FORBIDDEN,
         format!(
             "The authorization token is not valid at the current time. Please create another token and retry (token \
              start time: {start}, token expiry time: {end}, current server time: {now})."
         ),
-    ))
+    )
 }
 
-fn check_authorization(
-    credentials: &Credentials,
-    method: &Method,
-    path: &ResourcePath,
-    headers: &HeaderMap,
-    now: Timestamp,
-) -> Result<(), Failure> {
+fn authorization(headers: &HeaderMap) -> Result<Authorization, Failure> {
     let value = text(headers, &header::AUTHORIZATION).ok_or_else(|| {
-        refused("the request has no authorization header (sign it with the account's key, or start the emulator without authentication)")
+        refused(
+            "Required Header authorization is missing. Ensure a valid Authorization token is passed. (Sign the request \
+             with the account's key, or start the emulator without authentication.)",
+        )
     })?;
-    match Authorization::parse(value).map_err(|error| refused(error.to_string()))? {
-        Authorization::Master { signature } => {
-            let date = check_signature(credentials, &signature, method, path, headers)?;
-            check_date(date, now)
-        }
-        Authorization::Entra { token } => match credentials.accepts(&token, now) {
-            Some(true) => Ok(()),
-            Some(false) => Err(refused("the Entra token has expired or is not of this account")),
-            None => Err(refused(
-                "an Entra token cannot be checked here (use the account's key, or start the emulator without authentication)",
-            )),
-        },
-        Authorization::Resource { .. } => {
-            Err(refused("resource tokens are not available in this emulator (use the account's key)"))
-        }
-    }
+    Authorization::parse(value).map_err(|error| refused(error.to_string()))
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &http::HeaderName) -> Option<&'h str> {
@@ -161,15 +193,16 @@ fn mismatch(method: &Method, parts: SignedParts<'_>, date: SignedDate<'_>) -> St
     )
 }
 
-fn refused(message: impl Into<String>) -> Failure {
+pub(super) fn refused(message: impl Into<String>) -> Failure {
     Failure::new(CosmosStatus::UNAUTHORIZED, message)
 }
 
 #[cfg(test)]
 mod tests {
-    use cosmonaut_wire::EMULATOR_KEY;
     use http::HeaderValue;
 
+    use super::super::credentials::TokenRule;
+    use super::super::entra::EntraTokens;
     use super::*;
 
     const DATE: &str = "Thu, 27 Apr 2017 00:51:12 GMT";
@@ -194,9 +227,9 @@ mod tests {
     fn status_at(seconds: u64, headers: &HeaderMap, path: &str) -> u16 {
         let now = Timestamp(seconds * 1_000_000);
         let key = MasterKey::from_base64(EMULATOR_KEY).unwrap();
-        let access = Access::Credentials(Credentials::new(key, None, None));
-        match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers, now) {
-            Ok(()) => 200,
+        let access = Access::Credentials(Credentials::new(key, None, TokenRule::Entra(EntraTokens::Off)));
+        match access.check(&Method::GET, &ResourcePath::parse(path).unwrap(), headers, None, now) {
+            Ok(_) => 200,
             Err(failure) => failure.status.code().as_u16(),
         }
     }
@@ -281,6 +314,6 @@ mod tests {
     #[test]
     fn an_open_account_asks_for_nothing() {
         let path = ResourcePath::parse("/dbs").unwrap();
-        assert!(Access::Open.check(&Method::GET, &path, &HeaderMap::new(), Timestamp(0)).is_ok());
+        assert!(Access::Open.check(&Method::GET, &path, &HeaderMap::new(), None, Timestamp(0)).is_ok());
     }
 }

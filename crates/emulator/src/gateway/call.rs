@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use cosmonaut_wire::model::from_json;
-use cosmonaut_wire::{EpkRange, PartitionKey, PartitionKeyRangeId, ResourcePath, headers};
+use cosmonaut_wire::{EpkRange, PartitionKey, PartitionKeyRangeId, ResourceId, ResourcePath, headers};
 use http::{HeaderMap, HeaderName, header};
 use serde::Deserialize;
 
@@ -21,6 +21,8 @@ pub(crate) struct Call<'a> {
     pub(super) origin: Origin<'a>,
     /// How long it may take.
     pub(super) pace: Pace,
+    /// The only container that it may be for.
+    pub(super) only: Option<ResourceId>,
 }
 
 /// The same, to be taken to another thread.
@@ -30,6 +32,7 @@ pub(super) struct OwnedCall {
     body: Bytes,
     scheme: Scheme,
     authority: Option<String>,
+    only: Option<ResourceId>,
 }
 
 impl OwnedCall {
@@ -40,6 +43,7 @@ impl OwnedCall {
             body: call.body,
             scheme: call.origin.scheme,
             authority: call.origin.authority.map(str::to_owned),
+            only: call.only,
         }
     }
 
@@ -50,6 +54,7 @@ impl OwnedCall {
             body: self.body.clone(),
             origin: Origin { scheme: self.scheme, authority: self.authority.as_deref(), peer: None },
             pace,
+            only: self.only,
         }
     }
 }
@@ -184,7 +189,8 @@ mod tests {
             headers.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
         let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
         let pace = Pace::default();
-        read(&Call { path: ResourcePath::account(), headers: &headers, body: Bytes::new(), origin, pace })
+        let (path, body) = (ResourcePath::account(), Bytes::new());
+        read(&Call { path, headers: &headers, body, origin, pace, only: None })
     }
 
     #[test]

@@ -140,7 +140,7 @@ mod tests {
             let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
             let (path, body) = (ResourcePath::account(), Bytes::new());
             let pace = Pace::default();
-            let reading = Call { path, headers: &headers, body, origin, pace }.reading(&account);
+            let reading = Call { path, headers: &headers, body, origin, pace, only: None }.reading(&account);
             let found = reading.ok().map(|reading| (reading.session.is_some(), reading.is_strong));
             assert_eq!(found, expected, "{account:?} {level} {strategy}");
         }

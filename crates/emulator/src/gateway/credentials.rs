@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use cosmonaut_wire::MasterKey;
 
+use super::entra::{EntraTokens, Refusal};
 use crate::Timestamp;
 
 /// One of an account's two keys. Requests may be signed with either, so that callers can change to one while the other is
@@ -20,30 +21,53 @@ pub enum AccountKey {
     Secondary,
 }
 
-/// Whether an Entra token is accepted at a time.
-pub(crate) type TokenCheck = Arc<dyn Fn(&str, Timestamp) -> bool + Send + Sync>;
+/// Whether a token is accepted at a time.
+type TokenCheck = Arc<dyn Fn(&str, Timestamp) -> bool + Send + Sync>;
+
+/// Which Entra tokens are accepted.
+#[derive(Clone)]
+pub(crate) enum TokenRule {
+    /// By what they say.
+    Entra(EntraTokens),
+    /// As the account's owner decides at that time.
+    Own(TokenCheck),
+}
 
 /// What the account knows its callers by.
 pub(crate) struct Credentials {
     keys: ArcSwap<Keys>,
-    tokens: Option<TokenCheck>,
+    tokens: TokenRule,
 }
 
 #[derive(Clone)]
 struct Keys {
     primary: MasterKey,
     secondary: Option<MasterKey>,
+    /// Vouches for resource tokens. It follows from the primary key, so that they hold over a restart and end with that key.
+    resource_tokens: MasterKey,
+}
+
+impl Keys {
+    fn new(primary: MasterKey, secondary: Option<MasterKey>) -> Self {
+        let resource_tokens = resource_token_key(&primary);
+        Self { primary, secondary, resource_tokens }
+    }
+}
+
+/// The key that vouches for the resource tokens of an account.
+pub(super) fn resource_token_key(primary: &MasterKey) -> MasterKey {
+    primary.derived("resource tokens")
 }
 
 impl Credentials {
-    pub(crate) fn new(primary: MasterKey, secondary: Option<MasterKey>, tokens: Option<TokenCheck>) -> Self {
-        Self { keys: ArcSwap::from_pointee(Keys { primary, secondary }), tokens }
+    pub(crate) fn new(primary: MasterKey, secondary: Option<MasterKey>, tokens: TokenRule) -> Self {
+        Self { keys: ArcSwap::from_pointee(Keys::new(primary, secondary)), tokens }
     }
 
     /// Replaces a key. The one that was there is good for nothing from here on.
     pub(crate) fn replace(&self, which: AccountKey, key: &MasterKey) {
         self.keys.rcu(|keys| match which {
-            AccountKey::Primary => Keys { primary: key.clone(), ..Keys::clone(keys) },
+            AccountKey::Primary => Keys::new(key.clone(), keys.secondary.clone()),
             AccountKey::Secondary => Keys { secondary: Some(key.clone()), ..Keys::clone(keys) },
         });
     }
@@ -54,9 +78,18 @@ impl Credentials {
         has_signed(&keys.primary) || keys.secondary.as_ref().is_some_and(has_signed)
     }
 
-    /// Whether a token is accepted; `None` if no tokens are.
-    pub(super) fn accepts(&self, token: &str, now: Timestamp) -> Option<bool> {
-        self.tokens.as_ref().map(|accepts| accepts(token, now))
+    /// The key that vouches for resource tokens.
+    pub(super) fn resource_token_key(&self) -> MasterKey {
+        self.keys.load().resource_tokens.clone()
+    }
+
+    /// Passes an Entra token that was sent to a host.
+    pub(super) fn check_token(&self, token: &str, host: Option<&str>, now: Timestamp) -> Result<(), Refusal> {
+        match &self.tokens {
+            TokenRule::Entra(tokens) => tokens.check(token, host, now),
+            TokenRule::Own(accepts) if accepts(token, now) => Ok(()),
+            TokenRule::Own(_) => Err(Refusal::Owner),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use super::Gateway;
 use super::call::Call;
 use super::reply::Reply;
 use crate::Failure;
-use crate::engine::{Container, PartitionRange, Standing};
+use crate::engine::{Container, PartitionRange, Standing, owner_gone};
 
 /// The container of a request, and its link by names: `dbs/x/colls/y`.
 pub(super) struct Located<'a> {
@@ -42,6 +42,10 @@ impl Gateway {
     pub(super) fn container<'c>(&self, call: &'c Call<'_>) -> Result<Located<'c>, Failure> {
         self.engine.topology().check_present(self.region)?;
         let container = self.engine.container(&call.path)?;
+        if call.only.is_some_and(|only| only != container.rid()) {
+            // The one that the request's token is for has just been deleted.
+            return Err(owner_gone());
+        }
         if let Some(intended) = call.text(&headers::INTENDED_COLLECTION_RID)?
             && intended.parse() != Ok(container.rid())
         {

@@ -18,16 +18,19 @@ mod consistency;
 mod containers;
 mod credentials;
 mod databases;
+mod entra;
 mod global;
 mod items;
 mod length;
 mod located;
 mod metadata;
 mod offers;
+mod opening;
 mod origin;
 mod queries;
 mod ranges;
 mod reply;
+mod resource_token;
 mod resources;
 mod route;
 #[cfg(feature = "scripts")]
@@ -40,14 +43,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, ResourcePath};
+use cosmonaut_wire::CosmosStatus;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 
 pub(crate) use addresses::{Addresses, reachable};
 pub(crate) use auth::Access;
 pub use credentials::AccountKey;
-pub(crate) use credentials::{Credentials, TokenCheck};
+pub(crate) use credentials::{Credentials, TokenRule};
+pub use entra::{EntraKeys, EntraKeysError, EntraTokens};
 pub(crate) use global::Global;
 pub(crate) use origin::{Origin, Scheme};
 
@@ -56,6 +60,7 @@ use crate::faults::{Faults, Strike, Verdict};
 use crate::request_log::{self, Asked};
 use crate::server::{Answer, Handler, Visitors, Workers};
 use crate::{Failure, Pace, World};
+use admission::Admitted;
 use call::{Call, OwnedCall};
 use length::Length;
 use reply::Reply;
@@ -155,8 +160,8 @@ impl Drop for Heard<'_> {
 /// A request that was let in.
 #[derive(Clone)]
 pub(crate) enum Pass {
-    /// It may be answered; what it is for.
-    Checked(ResourcePath),
+    /// It may be answered.
+    Checked(Admitted),
     /// Nobody has looked yet.
     Unchecked,
 }
@@ -264,12 +269,12 @@ impl Gateway {
         body: Bytes,
         origin: Origin<'_>,
     ) -> Result<Reply, Failure> {
-        let path = match pass {
-            Pass::Checked(path) => path,
+        let Admitted { path, only } = match pass {
+            Pass::Checked(admitted) => admitted,
             Pass::Unchecked => self.check(request)?,
         };
         let action = route(&request.method, &path, &request.headers)?;
-        let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default() };
+        let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default(), only };
         self.ready(action, &call).await?;
         match action.length(&call) {
             Length::Short => action.run(self, &call),

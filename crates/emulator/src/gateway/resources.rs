@@ -1,6 +1,6 @@
 //! Scripts, users, permissions and client encryption keys: create, upsert, list, query, read, replace, delete.
 //!
-//! All kinds go the same way. Running a script is in `unsupported`.
+//! All kinds go the same way, but for the token that a permission is shown with. Running a script is in `unsupported`.
 
 use bytes::Bytes;
 use cosmonaut_wire::{CosmosStatus, ResourceType};
@@ -11,45 +11,52 @@ use super::call::Call;
 use super::located::Located;
 use super::metadata::{Descriptions, json_body};
 use super::reply::Reply;
+use super::resource_token::issue;
 use crate::Failure;
 use crate::engine::{Resource, Upserted, charge};
 
 impl Gateway {
     pub(super) fn create_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         self.engine.check_catalog_write(self.region)?;
-        let container = self.container_of_resources(call)?;
-        let made = self.engine.create_resource(&call.path, call.json("resource")?)?;
+        let (container, lifetime) = (self.container_of_resources(call)?, call.token_lifetime()?);
+        let made = self.engine.create_resource(self.region, &call.path, call.json("resource")?)?;
         Ok(self
-            .resource_reply(container, CosmosStatus::CREATED, &made.value)
+            .resource_reply(lifetime, container, CosmosStatus::CREATED, &made.value)
             .written(call)
             .after(made.commit))
     }
 
     pub(super) fn upsert_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         self.engine.check_catalog_write(self.region)?;
-        let container = self.container_of_resources(call)?;
+        let (container, lifetime) = (self.container_of_resources(call)?, call.token_lifetime()?);
         let (members, conditions) = (call.json("resource")?, call.conditions()?);
-        let Upserted { written, is_new } = self.engine.upsert_resource(&call.path, members, conditions)?;
+        let Upserted { written, is_new } =
+            self.engine.upsert_resource(self.region, &call.path, members, conditions)?;
         let status = if is_new { CosmosStatus::CREATED } else { CosmosStatus::OK };
-        Ok(self.resource_reply(container, status, &written.value).written(call).after(written.commit))
+        Ok(self
+            .resource_reply(lifetime, container, status, &written.value)
+            .written(call)
+            .after(written.commit))
     }
 
     pub(super) fn replace_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         self.engine.check_catalog_write(self.region)?;
-        let container = self.container_of_resources(call)?;
+        let (container, lifetime) = (self.container_of_resources(call)?, call.token_lifetime()?);
         let (members, conditions) = (call.json("resource")?, call.conditions()?);
-        let replaced = self.engine.replace_resource(&call.path, members, conditions)?;
-        let reply = self.resource_reply(container, CosmosStatus::OK, &replaced.value);
+        let replaced = self.engine.replace_resource(self.region, &call.path, members, conditions)?;
+        let reply = self.resource_reply(lifetime, container, CosmosStatus::OK, &replaced.value);
         Ok(reply.written(call).after(replaced.commit))
     }
 
     pub(super) fn read_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
-        let container = self.container_of_resources(call)?;
+        let (container, lifetime) = (self.container_of_resources(call)?, call.token_lifetime()?);
         let resource = self.engine.resource(&call.path)?;
         if call.conditions()?.names_known(&resource.etag()) {
-            return Ok(self.resource_reply(container, CosmosStatus::NOT_MODIFIED, &resource).without_body());
+            return Ok(self
+                .resource_reply(lifetime, container, CosmosStatus::NOT_MODIFIED, &resource)
+                .without_body());
         }
-        Ok(self.resource_reply(container, CosmosStatus::OK, &resource))
+        Ok(self.resource_reply(lifetime, container, CosmosStatus::OK, &resource))
     }
 
     pub(super) fn delete_resource(&self, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -78,7 +85,8 @@ impl Gateway {
 
     fn resources(&self, call: &Call<'_>) -> Result<Descriptions, Failure> {
         let (owner, resources) = self.engine.resources(&call.path)?;
-        let entries = resources.iter().map(|resource| json_body(resource.members())).collect();
+        let lifetime = call.token_lifetime()?;
+        let entries = resources.iter().map(|resource| self.shown(resource, lifetime)).collect();
         Ok(Descriptions { kind: call.path.kind(), owner: owner.to_string(), entries })
     }
 
@@ -92,13 +100,25 @@ impl Gateway {
         Ok(None)
     }
 
+    /// A resource as clients see it; a permission with a token that holds for some seconds.
+    fn shown(&self, resource: &Resource, lifetime: u64) -> Bytes {
+        if resource.rid().kind() != ResourceType::Permission {
+            return json_body(resource.members());
+        }
+        let mut members = resource.members().clone();
+        let key = self.access.resource_token_key();
+        members.insert("_token".to_owned(), issue(&key, resource, lifetime, &*self.world).into());
+        json_body(&members)
+    }
+
     fn resource_reply(
         &self,
+        lifetime: u64,
         container: Option<Located<'_>>,
         status: CosmosStatus,
         resource: &Resource,
     ) -> Reply {
-        let mut reply = Reply::new(status, json_body(resource.members())).charged(charge::CATALOG_READ);
+        let mut reply = Reply::new(status, self.shown(resource, lifetime)).charged(charge::CATALOG_READ);
         reply.text(header::ETAG, resource.etag().as_str());
         if let Some(container) = container {
             reply.of_container(&container);

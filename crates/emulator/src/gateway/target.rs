@@ -43,6 +43,7 @@ impl<'a> Aim<'a> {
             body: self.body.clone(),
             origin,
             pace,
+            only: None,
         };
         let scope = match action.reach() {
             Reach::Metadata => return Ok(false),

@@ -8,7 +8,7 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, Offer};
 use cosmonaut_wire::{EpkRange, ResourceId};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Conflict, Document, Fork, Lineage, LogEntry, Members, RegionId, Resource};
+use crate::engine::{Conflict, Document, Fork, Lineage, LogEntry, Members, Opened, RegionId, Resource};
 
 /// One thing to write.
 #[derive(Clone, Debug)]
@@ -54,6 +54,9 @@ pub(crate) enum Record {
 pub(crate) struct ResourceRecord {
     /// All that a client sees of it.
     pub(crate) members: Members,
+    /// What a permission opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) opened: Option<Opened>,
 }
 
 /// A container without its documents.

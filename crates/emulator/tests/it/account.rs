@@ -5,7 +5,7 @@ use cosmonaut_emulator::Emulator;
 use http::Request;
 use serde_json::{Value, json};
 
-use crate::client::{Answer, send, with_container};
+use crate::client::{Answer, send};
 
 #[tokio::test]
 async fn the_account_advertises_the_address_the_client_came_by() {

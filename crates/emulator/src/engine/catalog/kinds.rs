@@ -139,7 +139,7 @@ impl Must {
     }
 }
 
-fn invalid(name: &str, why: &str) -> Failure {
+pub(super) fn invalid(name: &str, why: &str) -> Failure {
     Failure::bad_request(format!("One of the specified inputs is invalid: {name}: {why}"))
 }
 

@@ -6,6 +6,7 @@ mod containers;
 mod databases;
 mod kinds;
 mod offers;
+mod permissions;
 mod resources;
 mod retired;
 
@@ -17,12 +18,14 @@ use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
 
 pub(crate) use kinds::Members;
 pub use offers::{Migration, minimum_throughput};
+pub(crate) use permissions::Opened;
+pub use permissions::{Permission, PermissionMode};
 pub use resources::{Resource, Upserted};
 
 use super::container::{Container, owner_gone};
 use super::throughput::Bucket;
 use super::{Engine, locks};
-use crate::storage::{Saved, StorageError};
+use crate::storage::{ResourceRecord, Saved, StorageError};
 use crate::{Failure, Timestamp};
 use resources::Resources;
 use retired::Retired;
@@ -61,6 +64,27 @@ impl Catalog {
     /// All containers of all databases.
     pub(super) fn containers(&self) -> impl Iterator<Item = &Arc<Container>> {
         self.databases.values().flat_map(|database| database.containers.values())
+    }
+
+    /// Takes over resources that the journal holds.
+    fn restore_resources(
+        &mut self,
+        mut saved: Vec<(ResourceId, ResourceRecord)>,
+    ) -> Result<(), StorageError> {
+        // What others lie in has the shorter id.
+        saved.sort_by_key(|(rid, _)| rid.as_bytes().len());
+        for (rid, kept) in saved {
+            let has_owner = rid.parent().is_some_and(|owner| {
+                self.database_names.contains_key(&owner)
+                    || self.resources.by_rid(owner).is_some()
+                    || self.containers().any(|container| container.rid() == owner)
+            });
+            if !has_owner {
+                return Err(StorageError::corrupt(format!("resource {rid} belongs to nothing")));
+            }
+            self.resources.add(Arc::new(Resource::restore(rid, kept)));
+        }
+        Ok(())
     }
 
     fn offer_of(&self, resource: ResourceId) -> Option<&Offer> {
@@ -148,13 +172,7 @@ impl Engine {
                 .map_err(|failure| StorageError::corrupt(format!("container {rid}: {failure}")))?;
             database.containers.insert(container.properties().id.clone(), Arc::new(container));
         }
-        for (rid, kept) in saved.resources {
-            if rid.parent().is_none() {
-                return Err(StorageError::corrupt(format!("resource {rid} belongs to nothing")));
-            }
-            catalog.resources.add(Arc::new(Resource::restore(rid, kept)));
-        }
-        Ok(())
+        catalog.restore_resources(saved.resources)
     }
 
     /// A tag unlike any other, for what is in the catalog.

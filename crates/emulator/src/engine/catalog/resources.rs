@@ -10,10 +10,11 @@ use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
 use serde_json::Value;
 
 use super::kinds::{Kind, Members, Renaming};
+use super::permissions::{Opened, open_alike};
 use super::{Catalog, no_such, taken};
 use crate::Failure;
 use crate::engine::container::{Container, Written, owner_gone};
-use crate::engine::{Conditions, Engine, locks};
+use crate::engine::{Conditions, Engine, RegionId, locks};
 use crate::storage::{Commit, Record, ResourceRecord};
 
 /// A script, user, permission or client encryption key.
@@ -68,10 +69,19 @@ pub struct Upserted {
     pub is_new: bool,
 }
 
-/// The resources of an account, by owner and kind, and by id.
+/// A resource as a client wants it, checked.
+struct Draft {
+    id: String,
+    members: Members,
+    opened: Option<Opened>,
+}
+
+/// The resources of an account.
 #[derive(Default)]
 pub(super) struct Resources {
+    /// By owner and kind, and by id.
     by_owner: BTreeMap<(ResourceId, &'static str), BTreeMap<String, Arc<Resource>>>,
+    by_rid: BTreeMap<ResourceId, Arc<Resource>>,
 }
 
 impl Resources {
@@ -79,9 +89,14 @@ impl Resources {
     fn find(&self, owner: ResourceId, kind: ResourceType, name: &str) -> Option<&Arc<Resource>> {
         let named = self.by_owner.get(&(owner, kind.segment()))?;
         named.get(name).or_else(|| {
-            let rid: ResourceId = name.parse().ok()?;
-            named.values().find(|resource| resource.rid == rid)
+            let found = self.by_rid(name.parse().ok()?)?;
+            (found.rid.parent() == Some(owner) && found.rid.kind() == kind).then_some(found)
         })
+    }
+
+    /// A resource by its resource id alone.
+    pub(super) fn by_rid(&self, rid: ResourceId) -> Option<&Arc<Resource>> {
+        self.by_rid.get(&rid)
     }
 
     /// All of a kind, by id.
@@ -89,15 +104,34 @@ impl Resources {
         self.by_owner.get(&(owner, kind.segment())).into_iter().flat_map(BTreeMap::values)
     }
 
-    fn has(&self, rid: ResourceId) -> bool {
-        rid.parent().is_some_and(|owner| self.all(owner, rid.kind()).any(|resource| resource.rid == rid))
+    /// 409 if there is another of that id, or another permission for the same; `replaced` is no other.
+    fn check_free(
+        &self,
+        owner: ResourceId,
+        kind: ResourceType,
+        draft: &Draft,
+        replaced: Option<ResourceId>,
+    ) -> Result<(), Failure> {
+        for other in self.all(owner, kind).filter(|other| Some(other.rid) != replaced) {
+            if other.id() == draft.id {
+                return Err(taken(called(kind), &draft.id));
+            }
+            if draft.opened.as_ref().is_some_and(|opened| open_alike(other, opened, &draft.members)) {
+                return Err(Failure::conflict(format!(
+                    "Resource with specified id or name already exists: permission {:?} of this user is for the same resource",
+                    other.id()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Adds a resource that has an owner.
     pub(super) fn add(&mut self, resource: Arc<Resource>) {
         let owner = resource.rid.parent().unwrap_or(resource.rid);
         let named = self.by_owner.entry((owner, resource.rid.kind().segment())).or_default();
-        named.insert(resource.id().to_owned(), resource);
+        named.insert(resource.id().to_owned(), Arc::clone(&resource));
+        self.by_rid.insert(resource.rid, resource);
     }
 
     fn remove(&mut self, resource: &Resource) {
@@ -105,19 +139,14 @@ impl Resources {
         if let Some(named) = self.by_owner.get_mut(&(owner, resource.rid.kind().segment())) {
             named.remove(resource.id());
         }
+        self.by_rid.remove(&resource.rid);
     }
 
     /// Removes all that lies in an owner, directly or further down; returns what the journal is to be told.
     pub(super) fn remove_in(&mut self, owner: ResourceId) -> Vec<Record> {
-        let mut records = Vec::new();
-        self.by_owner.retain(|(of, _), named| {
-            let goes = *of == owner || of.is_in(&owner);
-            if goes {
-                records.extend(named.values().map(|resource| Record::DropResource(resource.rid)));
-            }
-            !goes
-        });
-        records
+        self.by_owner.retain(|(of, _), _| *of != owner && !of.is_in(&owner));
+        let removed = self.by_rid.extract_if(.., |rid, _| rid.is_in(&owner));
+        removed.map(|(rid, _)| Record::DropResource(rid)).collect()
     }
 }
 
@@ -166,31 +195,35 @@ impl Engine {
     /// Makes a resource in the feed that a path leads to; 409 if there is one of its id.
     pub fn create_resource(
         &self,
+        region: RegionId,
         path: &ResourcePath,
         members: Members,
     ) -> Result<Written<Arc<Resource>>, Failure> {
-        let id = Kind::of(path.kind())?.check(&members)?;
+        locks::read(&self.catalog).owner(path)?;
+        let draft = self.draft(region, path.kind(), members)?;
         let mut catalog = locks::write(&self.catalog);
         let owner = catalog.owner(path)?.rid;
-        if catalog.resources.all(owner, path.kind()).any(|other| other.id() == id) {
-            return Err(taken(called(path.kind()), &id));
-        }
+        catalog.resources.check_free(owner, path.kind(), &draft, None)?;
         let rid = self.new_resource_rid(&catalog, owner, path.kind())?;
-        Ok(self.keep_resource(&mut catalog, rid, members))
+        Ok(self.keep_resource(&mut catalog, rid, draft))
     }
 
     /// Makes a resource, or replaces the one of its id.
     pub fn upsert_resource(
         &self,
+        region: RegionId,
         path: &ResourcePath,
         members: Members,
         conditions: Conditions<'_>,
     ) -> Result<Upserted, Failure> {
-        let id = Kind::of(path.kind())?.check(&members)?;
+        locks::read(&self.catalog).owner(path)?;
+        let draft = self.draft(region, path.kind(), members)?;
         let mut catalog = locks::write(&self.catalog);
         let owner = catalog.owner(path)?.rid;
-        let current = catalog.resources.all(owner, path.kind()).find(|other| other.id() == id);
+        let current = catalog.resources.all(owner, path.kind()).find(|other| other.id() == draft.id);
         let known = current.map(|current| (current.rid, current.etag()));
+        let replaced = known.as_ref().map(|(rid, _)| *rid);
+        catalog.resources.check_free(owner, path.kind(), &draft, replaced)?;
         let rid = match &known {
             Some((rid, etag)) => {
                 conditions.check_write(Some(etag))?;
@@ -198,31 +231,36 @@ impl Engine {
             }
             None => self.new_resource_rid(&catalog, owner, path.kind())?,
         };
-        let written = self.keep_resource(&mut catalog, rid, members);
+        let written = self.keep_resource(&mut catalog, rid, draft);
         Ok(Upserted { written, is_new: known.is_none() })
     }
 
     /// Replaces the resource that a path leads to, with another id where its kind allows that.
     pub fn replace_resource(
         &self,
+        region: RegionId,
         path: &ResourcePath,
         members: Members,
         conditions: Conditions<'_>,
     ) -> Result<Written<Arc<Resource>>, Failure> {
-        let kind = Kind::of(path.kind())?;
+        self.resource(path)?;
+        let draft = self.draft(region, path.kind(), members)?;
         let mut catalog = locks::write(&self.catalog);
         let current = Arc::clone(catalog.resource(path)?);
-        let id = kind.check(&members)?;
-        if id != current.id() {
-            let owner = catalog.owner(path)?;
-            check_renaming(kind, owner.container)?;
-            if catalog.resources.all(owner.rid, path.kind()).any(|other| other.id() == id) {
-                return Err(taken(kind.called, &id));
-            }
+        let owner = catalog.owner(path)?;
+        if draft.id != current.id() {
+            check_renaming(Kind::of(path.kind())?, owner.container)?;
         }
+        catalog.resources.check_free(owner.rid, path.kind(), &draft, Some(current.rid))?;
         conditions.check_write(Some(&current.etag()))?;
         catalog.resources.remove(&current);
-        Ok(self.keep_resource(&mut catalog, current.rid, members))
+        Ok(self.keep_resource(&mut catalog, current.rid, draft))
+    }
+
+    fn draft(&self, region: RegionId, kind: ResourceType, members: Members) -> Result<Draft, Failure> {
+        let id = Kind::of(kind)?.check(&members)?;
+        let opened = self.opened(region, kind, &members)?;
+        Ok(Draft { id, members, opened })
     }
 
     /// The resource that a path leads to.
@@ -275,18 +313,14 @@ impl Engine {
             }
             kind => owner.child(kind, number.into()),
         };
-        let number = self.new_number(|number| rid(number).is_none_or(|rid| !catalog.resources.has(rid)));
+        let number =
+            self.new_number(|number| rid(number).is_none_or(|rid| catalog.resources.by_rid(rid).is_none()));
         rid(number).ok_or_else(owner_gone)
     }
 
     /// Puts a resource into the catalog, with the members that the service adds.
-    fn keep_resource(
-        &self,
-        catalog: &mut Catalog,
-        rid: ResourceId,
-        mut members: Members,
-    ) -> Written<Arc<Resource>> {
-        let now = self.now();
+    fn keep_resource(&self, catalog: &mut Catalog, rid: ResourceId, draft: Draft) -> Written<Arc<Resource>> {
+        let (now, Draft { mut members, opened, .. }) = (self.now(), draft);
         if rid.kind() == ResourceType::User {
             members.insert("_permissions".to_owned(), "permissions/".into());
         }
@@ -296,7 +330,7 @@ impl Engine {
         members.insert("_self".to_owned(), self_link(rid).into());
         members.insert("_etag".to_owned(), self.new_etag(now).to_string().into());
         members.insert("_ts".to_owned(), now.seconds().into());
-        let resource = Arc::new(Resource { rid, kept: ResourceRecord { members } });
+        let resource = Arc::new(Resource { rid, kept: ResourceRecord { members, opened } });
         catalog.resources.add(Arc::clone(&resource));
         let commit = self.journal.append([Record::Resource(Arc::clone(&resource))]);
         Written { value: resource, commit }

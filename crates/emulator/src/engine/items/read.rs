@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, PartitionKey};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, ResourceId, ResourceType};
 
 use super::{Conditions, ItemReply, ItemRequest, Outcome, find_live, not_found, required_key};
 use crate::engine::replica::ReplicaState;
@@ -39,6 +39,29 @@ impl Container {
         });
         replica.spend(reply.as_ref().map_or_else(|failure: &Failure| failure.charge, |reply| reply.charge));
         reply
+    }
+}
+
+impl Container {
+    /// Whether a partition key is another, or in a hierarchical container begins with it.
+    pub(crate) fn covers(&self, prefix: &PartitionKey, key: &PartitionKey) -> bool {
+        self.keys().covers(prefix, key)
+    }
+
+    /// The resource id and the id of an item, by its id or its resource id; 404 if there is none.
+    pub(crate) fn identify(
+        &self,
+        region: RegionId,
+        key: &PartitionKey,
+        id: &str,
+    ) -> Result<(ResourceId, String), Failure> {
+        let epk = self.keys().place(key)?;
+        let layout = self.layout();
+        layout.range_of(&epk).replica(region).read(|state| {
+            let document = find_live(state, self.rid(), key, id, self.now()).ok_or_else(|| not_found(id))?;
+            let rid = self.rid().child(ResourceType::Document, document.number);
+            Ok((rid.ok_or_else(|| not_found(id))?, document.id().to_owned()))
+        })
     }
 }
 

@@ -110,13 +110,14 @@ fn add_resources(engine: &Engine) {
         ("colls/c/sprocs", script.clone()),
         ("colls/gone/sprocs", script),
     ] {
-        let _ = engine.create_resource(&path(&format!("/dbs/d/{feed}")), members(resource)).unwrap();
+        let _ = engine.create_resource(HERE, &path(&format!("/dbs/d/{feed}")), members(resource)).unwrap();
     }
     let next = members(json!({"id": "z", "body": "y"}));
-    let renaming = engine.replace_resource(&path("/dbs/d/colls/c/udfs/x"), next, Conditions::default());
+    let renaming = engine.replace_resource(HERE, &path("/dbs/d/colls/c/udfs/x"), next, Conditions::default());
     assert!(renaming.is_err());
     let next = members(json!({"id": "x", "body": "z"}));
-    let _ = engine.replace_resource(&path("/dbs/d/colls/c/sprocs/x"), next, Conditions::default()).unwrap();
+    let _ =
+        engine.replace_resource(HERE, &path("/dbs/d/colls/c/sprocs/x"), next, Conditions::default()).unwrap();
     drop(engine.delete_resource(&path("/dbs/d/users/v"), Conditions::default()).unwrap());
 }
 
@@ -268,12 +269,13 @@ fn a_file_shrinks_after_most_items_have_expired() {
     }
     let kept = json!({"id": "kept", "pk": "k", "ttl": -1});
     container.create_item(HERE, with("k", "", &kept)).unwrap().commit.wait().unwrap();
+    let len = || fs::metadata(directory.path().join("account.redb")).unwrap().len();
+    // The storage engine may give back some of it by itself when it closes.
+    let before = len();
     world.pass_seconds(6);
     engine.sweep();
     engine.journal.append([]).wait().unwrap();
     drop((container, engine));
-    let len = || fs::metadata(directory.path().join("account.redb")).unwrap().len();
-    let before = len();
     let engine = open(&directory);
     assert!(len() < before / 4, "{before} bytes became {}", len());
     let container = engine.container(&path("/dbs/d/colls/c")).unwrap();

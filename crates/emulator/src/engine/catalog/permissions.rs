@@ -1,0 +1,180 @@
+//! Permissions: what each opens, found when it is made.
+//!
+//! What may be done with it, and how a caller shows it, is the gateway's.
+
+use cosmonaut_wire::{PartitionKey, PartitionKeyValue, ResourceId, ResourcePath, ResourceType};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::kinds::{Members, invalid};
+use super::resources::Resource;
+use crate::Failure;
+use crate::engine::{Container, Engine, RegionId, VersionTag, locks};
+
+/// The member that narrows a permission to a partition key.
+const KEY: &str = "resourcePartitionKey";
+
+/// The resource that a permission opens, kept beside what clients see: its link may lead to another one day.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Opened {
+    /// A container, or what lies in one.
+    pub(crate) rid: ResourceId,
+    /// How an item was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) item: Option<OpenedItem>,
+}
+
+/// An item that was there when its permission was made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpenedItem {
+    /// Its id.
+    pub id: String,
+    /// Its partition key.
+    #[serde(with = "key_text")]
+    pub key: PartitionKey,
+}
+
+/// A partition key as the text of its header.
+mod key_text {
+    use cosmonaut_wire::PartitionKey;
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(key: &PartitionKey, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(key)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PartitionKey, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// What may be done with what a permission opens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PermissionMode {
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    All,
+}
+
+/// A permission as a gateway looks at it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Permission {
+    /// What may be done.
+    pub mode: PermissionMode,
+    /// The container, or what lies in one.
+    pub rid: ResourceId,
+    /// The item, where it is one and was there when the permission was made.
+    pub item: Option<OpenedItem>,
+    /// The partition key that it is narrowed to.
+    pub key: Option<PartitionKey>,
+}
+
+impl Engine {
+    /// A permission by its resource id, if it is still the one that has this tag.
+    pub fn permission(&self, rid: ResourceId, tag: VersionTag) -> Option<Permission> {
+        let found = locks::read(&self.catalog).resources.by_rid(rid).cloned()?;
+        if found.etag() != tag.to_etag() {
+            return None;
+        }
+        let opened = found.kept().opened.clone()?;
+        let is_all = found.text("permissionMode").eq_ignore_ascii_case("All");
+        Some(Permission {
+            mode: if is_all { PermissionMode::All } else { PermissionMode::Read },
+            rid: opened.rid,
+            item: opened.item,
+            key: key_of(found.members()).ok()?,
+        })
+    }
+
+    /// What the link of a permission leads to, as a region sees it; none for other kinds.
+    ///
+    /// A link of names leads to what is there, else it is 404. A link of resource ids need not lead to anything yet.
+    pub(super) fn opened(
+        &self,
+        region: RegionId,
+        kind: ResourceType,
+        members: &Members,
+    ) -> Result<Option<Opened>, Failure> {
+        if kind != ResourceType::Permission {
+            return Ok(None);
+        }
+        let key = key_of(members)?;
+        let link = members.get("resource").and_then(Value::as_str).unwrap_or_default();
+        let path = ResourcePath::parse(link).map_err(|error| invalid("resource", &error.to_string()))?;
+        let found = self.lead_to(region, &path, key).or_else(|failure| {
+            let rid = path.resource_ids().and_then(|ids| ids.last().copied());
+            rid.map(|rid| Opened { rid, item: None }).ok_or(failure)
+        });
+        found.map(Some)
+    }
+
+    fn lead_to(
+        &self,
+        region: RegionId,
+        path: &ResourcePath,
+        key: Option<PartitionKey>,
+    ) -> Result<Opened, Failure> {
+        let name = path.name();
+        let rid = match path.kind() {
+            ResourceType::Container => self.container(path)?.rid(),
+            ResourceType::Document => {
+                let container = self.container(path)?;
+                let key = key.or_else(|| implied_key(&container, name)).ok_or_else(|| {
+                    invalid(KEY, "the permission of an item names the partition key where the item is")
+                })?;
+                let (rid, id) = container.identify(region, &key, name)?;
+                return Ok(Opened { rid, item: Some(OpenedItem { id, key }) });
+            }
+            ResourceType::StoredProcedure | ResourceType::Trigger | ResourceType::UserDefinedFunction => {
+                self.resource(path)?.rid()
+            }
+            ResourceType::Conflict => {
+                let conflict = self.container(path)?.conflict(name)?;
+                conflict.id().parse().map_err(|_| invalid("resource", "it is no conflict"))?
+            }
+            ResourceType::DatabaseAccount
+            | ResourceType::Database
+            | ResourceType::PartitionKeyRange
+            | ResourceType::Offer
+            | ResourceType::User
+            | ResourceType::Permission
+            | ResourceType::Operation
+            | ResourceType::ClientEncryptionKey => {
+                return Err(invalid(
+                    "resource",
+                    "permissions are for containers, items, scripts and conflicts",
+                ));
+            }
+        };
+        Ok(Opened { rid, item: None })
+    }
+}
+
+/// The key of an item that need not be told: there is none, or it is the id.
+fn implied_key(container: &Container, id: &str) -> Option<PartitionKey> {
+    let definition = container.definition();
+    match &definition.paths[..] {
+        _ if definition.system_key == Some(true) => Some(PartitionKey::NONE),
+        [path] if path == "/id" => Some(PartitionKey::from(id)),
+        _ => None,
+    }
+}
+
+/// The partition key that a permission is narrowed to; 400 if it is none.
+fn key_of(members: &Members) -> Result<Option<PartitionKey>, Failure> {
+    match members.get(KEY) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Array(values)) => {
+            let values = values.iter().map(PartitionKeyValue::from_json).collect::<Result<Vec<_>, _>>();
+            Ok(Some(values.map_err(|error| invalid(KEY, &error.to_string()))?.into()))
+        }
+        Some(_) => Err(invalid(KEY, "expected an array, as in the partition key header: [\"a\"]")),
+    }
+}
+
+/// Whether two permissions open the same: a user has one of them only.
+pub(super) fn open_alike(one: &Resource, opened: &Opened, members: &Members) -> bool {
+    let same = one.kept().opened.as_ref().is_some_and(|other| other.rid == opened.rid);
+    same && key_of(one.members()).ok() == key_of(members).ok()
+}

@@ -1,0 +1,116 @@
+//! Entra tokens: accepted by what they say, by who has signed them, or not at all.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use cosmonaut_emulator::{Emulator, EntraKeys, EntraTokens, SystemWorld, World as _};
+use cosmonaut_wire::Authorization;
+use http::{Request, header};
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+
+/// Made by another program: for https://cosmos.azure.com until the year 2100.
+const SIGNED: &str = "\
+    eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiIsImtpZCI6Im9uZSJ9.eyJhdWQiOiJodHRwczovL2Nvc21vcy5henVyZS5jb20iLCJleHAiOjQxM\
+    DI0NDQ4MDB9.Rlqa3K9Y3hS_e9V_epQbDwQ0fEHjlUaHIitWCg_GLAvxmwTD0YiVM6_XIFkL7KvwIsoxo97eda1npdkpBc1nBLoycXSE9JrFEn\
+    7M0wRwQSpsfk7MeTH0L-oASXlvtyOk_63pN2OFQYTWGakucsf8mAkg_k1NWZIM4tHaevWDHvi3ur13z0ZZBzvTq9y0rnYefMHPwMd3ZwnqTFRa\
+    YKdF06mdu23huO_wjrlhLFojE4dBL98OSecX7Pg-N2oU0WOu2gBsdy53IYBn_GZVF4QEfMs2F7KdyH-kyopfZGwwuRZYLfFsOFsVBAmjrOKLGF\
+    8vwmvI4WDxGXb6AXsqKyxgFQ";
+
+/// The key that has signed it.
+const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAyBsgJzWLCS+bvCMqbOYX
+s/jQVtwRd1Et6tR9CDklMahEGts3N8wsDBRONStEDEasWStQFR5wdmvEI+uUo5u/
+lfZp3nmUCHEkKqnVE1jm6ZxxhBDTAHiaRLVdaSxie3sRs+G4F4bxaxN2IXUNeqgm
+EKQGlDy9UY87gNMYjd1fDuP4V/bvWrrHcf0yk4mWGxCkE+KEZAoIjpO9id9kk8I9
+dy1JkmLkStJWgIURQZnvtbE+A3VqlRYt8tO6lsM+NFJiOlYelPb5NxWk8Zb8EpLG
+SxedF2ppeM1PrE7kUGMxsq1W5WYYV7jX0qFMg1u/u7jtAeFl9LTcj6KCbsOriNOz
+/wIDAQAB
+-----END PUBLIC KEY-----
+";
+
+/// A token that nobody has signed, which holds for some seconds from now.
+fn token(audience: &str, seconds: i64) -> String {
+    let now = i64::try_from(SystemWorld::new().now().seconds()).unwrap();
+    let claims = json!({"aud": audience, "nbf": now - 60, "exp": now + seconds, "oid": "me"});
+    let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    format!("{}.{}.c2ln", part(json!({"typ": "JWT", "alg": "RS256"})), part(claims))
+}
+
+async fn account(tokens: EntraTokens) -> Emulator {
+    Emulator::builder().entra(tokens).start().await.unwrap()
+}
+
+async fn ask(emulator: &Emulator, token: &str, line: &str, body: &Value) -> Answer {
+    let (method, path) = line.split_once(' ').unwrap();
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "localhost:8081")
+        .header(header::AUTHORIZATION, Authorization::Entra { token: token.to_owned() }.to_header())
+        .body(Bytes::from(body))
+        .unwrap();
+    Answer::of(emulator.handle(request).await)
+}
+
+#[tokio::test]
+async fn a_token_is_accepted_by_what_it_says() {
+    let emulator = account(EntraTokens::Any).await;
+    for (token, code, part) in [
+        (token("https://cosmos.azure.com", 3600), 200, ""),
+        (token("https://shop.documents.azure.com/", 3600), 200, ""),
+        (token("https://localhost:8081/", 3600), 200, ""),
+        (token("https://localhost.localhost", 3600), 200, ""),
+        (SIGNED.to_owned(), 200, ""),
+        (token("https://elsewhere.test", 3600), 401, "audience"),
+        (token("https://cosmos.azure.com", -3600), 401, "expired"),
+        ("nonsense".to_owned(), 401, "no JSON web token"),
+        ("a.b.c".to_owned(), 401, "no JSON web token"),
+        ("x".repeat(30_000), 401, "no JSON web token"),
+    ] {
+        let answer = ask(&emulator, &token, "GET /dbs", &Value::Null).await;
+        assert_eq!(answer.code(), code, "{}", answer.body);
+        assert!(
+            part.is_empty() || answer.body["message"].as_str().unwrap().contains(part),
+            "{}",
+            answer.body
+        );
+        assert!(!answer.body.to_string().contains(&token), "{}", answer.body);
+    }
+    let made = ask(&emulator, SIGNED, "POST /dbs", &json!({"id": "d"})).await;
+    assert_eq!(made.code(), 201);
+}
+
+#[tokio::test]
+async fn a_token_is_accepted_by_who_has_signed_it() {
+    let emulator = account(EntraTokens::SignedBy(EntraKeys::read(PUBLIC).unwrap())).await;
+    assert_eq!(ask(&emulator, SIGNED, "GET /dbs", &Value::Null).await.code(), 200);
+    let (signed, _) = SIGNED.rsplit_once('.').unwrap();
+    for forged in [format!("{signed}.c2ln"), token("https://cosmos.azure.com", 3600)] {
+        let answer = ask(&emulator, &forged, "GET /dbs", &Value::Null).await;
+        assert_eq!(answer.code(), 401);
+        assert!(answer.body["message"].as_str().unwrap().contains("not signed"), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
+async fn no_token_is_accepted_unless_that_is_asked_for() {
+    let emulator = Emulator::builder().start().await.unwrap();
+    let answer = ask(&emulator, SIGNED, "GET /dbs", &Value::Null).await;
+    assert_eq!(answer.code(), 401);
+    assert!(answer.body["message"].as_str().unwrap().contains("--entra"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn users_and_permissions_take_the_accounts_key() {
+    let emulator = account(EntraTokens::Any).await;
+    assert_eq!(ask(&emulator, SIGNED, "POST /dbs", &json!({"id": "d"})).await.code(), 201);
+    for line in
+        ["GET /dbs/d/users", "GET /dbs/d/users/u", "GET /dbs/d/users/u/permissions", "DELETE /dbs/d/users/u"]
+    {
+        let answer = ask(&emulator, SIGNED, line, &Value::Null).await;
+        assert_eq!((answer.code(), answer.status.sub_status()), (403, 5300), "{line}: {}", answer.body);
+    }
+}

@@ -398,7 +398,9 @@ mod tests {
         let key = MasterKey::from_base64(EMULATOR_KEY).unwrap();
         let (one, two) = (key.derived("one"), key.derived("two"));
         let vouched = one.vouch(b"message");
-        assert!(one.has_vouched(b"message", &vouched) && key.derived("one").has_vouched(b"message", &vouched));
+        assert!(
+            one.has_vouched(b"message", &vouched) && key.derived("one").has_vouched(b"message", &vouched)
+        );
         assert!(!one.has_vouched(b"massage", &vouched) && !two.has_vouched(b"message", &vouched));
         for claimed in [&vouched[..31], &[][..], &[0; 64][..]] {
             assert!(!one.has_vouched(b"message", claimed));

@@ -5,6 +5,7 @@ import "./resources.mjs";
 import "./items.mjs";
 import "./batches.mjs";
 import "./scripts.mjs";
+import "./permissions.mjs";
 import "./queries.mjs";
 import "./feeds.mjs";
 import "./throughput.mjs";

@@ -134,13 +134,21 @@ check("an offer is replaced as what it is", async (account) => {
   ok(refused.message.includes("Requested throughput -200 is less than required minimum throughput 400"), refused.message);
 });
 
-check("server-side code and users are refused, not pretended", async (account) => {
+check("scripts are kept, read, replaced and deleted", async (account) => {
   const container = await account.container();
-  equal((await container.scripts.storedProcedures.readAll().fetchAll()).resources, []);
   equal((await container.conflicts.readAll().fetchAll()).resources, []);
-  await fails(501, () => container.scripts.storedProcedures.create({ id: "s", body: "function () {}" }));
-  await fails(501, () => container.scripts.userDefinedFunctions.create({ id: "u", body: "function () {}" }));
-  await fails(501, () => account.database.users.create({ id: "somebody" }));
+  const { storedProcedures, triggers, userDefinedFunctions } = container.scripts;
+  const trigger = { triggerType: "Pre", triggerOperation: "All" };
+  for (const [kind, more] of [[storedProcedures, {}], [triggers, trigger], [userDefinedFunctions, {}]]) {
+    const definition = { id: "s", body: "function () {}", ...more };
+    await kind.create(definition);
+    await fails(409, () => kind.create(definition));
+    equal((await kind.readAll().fetchAll()).resources.map(({ id }) => id), ["s"]);
+  }
+  const script = container.scripts.storedProcedure("s");
+  equal((await script.replace({ id: "s", body: "function () { }" })).resource.body, "function () { }");
+  await script.delete();
+  await fails(404, () => script.read());
 });
 
 check("computed properties are kept and queried", async (account) => {

@@ -8,6 +8,7 @@ import sys
 import batches  # noqa: F401 - importing a module registers its checks
 import feeds  # noqa: F401
 import items  # noqa: F401
+import permissions  # noqa: F401
 import queries  # noqa: F401
 import resources  # noqa: F401
 import scripts  # noqa: F401

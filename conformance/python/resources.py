@@ -214,21 +214,22 @@ def partition_ranges_cover_everything_and_follow_throughput(account):
 
 
 @check
-def server_side_code_and_users_are_refused_not_pretended(account):
-    container = account.container()
-    equal(list(container.scripts.list_stored_procedures()), [])
-    with fails(501):
-        container.scripts.create_stored_procedure({"id": "s", "body": "function(){}"})
-    with fails(501):
-        container.scripts.create_trigger(
-            {"id": "t", "body": "function(){}", "triggerType": "Pre", "triggerOperation": "All"}
-        )
-    with fails(501):
-        container.scripts.create_user_defined_function({"id": "u", "body": "function(){}"})
-    with fails(501):
-        account.database.create_user({"id": "somebody"})
-    equal(list(account.database.list_users()), [])
-    equal(list(container.list_conflicts()), [])
+def scripts_are_kept_read_replaced_and_deleted(account):
+    scripts = account.container().scripts
+    equal(list(scripts.list_stored_procedures()), [])
+    body = {"id": "s", "body": "function(){}"}
+    equal(scripts.create_stored_procedure(body)["body"], "function(){}")
+    scripts.create_trigger({**body, "triggerType": "Pre", "triggerOperation": "All"})
+    scripts.create_user_defined_function(body)
+    with fails(409):
+        scripts.create_stored_procedure(body)
+    for listed in [scripts.list_stored_procedures(), scripts.list_triggers(), scripts.list_user_defined_functions()]:
+        equal([script["id"] for script in listed], ["s"])
+    equal(scripts.replace_stored_procedure("s", {"id": "s", "body": "anew"})["body"], "anew")
+    equal(scripts.get_user_defined_function("s")["id"], "s")
+    scripts.delete_stored_procedure("s")
+    with fails(404):
+        scripts.get_stored_procedure("s")
 
 
 @check

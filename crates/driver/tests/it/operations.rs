@@ -168,11 +168,18 @@ async fn a_key_of_the_wrong_shape_is_refused_before_it_is_sent() {
 }
 
 #[tokio::test]
-async fn a_stored_procedure_is_called_where_its_partition_is_and_a_refusal_says_so() {
+async fn a_stored_procedure_is_called_where_its_partition_is() {
     let bench = Bench::with_container(Wire::CLEAR_HTTP2).await;
-    let call = operation(OperationType::Execute, "/dbs/d/colls/c/sprocs/p").with_body("[1]");
-    let error = bench.run(call.with_target(PartitionKey::from("a"))).await.unwrap_err();
-    // The emulator runs no code of the user's, and must not pretend to.
-    assert_eq!(error.status().unwrap().code().as_u16(), 501, "{error}");
+    let body = "function (word) { getContext().getResponse().setBody('said ' + word); }";
+    let procedure = json!({"id": "p", "body": body}).to_string();
+    bench.run(operation(OperationType::Create, "/dbs/d/colls/c/sprocs").with_body(procedure)).await.unwrap();
+    let call = |path: &str| {
+        let call = operation(OperationType::Execute, path).with_body(r#"["hello"]"#);
+        call.with_target(PartitionKey::from("a"))
+    };
+    assert_eq!(json_of(&bench.run(call("/dbs/d/colls/c/sprocs/p")).await.unwrap()), "said hello");
+    // A refusal is told as it is, and not repeated.
+    let error = bench.run(call("/dbs/d/colls/c/sprocs/q")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     assert_eq!(error.diagnostics().unwrap().attempts().len(), 1);
 }

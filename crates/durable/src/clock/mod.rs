@@ -34,12 +34,22 @@ struct ClockState {
 impl Clock {
     /// Milliseconds since the start of 1970, UTC: what is stored in documents.
     pub(crate) fn now_ms(&self) -> u64 {
+        self.time(Bounds::nearest)
+    }
+
+    /// As [`now_ms`](Self::now_ms), without the time that the machine may have slept since the server was last heard of.
+    /// The server may say later that it has not slept, and that only its clock was set: this time does not go back then.
+    pub(crate) fn steady_ms(&self) -> u64 {
+        self.time(Bounds::nearest_counted)
+    }
+
+    fn time(&self, nearest: impl Fn(Bounds, Reading) -> u64) -> u64 {
         let now = self.reading();
         if cosmonaut::mutation!("time-is-that-of-the-own-clock") {
             return now.own_ms();
         }
         match *self.bounds() {
-            Some(bounds) => bounds.nearest(now),
+            Some(bounds) => nearest(bounds, now),
             None => now.own_ms(),
         }
     }

@@ -28,12 +28,18 @@ impl Bounds {
     /// The same knowledge at a later instant, when it is a little less certain; and a good deal less if the machine may have
     /// slept.
     fn at(self, now: Reading) -> Self {
+        let counted = self.counted(now);
+        Self { latest: counted.latest + millis(self.at.slept(now)), ..counted }
+    }
+
+    /// The same knowledge at a later instant of a machine that has not slept.
+    fn counted(self, now: Reading) -> Self {
         let passed = millis(now.at().saturating_duration_since(self.at.at()));
         let drift = (passed * DRIFT_PPM).div_ceil(1_000_000);
         Self {
             at: if now.at() >= self.at.at() { now } else { self.at },
             earliest: self.earliest + passed - drift.min(passed),
-            latest: self.latest + passed + drift + millis(self.at.slept(now)),
+            latest: self.latest + passed + drift,
         }
     }
 
@@ -53,6 +59,12 @@ impl Bounds {
     /// The time nearest to what the machine's own clock says that the server's clock may show.
     pub(super) fn nearest(self, now: Reading) -> u64 {
         let Self { earliest, latest, .. } = self.at(now);
+        now.own_ms().clamp(earliest, latest)
+    }
+
+    /// As [`nearest`](Self::nearest), if the machine has not slept.
+    pub(super) fn nearest_counted(self, now: Reading) -> u64 {
+        let Self { earliest, latest, .. } = self.counted(now);
         now.own_ms().clamp(earliest, latest)
     }
 }
@@ -133,10 +145,12 @@ mod tests {
         let awake = at(start, 1000, 11 * HOUR);
         assert!(bounds.is_in_doubt(awake));
         assert_eq!(bounds.nearest(awake), 11 * HOUR);
+        assert_eq!(bounds.nearest_counted(awake), 10 * HOUR + 2001);
         // Or its clock was set.
         let heard = bounds.and(Bounds::of_answer(10 * HOUR + 1000, awake, awake));
         assert!(!heard.is_in_doubt(awake));
         assert_eq!(heard.nearest(awake), 10 * HOUR + 2000);
+        assert_eq!(heard.nearest_counted(awake), 10 * HOUR + 2000);
         // An answer that was on its way meanwhile says when it was asked for at the earliest, and no more.
         let slow = Bounds::of_answer(10 * HOUR, at(start, 0, 10 * HOUR), awake);
         assert_eq!(slow.nearest(awake), 11 * HOUR);

@@ -77,7 +77,7 @@ impl Chore {
 
 impl Drop for Chore {
     fn drop(&mut self) {
-        self.dispatch.0.state().chores.settle(&self.handed, self.finished, self.dispatch.0.clock.now_ms());
+        self.dispatch.0.state().chores.settle(&self.handed, self.finished, self.dispatch.0.now_ms());
         self.dispatch.0.chores_changed.notify_waiters();
     }
 }
@@ -86,7 +86,7 @@ impl Shared {
     async fn next_chore(&self) -> Handed<Arc<str>> {
         loop {
             let changed = self.chores_changed.notified();
-            let now = self.clock.now_ms();
+            let now = self.now_ms();
             let taken = self.state().chores.take(now);
             match taken {
                 Ok(handed) => return handed,

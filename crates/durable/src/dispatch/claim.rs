@@ -60,11 +60,7 @@ impl InstanceClaim {
     /// It could not be found out about: because its partition does not answer, if `is_place`, or because of itself.
     pub(crate) fn failed(self, is_place: bool) {
         if is_place {
-            self.dispatch
-                .0
-                .state()
-                .troubles
-                .failed(slot_of(&self.handed.key), self.dispatch.0.clock.now_ms());
+            self.dispatch.0.state().troubles.failed(slot_of(&self.handed.key), self.dispatch.0.now_ms());
         }
         self.settle(Found::Failed);
     }
@@ -73,7 +69,7 @@ impl InstanceClaim {
     pub(crate) fn unfit(self, pinned: &str) {
         let shared = &self.dispatch.0;
         shared.answered(&self.handed.key);
-        let now = shared.clock.now_ms();
+        let now = shared.now_ms();
         let noted = {
             let mut state = shared.state();
             let is_own = state.minds(&self.handed.key);
@@ -96,7 +92,7 @@ impl InstanceClaim {
 
     fn settle(mut self, found: Found<'_>) {
         self.is_settled = true;
-        self.dispatch.0.state().instances.settle(&self.handed, found, self.dispatch.0.clock.now_ms());
+        self.dispatch.0.state().instances.settle(&self.handed, found, self.dispatch.0.now_ms());
         // One that is due again at once, or comes to be due sooner than others, is news to those who wait.
         self.dispatch.0.instances_changed.notify_waiters();
     }
@@ -106,7 +102,7 @@ impl Drop for InstanceClaim {
     fn drop(&mut self) {
         if !self.is_settled {
             let (now, State { instances, troubles, .. }) =
-                (self.dispatch.0.clock.now_ms(), &mut *self.dispatch.0.state());
+                (self.dispatch.0.now_ms(), &mut *self.dispatch.0.state());
             troubles.given_back(slot_of(&self.handed.key), now);
             instances.settle(&self.handed, Found::Unknown, now);
             self.dispatch.0.instances_changed.notify_waiters();
@@ -144,11 +140,7 @@ impl WorkClaim {
     pub(crate) fn failed(mut self, is_place: bool) {
         self.has_failed = true;
         if is_place {
-            self.dispatch
-                .0
-                .state()
-                .troubles
-                .failed(slot_of(&self.handed.key.0), self.dispatch.0.clock.now_ms());
+            self.dispatch.0.state().troubles.failed(slot_of(&self.handed.key.0), self.dispatch.0.now_ms());
         }
     }
 
@@ -160,8 +152,7 @@ impl WorkClaim {
 
 impl Drop for WorkClaim {
     fn drop(&mut self) {
-        let (now, State { work, troubles, .. }) =
-            (self.dispatch.0.clock.now_ms(), &mut *self.dispatch.0.state());
+        let (now, State { work, troubles, .. }) = (self.dispatch.0.now_ms(), &mut *self.dispatch.0.state());
         if !self.has_failed {
             troubles.given_back(slot_of(&self.handed.key.0), now);
         }

@@ -60,7 +60,7 @@ impl Shared {
         match role {
             Some(role) => {
                 let rest = self.leases.renew(role).await?;
-                self.losses.set_mixed(!self.leases.all_leave_traces());
+                self.store.losses().set_mixed(!self.leases.all_leave_traces());
                 Ok(Some(rest))
             }
             None if holds => self.leases.release().await.map(|()| None),

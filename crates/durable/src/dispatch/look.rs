@@ -49,7 +49,7 @@ impl<'a> Look<'a> {
         loop {
             let mut changed = pin!(shared.instances_changed.notified());
             changed.as_mut().enable();
-            let now = shared.clock.now_ms();
+            let now = shared.now_ms();
             let owned = shared.leases.owned();
             let (claimed, pending) = {
                 let State { instances, troubles, misfits, .. } = &mut *shared.state();
@@ -85,7 +85,7 @@ impl<'a> Look<'a> {
         loop {
             let mut changed = pin!(shared.work_changed.notified());
             changed.as_mut().enable();
-            let now = shared.clock.now_ms();
+            let now = shared.now_ms();
             let owned = shared.leases.owned();
             let (claimed, pending) = {
                 let State { work, troubles, .. } = &mut *shared.state();
@@ -183,7 +183,7 @@ impl<'a> Waiting<'a> {
             let State { dispatching, wants, runtimes, .. } = &mut *shared.state();
             match wanted {
                 Wanted::Instance(filter) => runtimes.begin(filter),
-                Wanted::Work(filter) => wants.begin(filter, shared.clock.now_ms()),
+                Wanted::Work(filter) => wants.begin(filter, shared.now_ms()),
             }
             dispatching.begin(wanted.role())
         };
@@ -200,7 +200,7 @@ impl Drop for Waiting<'_> {
         let State { dispatching, wants, runtimes, .. } = &mut *self.shared.state();
         match self.wanted {
             Wanted::Instance(filter) => runtimes.end(filter),
-            Wanted::Work(filter) => wants.end(filter, self.shared.clock.now_ms()),
+            Wanted::Work(filter) => wants.end(filter, self.shared.now_ms()),
         }
         dispatching.end(self.wanted.role(), clock::instant());
     }

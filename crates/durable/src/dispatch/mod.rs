@@ -47,11 +47,11 @@ use std::time::Duration;
 use cosmonaut::ContainerClient;
 use tokio::sync::{Notify, watch};
 
-use crate::clock::{Clock, Task};
+use crate::clock::Task;
 use crate::hub::Hub;
 use crate::lease::{LeaseProvider, Slots, slot_of};
 use crate::model::AT_ONCE;
-use crate::store::{Losses, Store};
+use crate::store::Store;
 
 pub(crate) use claim::{InstanceClaim, WorkClaim};
 pub(crate) use look::Look;
@@ -83,9 +83,7 @@ pub(crate) struct Searching {
 
 struct Shared {
     state: Mutex<State>,
-    /// The server's time: that of the documents.
-    clock: Clock,
-    losses: Losses,
+    store: Store,
     instances_changed: Notify,
     work_changed: Arc<Notify>,
     chores_changed: Notify,
@@ -153,8 +151,7 @@ impl Dispatch {
                 dispatching: Dispatching::default(),
                 search: 0,
             }),
-            clock: store.clock().clone(),
-            losses: store.losses().clone(),
+            store: store.clone(),
             instances_changed: Notify::new(),
             work_changed: Arc::default(),
             chores_changed: Notify::new(),
@@ -181,9 +178,7 @@ impl Dispatch {
     /// A message that was written to an instance is visible from then on.
     pub(crate) fn message_at(&self, instance: &str, id: &str, visible_at_ms: u64) {
         let mut state = self.0.state();
-        if state.minds(instance)
-            && state.instances.message(instance, id, visible_at_ms, self.0.clock.now_ms())
-        {
+        if state.minds(instance) && state.instances.message(instance, id, visible_at_ms, self.0.now_ms()) {
             self.0.instances_changed.notify_waiters();
         }
     }
@@ -192,7 +187,7 @@ impl Dispatch {
     pub(crate) fn look_at(&self, instance: &str, from_ms: u64) {
         let mut state = self.0.state();
         if state.minds(instance) {
-            state.instances.look(instance, from_ms, self.0.clock.now_ms());
+            state.instances.look(instance, from_ms, self.0.now_ms());
             self.0.instances_changed.notify_waiters();
         }
     }
@@ -201,7 +196,7 @@ impl Dispatch {
     pub(crate) fn look_again(&self, instance: &str, from_ms: u64) {
         let mut state = self.0.state();
         if state.minds(instance) {
-            state.instances.look_again(instance, from_ms, self.0.clock.now_ms());
+            state.instances.look_again(instance, from_ms, self.0.now_ms());
             self.0.instances_changed.notify_waiters();
         }
     }
@@ -226,14 +221,14 @@ impl Dispatch {
         let mut state = self.0.state();
         // What another process has offered is not this one's business any more once it is free.
         if state.minds(instance) || locked_until_ms.is_none() {
-            state.instances.lock(instance, locked_until_ms, self.0.clock.now_ms());
+            state.instances.lock(instance, locked_until_ms, self.0.now_ms());
             self.0.instances_changed.notify_waiters();
         }
     }
 
     /// A work item was written, and is so now.
     pub(crate) fn work(&self, item: WorkEntry) {
-        self.0.state().work.put(item, self.0.clock.now_ms());
+        self.0.state().work.put(item, self.0.now_ms());
         self.0.work_changed.notify_waiters();
     }
 
@@ -256,7 +251,7 @@ impl Dispatch {
 
     /// The instance has left something half done: somebody should finish it from then on.
     pub(crate) fn unfinished(&self, instance: &str, from_ms: u64) {
-        self.0.state().chores.add(instance, from_ms, self.0.clock.now_ms());
+        self.0.state().chores.add(instance, from_ms, self.0.now_ms());
         self.0.chores_changed.notify_waiters();
     }
 
@@ -304,6 +299,11 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The server's time, that of the documents. Pauses are counted by it too, so that it must not go back.
+    fn now_ms(&self) -> u64 {
+        self.store.clock().steady_ms()
+    }
+
     fn rounds(&self) -> MutexGuard<'_, Rounds> {
         self.asked.rounds()
     }
@@ -329,7 +329,7 @@ impl Shared {
 
     /// The time, and the number of the search for what there was no room for, which begins if it is time for one.
     fn next_search(&self) -> (u64, u64) {
-        let now = self.clock.now_ms();
+        let now = self.now_ms();
         let mut state = self.state();
         if state.has_forgotten(now) {
             state.search += 1;

@@ -100,7 +100,7 @@ pub(super) async fn offer(shared: Weak<Shared>, work_changed: Arc<Notify>, misfi
         let Some(strong) = shared.upgrade() else { return };
         let (offered, instances, has_more) = {
             let State { work, wants, misfits, .. } = &mut *strong.state();
-            let now = strong.clock.now_ms();
+            let now = strong.now_ms();
             let instances = misfits.choose_offers(MOST_INSTANCES, now);
             (work.choose_offers(wants, now), instances, work.has_ready() || !misfits.is_empty())
         };
@@ -231,7 +231,7 @@ impl Shared {
         let mut news = false;
         {
             let State { work, wants, instances, runtimes, slots, .. } = &mut *self.state();
-            let now = self.clock.now_ms();
+            let now = self.now_ms();
             // One that another version has written, and this one cannot read, is for others.
             let offers =
                 page.items.iter().filter_map(|offer| serde_json::from_str::<Offer>(offer.get()).ok());

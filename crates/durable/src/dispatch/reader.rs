@@ -90,11 +90,11 @@ impl Reader {
                     shared.traffic.add_failed(&error);
                     if error.kind() == ErrorKind::SessionNotAvailable {
                         let since = *unmet_since.get_or_insert_with(|| {
-                            shared.losses.unmet();
+                            shared.store.losses().unmet();
                             clock::instant()
                         });
-                        if shared.losses.is_certain(since) {
-                            shared.losses.forget_session().await;
+                        if shared.store.losses().is_certain(since) {
+                            shared.store.losses().forget_session().await;
                         }
                     }
                     tracing::warn!(range = %self.piece.range, %error, "changes cannot be read; it is tried again");
@@ -107,6 +107,7 @@ impl Reader {
     }
 
     async fn round(&mut self, shared: &Shared) -> cosmonaut::Result<Read> {
+        shared.settle_time().await;
         // Whatever is written after the first read of the feed is in it; what was there before is in the feeds of
         // those who followed the piece before, or found by a search.
         let mut read = shared.read(&self.feed).await?;
@@ -154,7 +155,7 @@ impl Reader {
         }
         self.next_page_at = Some(now + pause);
         if self.left_behind.is_none() {
-            let until = shared.clock.now_ms().saturating_sub(clock::millis(shared.settings.age));
+            let until = shared.now_ms().saturating_sub(clock::millis(shared.settings.age));
             let query = Due { after: None, until }.query();
             self.left_behind = Some(shared.container.query_items(query, &self.piece.range).into_pages());
         }
@@ -221,6 +222,17 @@ impl Due {
 }
 
 impl Shared {
+    /// Asks for the server's time if the machine may have slept: what became due meanwhile is known only then.
+    async fn settle_time(&self) {
+        if !self.store.clock().is_in_doubt() {
+            return;
+        }
+        match self.store.learn_time().await {
+            Ok(()) => self.notify_all(),
+            Err(error) => tracing::debug!(%error, "the time cannot be asked for; it is tried again"),
+        }
+    }
+
     /// Reads a feed to its end, or as far as is fair.
     async fn read(&self, feed: &Feed) -> cosmonaut::Result<Read> {
         let mut feed = feed.lock().await;

@@ -110,7 +110,7 @@ fn start(reader: Reader, shared: &Arc<Shared>) -> Running {
 impl Shared {
     /// These slots are this process's now, in a container with these partitions.
     fn own(&self, slots: &Slots, partitions: &[FeedRange]) {
-        let now = self.clock.now_ms();
+        let now = self.now_ms();
         let mut state = self.state();
         let State { instances, work, troubles, misfits, .. } = &mut *state;
         troubles.divide(partition_of_slots(partitions));

@@ -15,7 +15,7 @@ impl Shared {
         let rows = rows.filter(|row| self.hub.has(row.partition()));
         let mut news = false;
         for sighting in rows.filter_map(|row| row.read(clock::millis(self.settings.age))) {
-            news |= self.state().see(sighting, self.clock.now_ms());
+            news |= self.state().see(sighting, self.now_ms());
         }
         self.notify_all();
         news
@@ -28,14 +28,14 @@ impl Shared {
         rows.sort_by_key(Row::visible_at);
         let sightings: Vec<_> =
             rows.into_iter().filter_map(|row| row.read(clock::millis(self.settings.age))).collect();
-        let now = self.clock.now_ms();
+        let now = self.now_ms();
         let mut state = self.state();
         sightings.into_iter().for_each(|sighting| state.find(sighting, now));
         drop(state);
         self.notify_all();
     }
 
-    fn notify_all(&self) {
+    pub(super) fn notify_all(&self) {
         self.instances_changed.notify_waiters();
         self.work_changed.notify_waiters();
         self.chores_changed.notify_waiters();

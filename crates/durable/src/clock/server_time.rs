@@ -21,7 +21,12 @@ pub(super) struct Bounds {
 impl Bounds {
     /// What an answer with a date says. The server wrote the date between the two instants.
     pub(super) fn of_answer(date_ms: u64, sent: Reading, answered: Reading) -> Self {
-        let under_way = millis(sent.passed(answered));
+        let under_way = millis(answered.at().saturating_duration_since(sent.at()));
+        if !sent.slept(answered).is_zero() {
+            // Nobody knows whether the date is from before the sleep: it is knowledge of when the request was sent.
+            let earliest = date_ms.saturating_sub(under_way);
+            return Self { at: sent, earliest, latest: date_ms + DATE_STEP_MS };
+        }
         Self { at: answered, earliest: date_ms, latest: date_ms + DATE_STEP_MS + under_way }
     }
 
@@ -154,5 +159,9 @@ mod tests {
         // An answer that was on its way meanwhile says when it was asked for at the earliest, and no more.
         let slow = Bounds::of_answer(10 * HOUR, at(start, 0, 10 * HOUR), awake);
         assert_eq!(slow.nearest(awake), 11 * HOUR);
+        assert!(slow.is_in_doubt(awake) && bounds.and(slow).is_in_doubt(awake));
+        assert_eq!(bounds.and(slow).nearest_counted(awake), 10 * HOUR + 2001);
+        // Whoever knows already that it was no sleep learns nothing from it.
+        assert_eq!(heard.and(slow), heard);
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use cosmonaut::CosmosStatus;
+use cosmonaut::fault_injection::{FaultInjectionResult, FaultInjectionRule, FaultInjector};
 use duroxide::providers::{Provider, TagFilter};
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{ActivityContext, OrchestrationContext, OrchestrationRegistry};
@@ -115,4 +117,24 @@ async fn a_machine_that_wakes_up_believes_none_of_the_locks_that_it_had() {
         home.all("a").await.into_iter().find_map(|document| document["lock"]["until"].as_u64()).unwrap();
     assert!(until.abs_diff(other) < 60_000, "{until} {other}");
     Turn::first("c").ack(&provider, &turn).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_fails_while_a_clock_is_wrong_is_tried_again_as_soon_as_by_any_other_clock() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let provider = Home { client: server.faulty_client(&faults), ..server.home() }.provider().await;
+    assert!(fetch_now(&provider).await.is_none());
+    send(&provider, start("a")).await;
+    provider.enqueue_for_worker(activity("b", 2, "x")).await.unwrap();
+    // The clock is set, and the server does not say that it is wrong.
+    provider.skew_clock(TEN_MINUTES_MS);
+    let refused = FaultInjectionResult::Status { status: CosmosStatus::UNAUTHORIZED, retry_after: None };
+    faults.set(FaultInjectionRule::new("refused", refused));
+    assert!(provider.fetch_orchestration_item(LOCK, Duration::ZERO, None).await.is_err());
+    faults.remove("refused");
+    // The answer to any write says what time it is.
+    send(&provider, signal("a", 1)).await;
+    let (item, _) = fetch(&provider).await;
+    assert_eq!(item.instance, "a");
+    fetch_work(&provider).await;
 }

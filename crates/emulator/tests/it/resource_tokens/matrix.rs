@@ -3,12 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{
-    A, ACROSS, ATOMIC, B, BATCH, CHANGES, PLAN, QUERY, RANGE, UPSERT, account, ask, grant, permission,
+    A, ACROSS, ATOMIC, B, BATCH, CHANGES, NEVER, PLAN, QUERY, RANGE, UPSERT, account, ask, grant, permission,
     read_token, token_of,
 };
-
-/// A condition that never holds: a request that is let in is answered 412, and changes nothing.
-const NEVER: (&str, &str) = ("if-match", "\"never\"");
 
 /// Kinds of permissions, in the order of the columns below.
 const HOLDINGS: [(&str, &str, Option<&str>); 4] = [

@@ -25,6 +25,8 @@ const BATCH: (&str, &str) = ("x-ms-cosmos-is-batch-request", "true");
 const ATOMIC: (&str, &str) = ("x-ms-cosmos-batch-atomic", "true");
 const RANGE: (&str, &str) = ("x-ms-documentdb-partitionkeyrangeid", "0");
 const CHANGES: (&str, &str) = ("a-im", "Incremental Feed");
+/// A condition that never holds: a request that is let in is answered 412, and changes nothing.
+const NEVER: (&str, &str) = ("if-match", "\"never\"");
 
 /// The machine's clock, and how much later it is here.
 #[derive(Default)]
@@ -138,6 +140,7 @@ async fn permissions_are_checked_when_they_are_made() {
         (permission("x", "All", "dbs/d/users/u", None), 400),
         (keyed(json!("a")), 400),
         (keyed(json!([[1]])), 400),
+        (keyed(json!(["\u{1}".repeat(2049)])), 400),
         (keyed(json!(["b"])), 201),
         (permission("all", "All", "/dbs/d/colls/c/", None), 201),
         // A user has one permission for a resource, and one for each key of it.
@@ -165,6 +168,25 @@ async fn permissions_are_checked_when_they_are_made() {
     let found = send(&emulator, "POST /dbs/d/users/u/permissions", &[QUERY], &query).await;
     let token = found.body["Permissions"][0]["_token"].as_str().unwrap();
     assert_eq!(ask(&emulator, token, "GET /dbs/d/colls/c", &[], &Value::Null).await.code(), 200);
+}
+
+#[tokio::test]
+async fn the_longest_key_and_id_make_a_token_that_is_read() {
+    let (emulator, _) = account().await;
+    // Both are longest where every character is escaped.
+    let (key, id) = ("\u{1}".repeat(2048), "é".repeat(511));
+    let header = format!("[\"{}\"]", "\\u0001".repeat(2048));
+    let own = ("x-ms-documentdb-partitionkey", header.as_str());
+    let item = json!({"id": id, "pk": key});
+    assert_eq!(send(&emulator, "POST /dbs/d/colls/c/docs", &[own], &item).await.code(), 201);
+    let path = format!("/dbs/d/colls/c/docs/{}", "%C3%A9".repeat(511));
+    for (name, resource) in [("i", &path[1..]), ("k", "dbs/d/colls/c")] {
+        let token = grant(&emulator, &permission(name, "Read", resource, Some(&key))).await;
+        for (headers, code) in [([own], 200), ([A], 403)] {
+            let read = ask(&emulator, &token, &format!("GET {path}"), &headers, &Value::Null).await;
+            assert_eq!(read.code(), code, "{name}: {}", read.body);
+        }
+    }
 }
 
 #[tokio::test]

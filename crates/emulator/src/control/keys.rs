@@ -10,7 +10,7 @@ use crate::gateway::{Access, AccountKey};
 
 impl Control {
     /// Makes one of the account's keys anew and returns it, in base64. Requests that are signed with the old one are refused
-    /// with 401 from here on.
+    /// with 401 from here on. Resource tokens hold until they expire.
     ///
     /// # Errors
     /// An account that asks for no signature.

@@ -45,7 +45,7 @@ impl Access {
                 checked.map(|()| Caller::Identity).map_err(|refusal| refused(refusal.to_string()))
             }
             Authorization::Resource { token } => {
-                resource_token::read(&credentials.resource_token_key(), &token, now).map(Caller::Holder)
+                resource_token::read(credentials.resource_token_key(), &token, now).map(Caller::Holder)
             }
         }
     }
@@ -53,7 +53,7 @@ impl Access {
     /// The key that vouches for the resource tokens that are given out.
     pub(super) fn resource_token_key(&self) -> MasterKey {
         match self {
-            Self::Credentials(credentials) => credentials.resource_token_key(),
+            Self::Credentials(credentials) => credentials.resource_token_key().clone(),
             // Nobody looks at tokens where nothing is asked for.
             Self::Open => {
                 let known = MasterKey::from_base64(EMULATOR_KEY).expect("the emulator's key is a key");
@@ -64,7 +64,7 @@ impl Access {
 }
 
 /// Who asks.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Caller {
     /// Somebody who may do everything.
     Owner,

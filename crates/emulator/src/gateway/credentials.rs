@@ -36,6 +36,9 @@ pub(crate) enum TokenRule {
 /// What the account knows its callers by.
 pub(crate) struct Credentials {
     keys: ArcSwap<Keys>,
+    /// Vouches for resource tokens. It follows from the primary key that the account was started with: tokens hold over a
+    /// restart, and, as at the service, when the keys are made anew.
+    resource_tokens: MasterKey,
     tokens: TokenRule,
 }
 
@@ -43,31 +46,23 @@ pub(crate) struct Credentials {
 struct Keys {
     primary: MasterKey,
     secondary: Option<MasterKey>,
-    /// Vouches for resource tokens. It follows from the primary key, so that they hold over a restart and end with that key.
-    resource_tokens: MasterKey,
 }
 
-impl Keys {
-    fn new(primary: MasterKey, secondary: Option<MasterKey>) -> Self {
-        let resource_tokens = resource_token_key(&primary);
-        Self { primary, secondary, resource_tokens }
-    }
-}
-
-/// The key that vouches for the resource tokens of an account.
+/// The key that vouches for the resource tokens of an account that is started with this primary key.
 pub(super) fn resource_token_key(primary: &MasterKey) -> MasterKey {
     primary.derived("resource tokens")
 }
 
 impl Credentials {
     pub(crate) fn new(primary: MasterKey, secondary: Option<MasterKey>, tokens: TokenRule) -> Self {
-        Self { keys: ArcSwap::from_pointee(Keys::new(primary, secondary)), tokens }
+        let resource_tokens = resource_token_key(&primary);
+        Self { keys: ArcSwap::from_pointee(Keys { primary, secondary }), resource_tokens, tokens }
     }
 
-    /// Replaces a key. The one that was there is good for nothing from here on.
+    /// Replaces a key. No signature of the one that was there is accepted from here on.
     pub(crate) fn replace(&self, which: AccountKey, key: &MasterKey) {
         self.keys.rcu(|keys| match which {
-            AccountKey::Primary => Keys::new(key.clone(), keys.secondary.clone()),
+            AccountKey::Primary => Keys { primary: key.clone(), ..Keys::clone(keys) },
             AccountKey::Secondary => Keys { secondary: Some(key.clone()), ..Keys::clone(keys) },
         });
     }
@@ -79,8 +74,8 @@ impl Credentials {
     }
 
     /// The key that vouches for resource tokens.
-    pub(super) fn resource_token_key(&self) -> MasterKey {
-        self.keys.load().resource_tokens.clone()
+    pub(super) fn resource_token_key(&self) -> &MasterKey {
+        &self.resource_tokens
     }
 
     /// Passes an Entra token that was sent to a host.

@@ -1,15 +1,17 @@
 //! Resource tokens: what a permission gives to whoever holds none of the account's keys.
 //!
-//! A token names a version of a permission and the time that it holds, and the account's key vouches for that. What it opens
-//! is in `opening`.
+//! A token carries what its permission opened when the token was given out, and the time that it holds; the account's key
+//! vouches for that. Nothing ends a token before its time, as at the service: neither a change of its permission nor new keys.
+//! Which requests are open to it is in `opening`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use cosmonaut_wire::{MasterKey, ResourceId, headers};
+use cosmonaut_wire::{MasterKey, headers};
+use serde::{Deserialize, Serialize};
 
 use super::auth::{not_valid_now, refused};
 use super::call::Call;
-use crate::engine::{Resource, VersionTag};
+use crate::engine::Permission;
 use crate::{Failure, Timestamp, World};
 
 /// How many seconds a token may hold.
@@ -19,19 +21,19 @@ const DEFAULT_LIFETIME: u64 = 3_600;
 /// How many seconds a token holds before its start and behind its end, as clocks differ.
 const GRACE: u64 = 300;
 
-/// More characters than any token has.
-const MOST: usize = 512;
+/// More characters than any token has: the longest key and the longest id, every character of them escaped.
+const MOST: usize = 32 * 1024;
 
 /// What a token says.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Claim {
-    /// The permission.
-    pub(super) permission: ResourceId,
-    /// The version of it.
-    pub(super) tag: VersionTag,
+    /// What it opens.
+    pub(super) opens: Permission,
     /// From when to when it holds, in seconds since 1970.
     start: u64,
     end: u64,
+    /// Tells tokens of the same second apart.
+    nonce: u64,
 }
 
 impl Call<'_> {
@@ -52,12 +54,11 @@ impl Call<'_> {
 }
 
 /// A new token of a permission, as its member `_token` has it.
-pub(super) fn issue(key: &MasterKey, permission: &Resource, lifetime: u64, world: &dyn World) -> String {
+pub(super) fn issue(key: &MasterKey, opens: Permission, lifetime: u64, world: &dyn World) -> String {
     let start = world.now().seconds();
-    let etag = permission.etag();
-    let tag = etag.as_str().trim_matches('"');
-    let claim = format!("{} {tag} {start} {} {:x}", permission.rid(), start + lifetime, world.random());
-    let vouched = BASE64.encode(key.vouch(claim.as_bytes()));
+    let claim = Claim { opens, start, end: start.saturating_add(lifetime), nonce: world.random() };
+    let claim = serde_json::to_vec(&claim).expect("texts and numbers can always be written");
+    let vouched = BASE64.encode(key.vouch(&claim));
     format!("type=resource&ver=1&sig={vouched};{};", BASE64.encode(claim))
 }
 
@@ -68,11 +69,11 @@ pub(super) fn read(key: &MasterKey, token: &str, now: Timestamp) -> Result<Claim
     })?;
     if !key.has_vouched(&claim, &vouched) {
         return Err(refused(
-            "The input authorization token can't serve the request: the resource token was altered, or the account's key \
-             was made anew after it was given (read the permission again for another)",
+            "The input authorization token can't serve the request: the resource token was altered, or another account, or \
+             this one with another key, has given it (read the permission again for another)",
         ));
     }
-    let claim = std::str::from_utf8(&claim).ok().and_then(Claim::parse).ok_or_else(|| {
+    let claim: Claim = serde_json::from_slice(&claim).map_err(|_| {
         refused(
             "The resource token is not of this version of the account: read the permission again for another",
         )
@@ -91,26 +92,14 @@ fn parts(token: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((BASE64.decode(vouched).ok()?, BASE64.decode(claim).ok()?))
 }
 
-impl Claim {
-    fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(' ');
-        let mut next = || words.next();
-        Some(Self {
-            permission: next()?.parse().ok()?,
-            tag: format!("\"{}\"", next()?).parse().ok()?,
-            start: next()?.parse().ok()?,
-            end: next()?.parse().ok()?,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use cosmonaut_wire::EMULATOR_KEY;
 
     use super::*;
 
-    const CLAIM: &str = "AQAAAAEAAAABAAAAAAAAAA== 00000003-0002-0100-0005-6553f1000000 1000 1010 ff";
+    const CLAIM: &str =
+        r#"{"opens":{"mode":"Read","rid":"AQAAAJ0fgTc="},"start":1000,"end":1010,"nonce":255}"#;
 
     fn key() -> MasterKey {
         MasterKey::from_base64(EMULATOR_KEY).unwrap().derived("tests")
@@ -164,10 +153,19 @@ mod tests {
 
     #[test]
     fn a_claim_of_another_version_is_401() {
-        for claim in ["", " ", "AQAAAA==", "x y 1 2 3", "AQAAAAEAAAABAAAAAAAAAA== tag 1000 1010 0"] {
+        for claim in [
+            "",
+            " ",
+            "{}",
+            "AQAAAAEAAAABAAAAAAAAAA== 00000003-0002-0100-0005-6553f1000000 1000 1010 ff",
+            &CLAIM.replace("Read", "Most"),
+            &CLAIM.replace("AQAAAJ0fgTc=", "x"),
+            &CLAIM.replace("1010", "-1"),
+            &CLAIM.replace(r#""mode""#, r#""key":"x","mode""#),
+        ] {
             assert_eq!(status(&token(claim), 1000), 401, "{claim:?}");
         }
-        let far = "AQAAAAEAAAABAAAAAAAAAA== 00000003-0002-0100-0005-6553f1000000 18446744073709551615 18446744073709551615 0";
-        assert_eq!(status(&token(far), 1000), 403);
+        let far = CLAIM.replace("1000", "18446744073709551615").replace("1010", "18446744073709551615");
+        assert_eq!(status(&token(&far), 1000), 403);
     }
 }

@@ -102,12 +102,12 @@ impl Gateway {
 
     /// A resource as clients see it; a permission with a token that holds for some seconds.
     fn shown(&self, resource: &Resource, lifetime: u64) -> Bytes {
-        if resource.rid().kind() != ResourceType::Permission {
+        let Some(permission) = resource.permission() else {
             return json_body(resource.members());
-        }
+        };
         let mut members = resource.members().clone();
         let key = self.access.resource_token_key();
-        members.insert("_token".to_owned(), issue(&key, resource, lifetime, &*self.world).into());
+        members.insert("_token".to_owned(), issue(&key, permission, lifetime, &*self.world).into());
         json_body(&members)
     }
 

@@ -9,10 +9,13 @@ use serde_json::Value;
 use super::kinds::{Members, invalid};
 use super::resources::Resource;
 use crate::Failure;
-use crate::engine::{Container, Engine, RegionId, VersionTag, locks};
+use crate::engine::{Container, Engine, RegionId};
 
 /// The member that narrows a permission to a partition key.
 const KEY: &str = "resourcePartitionKey";
+
+/// How many bytes the texts of a partition key have at most, as at the service. Tokens carry the key in a header.
+const MAX_KEY: usize = 2048;
 
 /// The resource that a permission opens, kept beside what clients see: its link may lead to another one day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,10 +49,32 @@ mod key_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PartitionKey, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
+
+    /// The same where there may be no key.
+    pub(super) mod optional {
+        use super::*;
+
+        pub(in super::super) fn serialize<S: Serializer>(
+            key: &Option<PartitionKey>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match key {
+                Some(key) => serializer.collect_str(key),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<PartitionKey>, D::Error> {
+            let text = Option::<String>::deserialize(deserializer)?;
+            text.map(|text| text.parse().map_err(de::Error::custom)).transpose()
+        }
+    }
 }
 
 /// What may be done with what a permission opens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PermissionMode {
     /// Reading.
     Read,
@@ -57,36 +82,38 @@ pub enum PermissionMode {
     All,
 }
 
-/// A permission as a gateway looks at it.
-#[derive(Clone, Debug, PartialEq)]
+/// What a permission opens, as its tokens carry it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Permission {
     /// What may be done.
     pub mode: PermissionMode,
     /// The container, or what lies in one.
     pub rid: ResourceId,
     /// The item, where it is one and was there when the permission was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<OpenedItem>,
-    /// The partition key that it is narrowed to.
+    /// The partition key that a container is narrowed to.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "key_text::optional")]
     pub key: Option<PartitionKey>,
 }
 
-impl Engine {
-    /// A permission by its resource id, if it is still the one that has this tag.
-    pub fn permission(&self, rid: ResourceId, tag: VersionTag) -> Option<Permission> {
-        let found = locks::read(&self.catalog).resources.by_rid(rid).cloned()?;
-        if found.etag() != tag.to_etag() {
-            return None;
-        }
-        let opened = found.kept().opened.clone()?;
-        let is_all = found.text("permissionMode").eq_ignore_ascii_case("All");
+impl Resource {
+    /// What a permission opens; none for other kinds.
+    pub fn permission(&self) -> Option<Permission> {
+        let opened = self.kept().opened.clone()?;
+        let is_all = self.text("permissionMode").eq_ignore_ascii_case("All");
+        let is_container = opened.rid.kind() == ResourceType::Container;
+        let key = key_of(self.members()).ok()?;
         Some(Permission {
             mode: if is_all { PermissionMode::All } else { PermissionMode::Read },
             rid: opened.rid,
             item: opened.item,
-            key: key_of(found.members()).ok()?,
+            key: key.filter(|_| is_container),
         })
     }
+}
 
+impl Engine {
     /// What the link of a permission leads to, as a region sees it; none for other kinds.
     ///
     /// A link of names leads to what is there, else it is 404. A link of resource ids need not lead to anything yet.
@@ -167,9 +194,23 @@ fn key_of(members: &Members) -> Result<Option<PartitionKey>, Failure> {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(values)) => {
             let values = values.iter().map(PartitionKeyValue::from_json).collect::<Result<Vec<_>, _>>();
-            Ok(Some(values.map_err(|error| invalid(KEY, &error.to_string()))?.into()))
+            let values = values.map_err(|error| invalid(KEY, &error.to_string()))?;
+            if values.iter().map(text_bytes).sum::<usize>() > MAX_KEY {
+                return Err(invalid(KEY, &format!("a partition key has at most {MAX_KEY} bytes")));
+            }
+            Ok(Some(values.into()))
         }
         Some(_) => Err(invalid(KEY, "expected an array, as in the partition key header: [\"a\"]")),
+    }
+}
+
+fn text_bytes(value: &PartitionKeyValue) -> usize {
+    match value {
+        PartitionKeyValue::String(text) => text.len(),
+        PartitionKeyValue::Undefined
+        | PartitionKeyValue::Null
+        | PartitionKeyValue::Bool(_)
+        | PartitionKeyValue::Number(_) => 0,
     }
 }
 

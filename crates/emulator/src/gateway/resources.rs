@@ -1,6 +1,6 @@
 //! Scripts, users, permissions and client encryption keys: create, upsert, list, query, read, replace, delete.
 //!
-//! All kinds go the same way, but for the token that a permission is shown with. Running a script is in `unsupported`.
+//! All kinds go the same way, but for the token that a permission is shown with. Running a script is in `scripts`.
 
 use bytes::Bytes;
 use cosmonaut_wire::{CosmosStatus, ResourceType};

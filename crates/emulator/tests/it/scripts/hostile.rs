@@ -64,7 +64,7 @@ async fn drawn_scripts_are_answered_and_so_is_the_next_request() {
     let number = |name: &str, otherwise: u64| {
         std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
     };
-    let (scripts, seed) = (number("HOSTILE_SCRIPTS", 150), number("HOSTILE_SEED", 1));
+    let (scripts, seed) = (number("HOSTILE_SCRIPTS", 1000), number("HOSTILE_SEED", 1));
     let emulator = with_script_time(Duration::from_millis(20)).await;
     let mut state = seed;
     let mut next = || {

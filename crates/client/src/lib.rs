@@ -79,6 +79,7 @@ mod connection_string;
 mod database;
 
 mod container;
+mod scripts;
 mod throughput;
 mod throughput_control;
 
@@ -153,5 +154,8 @@ pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, 
 pub use read_many::ReadMany;
 pub use request::Request;
 pub use response::Response;
+pub use scripts::{
+    Scripts, StoredProcedure, SystemMembers, Trigger, TriggerOperation, TriggerType, UserDefinedFunction,
+};
 pub use throughput::{ThroughputPoller, ThroughputStatus};
 pub use throughput_control::ThroughputControlGroup;

@@ -30,6 +30,7 @@ mod reports;
 mod requests;
 mod resources;
 mod scripted;
+mod scripts;
 mod sendable;
 mod shared_runtime;
 mod splits;

@@ -77,6 +77,7 @@ mod client;
 mod connection_string;
 
 mod database;
+mod users;
 
 mod container;
 mod scripts;
@@ -126,7 +127,7 @@ pub use cosmonaut_driver::transport::Trust;
 pub use cosmonaut_driver::{
     AccessToken, AttemptDiagnostics, AttemptOutcome, CosmosDriverRuntime, CosmosDriverRuntimeBuilder,
     Credential, DiagnosticsContext, DiagnosticsEvent, DiagnosticsHandler, DiagnosticsReason, NextStep,
-    TokenProvider, TokenRefused, TokenRequest,
+    ResourceToken, TokenProvider, TokenRefused, TokenRequest,
 };
 pub use cosmonaut_wire::model;
 pub use cosmonaut_wire::model::{
@@ -159,3 +160,4 @@ pub use scripts::{
 };
 pub use throughput::{ThroughputPoller, ThroughputStatus};
 pub use throughput_control::ThroughputControlGroup;
+pub use users::{Permission, PermissionMode, PermissionScope, User, UserClient};

@@ -271,7 +271,7 @@ setters! { FeedOptions [Items] {
     poll_interval(interval: Duration) => |to| to.poll_interval = Some(interval);
 } }
 
-/// Options of calls on databases, containers, throughput and scripts, which know no groups of their own.
+/// Options of calls on databases, containers, throughput, scripts, users and permissions, which know no groups of their own.
 macro_rules! metadata_options {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })+) => {
         $($(#[$doc])*
@@ -354,6 +354,36 @@ metadata_options! {
         /// Only if it has this version.
         if_match_etag: Option<Etag>,
     }
+    /// Options of creating, upserting and reading a user.
+    UserOptions {}
+    /// Options of replacing and deleting a user.
+    ChangeUserOptions {
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
+    /// Options of creating, upserting and reading a permission, which gives a token.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use cosmonaut::options::PermissionOptions;
+    /// let short = PermissionOptions::default().expiry(Duration::from_secs(600));
+    /// ```
+    PermissionOptions {
+        /// How long the token is good, in whole seconds: from ten seconds to five hours. An hour if nothing is said.
+        expiry: Option<Duration>,
+    }
+    /// Options of replacing a permission, which gives a token.
+    ReplacePermissionOptions {
+        /// How long the token is good, in whole seconds: from ten seconds to five hours. An hour if nothing is said.
+        expiry: Option<Duration>,
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
+    /// Options of deleting a permission.
+    DeletePermissionOptions {
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
 }
 
 setters! { CreateDatabaseOptions [] {
@@ -364,6 +394,16 @@ setters! { CreateDatabaseOptions [] {
 setters! { CreateContainerOptions [] {
     /// Its throughput.
     throughput(throughput: ThroughputProperties) => |to| to.throughput = Some(throughput);
+} }
+
+setters! { PermissionOptions [] {
+    /// How long the token is good, in whole seconds.
+    expiry(time: Duration) => |to| to.expiry = Some(time);
+} }
+
+setters! { ReplacePermissionOptions [] {
+    /// How long the token is good, in whole seconds.
+    expiry(time: Duration) => |to| to.expiry = Some(time);
 } }
 
 /// A condition on the version of what is changed.
@@ -378,3 +418,4 @@ macro_rules! version_setters {
 
 version_setters!(DeleteDatabaseOptions ReplaceContainerOptions DeleteContainerOptions);
 version_setters!(ReplaceScriptOptions DeleteScriptOptions);
+version_setters!(ChangeUserOptions ReplacePermissionOptions DeletePermissionOptions);

@@ -17,6 +17,7 @@ use crate::{ContainerClient, FromItem, Items, Request, Response};
 use resource::{create_script, delete_script, list_scripts, read_script, replace_script};
 
 pub(crate) use execute::script_log;
+pub(crate) use model::words;
 pub use model::{
     StoredProcedure, SystemMembers, Trigger, TriggerOperation, TriggerType, UserDefinedFunction,
 };

@@ -150,6 +150,7 @@ macro_rules! words {
         }
     };
 }
+pub(crate) use words;
 
 words! {
     /// When a trigger runs.

@@ -37,3 +37,4 @@ mod splits;
 mod streams;
 mod throughput;
 mod ties;
+mod users;

@@ -5,6 +5,7 @@
 
 mod challenge;
 mod error;
+mod resource_token;
 mod signer;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use cosmonaut_wire::{MasterKey, MasterKeyError};
 use crate::transport::BoxFuture;
 
 pub use error::{CredentialError, CredentialErrorKind, TokenRefused};
+pub use resource_token::ResourceToken;
 pub(crate) use signer::{Signature, Signer};
 pub(crate) use tokens::TokenSettings;
 

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
-use cosmonaut::{ContainerClient, DatabaseClient, ErrorKind, PartitionKey, PermissionMode, PermissionScope};
+use cosmonaut::{
+    ContainerClient, ContainerProperties, CosmosClient, CosmosDriverRuntime, Credential, DatabaseClient,
+    ErrorKind, FeedScope, PartitionKey, PermissionMode, PermissionScope, ResourceToken, StoredProcedure,
+};
 use cosmonaut_emulator::Emulator;
+use serde_json::{Value, json};
 
-use crate::harness::{Bench, PROTOCOLS, speaking};
+use crate::harness::{Bench, PROTOCOLS, no_environment, speaking};
 
 /// Runs a test over each version of HTTP.
 async fn on_both_wires<F: Future<Output = ()>>(test: impl Fn(Bench, DatabaseClient, ContainerClient) -> F) {
@@ -102,4 +106,121 @@ async fn permissions_are_made_read_replaced_listed_and_deleted() {
         assert_eq!(error.kind(), ErrorKind::Configuration, "{error}");
     })
     .await;
+}
+
+/// The database as it is seen with a credential, over each version of HTTP.
+fn seen_with(bench: &Bench, credential: &Credential) -> Vec<DatabaseClient> {
+    let database = |protocol| {
+        let runtime = CosmosDriverRuntime::builder().environment(&no_environment).build().unwrap();
+        let client = CosmosClient::builder().runtime(&runtime).endpoint(bench.emulator.url());
+        client.credential(credential.clone()).options(speaking(protocol)).build().unwrap().database("d")
+    };
+    PROTOCOLS.map(database).into()
+}
+
+/// A bench with items `1` of the keys `a` and `b` and a stored procedure in the containers `c` and `n`.
+async fn filled() -> Bench {
+    let bench = Bench::start().await;
+    for name in ["c", "n"] {
+        let container = bench.container_as(ContainerProperties::new(name, "/pk")).await;
+        for key in ["a", "b"] {
+            container.create_item(key, json!({"id": "1", "pk": key, "in": name})).await.unwrap();
+        }
+        let procedure = StoredProcedure::new("s", "function () { getContext().getResponse().setBody(7); }");
+        container.scripts().create_stored_procedure(procedure).await.unwrap();
+    }
+    bench.client.database("d").create_user("ada").await.unwrap();
+    bench
+}
+
+async fn grant(bench: &Bench, id: &str, mode: PermissionMode, scope: PermissionScope) -> ResourceToken {
+    let ada = bench.client.database("d").user("ada");
+    ada.create_permission(id, mode, scope).await.unwrap().into_value().token
+}
+
+#[tokio::test]
+async fn a_token_for_reading_a_container_reads_and_queries_it_and_no_more() {
+    let bench = filled().await;
+    let token = grant(&bench, "p", PermissionMode::Read, PermissionScope::container("c")).await;
+    for database in seen_with(&bench, &Credential::resource_token(token.clone())) {
+        let container = database.container("c");
+        container.read_item::<Value>("a", "1").await.unwrap();
+        container.read().await.unwrap();
+        let found =
+            container.query_items::<String>("SELECT VALUE c.pk FROM c ORDER BY c.pk", FeedScope::Container);
+        assert_eq!(found.collect().await.unwrap(), ["a", "b"]);
+        for refused in [
+            container.create_item("a", json!({"id": "2", "pk": "a"})).await.unwrap_err(),
+            container.scripts().execute::<u32>("s", "a", ()).await.unwrap_err(),
+            container.delete().await.unwrap_err(),
+            database.container("n").read_item::<Value>("a", "1").await.unwrap_err(),
+            database.create_user("eve").await.unwrap_err(),
+            database.user("ada").read_permission("p").await.unwrap_err(),
+        ] {
+            assert_eq!(refused.kind(), ErrorKind::Forbidden, "{refused}");
+            assert!(!format!("{refused:?}").contains(token.secret()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn tokens_for_all_of_a_partition_key_an_item_and_a_script_open_those() {
+    let bench = filled().await;
+    let key = PermissionScope::container("c").partition_key("a");
+    let token = grant(&bench, "key", PermissionMode::All, key).await;
+    for database in seen_with(&bench, &Credential::resource_token(token)) {
+        let container = database.container("c");
+        container.upsert_item("a", json!({"id": "2", "pk": "a"})).await.unwrap();
+        container.batch("a").delete("2").execute().await.unwrap();
+        assert_eq!(container.scripts().execute::<u32>("s", "a", ()).await.unwrap().into_value(), 7);
+        let query =
+            container.query_items::<u32>("SELECT VALUE COUNT(1) FROM c", FeedScope::PartitionKey("a".into()));
+        assert_eq!(query.collect().await.unwrap(), [1]);
+        let other = container.read_item::<Value>("b", "1").await.unwrap_err();
+        assert_eq!(other.kind(), ErrorKind::Forbidden, "{other}");
+    }
+    let item = grant(&bench, "item", PermissionMode::Read, PermissionScope::item("n", "a", "1")).await;
+    for database in seen_with(&bench, &Credential::resource_token(item)) {
+        let container = database.container("n");
+        container.read_item::<Value>("a", "1").await.unwrap();
+        let other = container.read_item::<Value>("b", "1").await.unwrap_err();
+        assert_eq!(other.kind(), ErrorKind::Forbidden, "{other}");
+    }
+    let script =
+        grant(&bench, "script", PermissionMode::All, PermissionScope::stored_procedure("n", "s")).await;
+    for database in seen_with(&bench, &Credential::resource_token(script)) {
+        let container = database.container("n");
+        assert_eq!(container.scripts().execute::<u32>("s", "a", ()).await.unwrap().into_value(), 7);
+        let item = container.read_item::<Value>("a", "1").await.unwrap_err();
+        assert_eq!(item.kind(), ErrorKind::Forbidden, "{item}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_takes_the_token_of_its_container() {
+    let bench = filled().await;
+    for (id, scope) in [("c", PermissionScope::container("c")), ("n", PermissionScope::item("n", "a", "1"))] {
+        grant(&bench, id, PermissionMode::Read, scope).await;
+    }
+    let permissions = bench.client.database("d").user("ada").list_permissions().collect().await.unwrap();
+    let tokens = permissions.into_iter().map(|permission| (permission.resource, permission.token));
+    for database in seen_with(&bench, &Credential::resource_tokens(tokens)) {
+        for name in ["c", "n", "c"] {
+            let item = database.container(name).read_item::<Value>("a", "1").await.unwrap().into_value();
+            assert_eq!(item["in"], name);
+        }
+        let missing = database.container("m").read_item::<Value>("a", "1").await.unwrap_err();
+        assert_eq!((missing.kind(), missing.status()), (ErrorKind::Credential, None), "{missing}");
+        assert!(missing.to_string().contains("dbs/d/colls/m"), "{missing}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_not_given_is_refused() {
+    let bench = filled().await;
+    for database in seen_with(&bench, &Credential::resource_token("type=resource&ver=1&sig=c2VjcmV0;")) {
+        let error = database.container("c").read_item::<Value>("a", "1").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unauthorized, "{error}");
+        assert!(!format!("{error:?} {error}").contains("c2VjcmV0"));
+    }
 }

@@ -43,8 +43,12 @@ impl DatabaseClient {
         Self { driver, id: id.into(), path }
     }
 
-    fn path(&self) -> Result<&Arc<ResourcePath>> {
+    pub(crate) fn path(&self) -> Result<&Arc<ResourcePath>> {
         self.path.as_ref().map_err(Error::clone)
+    }
+
+    pub(crate) fn driver(&self) -> &CosmosDriver {
+        &self.driver
     }
 
     /// The name.

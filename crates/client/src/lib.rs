@@ -77,8 +77,10 @@ mod client;
 mod connection_string;
 
 mod database;
+mod users;
 
 mod container;
+mod scripts;
 mod throughput;
 mod throughput_control;
 
@@ -125,7 +127,7 @@ pub use cosmonaut_driver::transport::Trust;
 pub use cosmonaut_driver::{
     AccessToken, AttemptDiagnostics, AttemptOutcome, CosmosDriverRuntime, CosmosDriverRuntimeBuilder,
     Credential, DiagnosticsContext, DiagnosticsEvent, DiagnosticsHandler, DiagnosticsReason, NextStep,
-    TokenProvider, TokenRefused, TokenRequest,
+    ResourceToken, TokenProvider, TokenRefused, TokenRequest,
 };
 pub use cosmonaut_wire::model;
 pub use cosmonaut_wire::model::{
@@ -153,5 +155,9 @@ pub use query::{Index, IndexUse, PartitionExplanation, Query, QueryExplanation, 
 pub use read_many::ReadMany;
 pub use request::Request;
 pub use response::Response;
+pub use scripts::{
+    Scripts, StoredProcedure, SystemMembers, Trigger, TriggerOperation, TriggerType, UserDefinedFunction,
+};
 pub use throughput::{ThroughputPoller, ThroughputStatus};
 pub use throughput_control::ThroughputControlGroup;
+pub use users::{Permission, PermissionMode, PermissionScope, User, UserClient};

@@ -70,6 +70,26 @@ pub struct BatchOptions {
     pub session_token: Option<SessionToken>,
 }
 
+/// Options of running a stored procedure.
+///
+/// ```
+/// use cosmonaut::options::ExecuteOptions;
+/// let options = ExecuteOptions::default().enable_logging(true);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExecuteOptions {
+    /// What any request may carry.
+    pub request: RequestOptions,
+    /// When a diagnostics handler hears of the execution.
+    pub diagnostics: DiagnosticsOptions,
+    /// How often the execution is retried, and for how long.
+    pub retry_limits: RetryLimitOptions,
+    /// The session to continue, instead of the client's own.
+    pub session_token: Option<SessionToken>,
+    /// Whether the answer has what the procedure writes with `console.log`; not unless this says so.
+    pub enable_logging: Option<bool>,
+}
+
 /// Options of whatever is read piece by piece: queries, lists, change feeds and
 /// [`read_many`](crate::ContainerClient::read_many).
 ///
@@ -203,6 +223,7 @@ macro_rules! request_setters {
 
 request_setters!(ItemOptions);
 request_setters!(BatchOptions);
+request_setters!(ExecuteOptions);
 request_setters!(FeedOptions Items);
 
 setters! { ItemOptions [] {
@@ -216,11 +237,24 @@ setters! { ItemOptions [] {
     session_token(token: SessionToken) => |to| to.write.session_token = Some(token);
     /// Whether the written item is indexed.
     indexing_directive(directive: IndexingDirective) => |to| to.write.indexing_directive = Some(directive);
+    /// The trigger that runs before the write; see [`Scripts::create_trigger`](crate::Scripts::create_trigger). A read
+    /// runs none.
+    pre_trigger(name: impl Into<String>) => |to| to.write.pre_triggers = Some(vec![name.into()]);
+    /// The trigger that runs after the write, in its transaction. A read runs none.
+    post_trigger(name: impl Into<String>) => |to| to.write.post_triggers = Some(vec![name.into()]);
 } }
 
 setters! { BatchOptions [] {
     /// Continues this session instead of the client's own.
     session_token(token: SessionToken) => |to| to.session_token = Some(token);
+} }
+
+setters! { ExecuteOptions [] {
+    /// Continues this session instead of the client's own.
+    session_token(token: SessionToken) => |to| to.session_token = Some(token);
+    /// Asks for what the procedure writes with `console.log`, for [`Response::script_log`](crate::Response::script_log)
+    /// and [`Error::script_log`](crate::Error::script_log).
+    enable_logging(wanted: bool) => |to| to.enable_logging = Some(wanted);
 } }
 
 setters! { FeedOptions [Items] {
@@ -237,7 +271,7 @@ setters! { FeedOptions [Items] {
     poll_interval(interval: Duration) => |to| to.poll_interval = Some(interval);
 } }
 
-/// Options of calls on databases, containers and throughput, which know no groups of their own.
+/// Options of calls on databases, containers, throughput, scripts, users and permissions, which know no groups of their own.
 macro_rules! metadata_options {
     ($($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })+) => {
         $($(#[$doc])*
@@ -306,6 +340,50 @@ metadata_options! {
     ThroughputOptions {}
     /// Options of removing a conflict.
     DeleteConflictOptions {}
+    /// Options of creating a stored procedure, trigger or user-defined function.
+    CreateScriptOptions {}
+    /// Options of reading a stored procedure, trigger or user-defined function.
+    ReadScriptOptions {}
+    /// Options of replacing a stored procedure, trigger or user-defined function.
+    ReplaceScriptOptions {
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
+    /// Options of deleting a stored procedure, trigger or user-defined function.
+    DeleteScriptOptions {
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
+    /// Options of creating, upserting and reading a user.
+    UserOptions {}
+    /// Options of replacing and deleting a user.
+    ChangeUserOptions {
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
+    /// Options of creating, upserting and reading a permission, which gives a token.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use cosmonaut::options::PermissionOptions;
+    /// let short = PermissionOptions::default().expiry(Duration::from_secs(600));
+    /// ```
+    PermissionOptions {
+        /// How long the token is good, in whole seconds: from ten seconds to five hours. An hour if nothing is said.
+        expiry: Option<Duration>,
+    }
+    /// Options of replacing a permission, which gives a token.
+    ReplacePermissionOptions {
+        /// How long the token is good, in whole seconds: from ten seconds to five hours. An hour if nothing is said.
+        expiry: Option<Duration>,
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
+    /// Options of deleting a permission.
+    DeletePermissionOptions {
+        /// Only if it has this version.
+        if_match_etag: Option<Etag>,
+    }
 }
 
 setters! { CreateDatabaseOptions [] {
@@ -318,17 +396,26 @@ setters! { CreateContainerOptions [] {
     throughput(throughput: ThroughputProperties) => |to| to.throughput = Some(throughput);
 } }
 
-setters! { DeleteDatabaseOptions [] {
-    /// Only if it has this version.
-    if_match(etag: impl Into<Etag>) => |to| to.if_match_etag = Some(etag.into());
+setters! { PermissionOptions [] {
+    /// How long the token is good, in whole seconds.
+    expiry(time: Duration) => |to| to.expiry = Some(time);
 } }
 
-setters! { ReplaceContainerOptions [] {
-    /// Only if it has this version.
-    if_match(etag: impl Into<Etag>) => |to| to.if_match_etag = Some(etag.into());
+setters! { ReplacePermissionOptions [] {
+    /// How long the token is good, in whole seconds.
+    expiry(time: Duration) => |to| to.expiry = Some(time);
 } }
 
-setters! { DeleteContainerOptions [] {
-    /// Only if it has this version.
-    if_match(etag: impl Into<Etag>) => |to| to.if_match_etag = Some(etag.into());
-} }
+/// A condition on the version of what is changed.
+macro_rules! version_setters {
+    ($($options:ident)+) => {
+        $(setters! { $options [] {
+            /// Only if it has this version.
+            if_match(etag: impl Into<Etag>) => |to| to.if_match_etag = Some(etag.into());
+        } })+
+    };
+}
+
+version_setters!(DeleteDatabaseOptions ReplaceContainerOptions DeleteContainerOptions);
+version_setters!(ReplaceScriptOptions DeleteScriptOptions);
+version_setters!(ChangeUserOptions ReplacePermissionOptions DeletePermissionOptions);

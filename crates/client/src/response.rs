@@ -6,6 +6,8 @@ use cosmonaut_driver::{AttemptOutcome, CosmosResponse, DiagnosticsContext};
 use cosmonaut_wire::{CosmosStatus, Etag, RegionName, SessionToken};
 use http::HeaderMap;
 
+use crate::scripts::script_log;
+
 /// The value that a call asked for, and what the service said beside it.
 ///
 /// ```no_run
@@ -60,6 +62,12 @@ impl<T> Response<T> {
     /// What the session has now seen, for handing it to another client.
     pub fn session_token(&self) -> Option<SessionToken> {
         self.response.session_token()?.parse().ok()
+    }
+
+    /// What a stored procedure has written with `console.log`, if
+    /// [`enable_logging`](crate::options::ExecuteOptions::enable_logging) asks for it.
+    pub fn script_log(&self) -> Option<String> {
+        script_log(self.headers())
     }
 
     /// The region that answered.

@@ -35,7 +35,8 @@ pub use cosmonaut_policy::{
     CosmosOperation, DiagnosticsReason, Moment, OperationType, PartitionId, PartitionTarget, Precondition,
 };
 pub use credential::{
-    AccessToken, Credential, CredentialError, CredentialErrorKind, TokenProvider, TokenRefused, TokenRequest,
+    AccessToken, Credential, CredentialError, CredentialErrorKind, ResourceToken, TokenProvider,
+    TokenRefused, TokenRequest,
 };
 pub use diagnostics::{AttemptDiagnostics, AttemptOutcome, DiagnosticsContext, NextStep};
 pub use driver::{ContainerInfo, CosmosDriver, PartitionInfo};

@@ -234,17 +234,27 @@ impl Authorization {
             Self::Resource { token } => ("resource", token),
             Self::Entra { token } => ("aad", token),
         };
-        let text = format!("type={kind}&ver=1.0&sig={secret}");
-        let mut value = String::with_capacity(text.len() + 24);
-        for byte in text.bytes() {
-            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-                value.push(char::from(byte));
-            } else {
-                push_escape(byte, &mut value);
-            }
-        }
-        sensitive(value)
+        escaped(&format!("type={kind}&ver=1.0&sig={secret}"))
     }
+
+    /// The header of a resource token, which is sent as the service gave it: escaped, and marked so that it is never
+    /// printed.
+    pub fn resource_header(token: &str) -> HeaderValue {
+        escaped(token)
+    }
+}
+
+/// A header's value with everything escaped that is not plainly a character of one.
+fn escaped(text: &str) -> HeaderValue {
+    let mut value = String::with_capacity(text.len() + 24);
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            value.push(char::from(byte));
+        } else {
+            push_escape(byte, &mut value);
+        }
+    }
+    sensitive(value)
 }
 
 impl fmt::Debug for Authorization {

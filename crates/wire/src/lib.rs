@@ -22,7 +22,7 @@ pub use auth::{Authorization, AuthorizationError, EMULATOR_KEY, MasterKey, Maste
 pub use etag::Etag;
 pub use levels::{ConsistencyLevel, IndexingDirective, PriorityLevel, ReadConsistencyStrategy, UnknownName};
 pub use partition_key::{EffectivePartitionKey, EpkRange, PartitionKey, PartitionKeyValue};
-pub use path::{PathError, ResourcePath};
+pub use path::{PathError, ResourcePath, unescape};
 pub use region::{EmptyRegionName, RegionName};
 pub use resource::ResourceType;
 pub use rid::{ResourceId, ResourceIdError};

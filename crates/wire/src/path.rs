@@ -250,7 +250,7 @@ pub(crate) fn push_escape(byte: u8, into: &mut String) {
 }
 
 /// The text without its escapes; a plus stays a plus. `None` for a broken escape or bytes that are not UTF-8.
-pub(crate) fn unescape(text: &str) -> Option<Cow<'_, str>> {
+pub fn unescape(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
     }

@@ -13,6 +13,7 @@ use cosmonaut_wire::CosmosStatus;
 use cosmonaut_wire::model::{BatchOperationType, JsonError};
 
 use crate::batch::BatchFailure;
+use crate::scripts::script_log;
 
 pub use kind::ErrorKind;
 
@@ -247,6 +248,16 @@ impl Error {
             Origin::Client => None,
             Origin::Driver(error) => error.diagnostics(),
             Origin::Answer(response) | Origin::Batch(response, _) => Some(response.diagnostics()),
+        }
+    }
+
+    /// What a stored procedure had written with `console.log` when it failed, if
+    /// [`enable_logging`](crate::options::ExecuteOptions::enable_logging) asks for it.
+    pub fn script_log(&self) -> Option<String> {
+        match &self.0.origin {
+            Origin::Client => None,
+            Origin::Driver(error) => script_log(error.headers()),
+            Origin::Answer(response) | Origin::Batch(response, _) => script_log(response.headers()),
         }
     }
 

@@ -21,6 +21,8 @@ mod first_steps;
 mod processor;
 #[path = "../../examples/queries.rs"]
 mod queries;
+#[path = "../../examples/scripts.rs"]
+mod scripts;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 #[path = "../../examples/throughput.rs"]
@@ -53,6 +55,12 @@ async fn a_bulk_run_runs() {
 async fn queries_run() {
     let account = Account::emulated().await.unwrap();
     queries::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn scripts_run() {
+    let account = Account::emulated().await.unwrap();
+    scripts::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
 }
 
 #[tokio::test]

@@ -16,6 +16,9 @@ fn every_call(client: &CosmosClient, items: &ContainerClient) {
     sendable(items.create_item("a", &Value::Null));
     sendable(items.read_item::<Value>("a", "1"));
     sendable(items.patch_item("a", "1", Patch::new()));
+    sendable(items.scripts().execute::<Value>("p", "a", ()));
+    sendable(items.scripts().read_trigger("t"));
+    sendable(client.database("d").user("u").read_permission("p"));
     sendable(items.batch("a").delete("1").execute());
     sendable(items.read_many::<Value>([("a", "1")]).options(None::<FeedOptions>));
     sendable(items.query_items::<Value>("SELECT * FROM c", FeedScope::Container));

@@ -26,6 +26,8 @@ pub enum CredentialErrorKind {
     Unusable,
     /// The identity service has refused. It is asked again after a longer while.
     Refused,
+    /// No resource token of the credential is for the request.
+    Missing,
 }
 
 impl CredentialError {
@@ -48,7 +50,9 @@ impl CredentialError {
     /// Whether asking again at once would end in the same way.
     pub(super) fn is_refusal(&self) -> bool {
         match self.kind {
-            CredentialErrorKind::Refused | CredentialErrorKind::Unusable => true,
+            CredentialErrorKind::Refused | CredentialErrorKind::Unusable | CredentialErrorKind::Missing => {
+                true
+            }
             CredentialErrorKind::Failed | CredentialErrorKind::TimedOut => false,
         }
     }
@@ -75,6 +79,10 @@ const MOST_SOURCES: usize = 32;
 
 impl fmt::Display for CredentialError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.kind == CredentialErrorKind::Missing {
+            let scope = &self.scope;
+            return write!(f, "no resource token for {scope:?} (give the credential one that is for it)");
+        }
         write!(f, "no token for {} (check the identity and its access to the account)", self.scope)?;
         match (self.kind, &self.source) {
             (_, Some(source)) => write!(f, ": {source}"),
@@ -82,6 +90,7 @@ impl fmt::Display for CredentialError {
             (CredentialErrorKind::Failed, None) => f.write_str(": the provider ended without an answer"),
             (CredentialErrorKind::Unusable, None) => f.write_str(": the token does not fit in a header"),
             (CredentialErrorKind::Refused, None) => f.write_str(": the identity service has refused"),
+            (CredentialErrorKind::Missing, None) => Ok(()),
         }
     }
 }

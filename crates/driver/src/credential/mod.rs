@@ -1,10 +1,12 @@
-//! What requests are signed with: an account key, or tokens from a provider such as Entra.
+//! What requests are signed with: an account key, tokens from a provider such as Entra, or resource tokens.
 //!
 //! A key can be changed while requests run. How tokens are kept and renewed is in `tokens`, what a service says
-//! about a token that it does not accept any more is in `challenge`.
+//! about a token that it does not accept any more is in `challenge`. Which resource token a request takes is in
+//! `resource_token`.
 
 mod challenge;
 mod error;
+mod resource_token;
 mod signer;
 #[cfg(test)]
 mod tests;
@@ -21,6 +23,8 @@ use cosmonaut_wire::{MasterKey, MasterKeyError};
 use crate::transport::BoxFuture;
 
 pub use error::{CredentialError, CredentialErrorKind, TokenRefused};
+pub use resource_token::ResourceToken;
+use resource_token::TokensByLink;
 pub(crate) use signer::{Signature, Signer};
 pub(crate) use tokens::TokenSettings;
 
@@ -79,6 +83,7 @@ pub struct Credential(Kind);
 enum Kind {
     Key(Arc<ArcSwap<MasterKey>>),
     Token(Arc<dyn TokenProvider>),
+    Resource(Arc<TokensByLink>),
 }
 
 impl Credential {
@@ -96,9 +101,41 @@ impl Credential {
         Self(Kind::Token(provider))
     }
 
+    /// A resource token, which a permission gave. Every request carries it.
+    ///
+    /// ```
+    /// use cosmonaut_driver::Credential;
+    /// let credential = Credential::resource_token("type=resource&ver=1&sig=c2VjcmV0");
+    /// assert_eq!(format!("{credential:?}"), "Credential::resource_token(…)");
+    /// ```
+    pub fn resource_token(token: impl Into<ResourceToken>) -> Self {
+        Self(Kind::Resource(Arc::new(TokensByLink::one(&token.into()))))
+    }
+
+    /// Several resource tokens, each with the link by name of what it opens: the `resource` of its permission. A
+    /// request carries the token of its resource, or else the one of the nearest resource that holds it.
+    ///
+    /// ```
+    /// use cosmonaut_driver::Credential;
+    /// # let (orders, carts) = ("type=resource&ver=1&sig=YQ==", "type=resource&ver=1&sig=Yg==");
+    /// let tokens = [("dbs/shop/colls/orders", orders), ("dbs/shop/colls/carts", carts)];
+    /// let credential = Credential::resource_tokens(tokens);
+    /// ```
+    pub fn resource_tokens<L, T>(tokens: impl IntoIterator<Item = (L, T)>) -> Self
+    where
+        L: Into<String>,
+        T: Into<ResourceToken>,
+    {
+        let tokens = tokens.into_iter().map(|(link, token)| (link.into(), token.into()));
+        Self(Kind::Resource(Arc::new(TokensByLink::new(tokens))))
+    }
+
     /// Whether requests carry tokens, which are good for whoever reads them.
     pub(crate) fn sends_tokens(&self) -> bool {
-        matches!(&self.0, Kind::Token(_))
+        match &self.0 {
+            Kind::Key(_) => false,
+            Kind::Token(_) | Kind::Resource(_) => true,
+        }
     }
 
     /// Replaces the account key. Requests that are signed from here on use it; connections stay.
@@ -108,7 +145,7 @@ impl Credential {
     pub fn rotate_key(&self, base64: &str) -> Result<(), MasterKeyError> {
         match &self.0 {
             Kind::Key(key) => key.store(Arc::new(MasterKey::from_base64(base64)?)),
-            Kind::Token(_) => return Err(MasterKeyError),
+            Kind::Token(_) | Kind::Resource(_) => return Err(MasterKeyError),
         }
         Ok(())
     }
@@ -119,6 +156,7 @@ impl fmt::Debug for Credential {
         f.write_str(match &self.0 {
             Kind::Key(_) => "Credential::master_key(…)",
             Kind::Token(_) => "Credential::tokens(…)",
+            Kind::Resource(_) => "Credential::resource_token(…)",
         })
     }
 }

@@ -8,8 +8,9 @@ use cosmonaut_wire::{CosmosStatus, MasterKey, SignedParts};
 use http::{HeaderMap, HeaderValue, Method};
 
 use super::challenge::claims_wanted;
+use super::resource_token::TokensByLink;
 use super::tokens::{TokenKeeper, TokenSettings};
-use super::{Credential, CredentialError, Kind};
+use super::{Credential, CredentialError, CredentialErrorKind, Kind};
 use crate::platform::Platform;
 
 /// Signs the requests to one account.
@@ -18,6 +19,7 @@ pub(crate) struct Signer(Means);
 enum Means {
     Key(Arc<ArcSwap<MasterKey>>),
     Token(TokenKeeper),
+    Resource(Arc<TokensByLink>),
 }
 
 /// What a request is signed with.
@@ -31,7 +33,8 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    fn by_key(header: HeaderValue) -> Self {
+    /// One that is at hand and that no provider renews.
+    fn at_hand(header: HeaderValue) -> Self {
         Self { header, token: None, waited: false }
     }
 }
@@ -45,6 +48,7 @@ impl Signer {
     ) -> Self {
         Self(match credential.0 {
             Kind::Key(key) => Means::Key(key),
+            Kind::Resource(tokens) => Means::Resource(tokens),
             Kind::Token(provider) => {
                 Means::Token(TokenKeeper::new(provider, account_host, settings, platform))
             }
@@ -61,7 +65,11 @@ impl Signer {
         deadline: Option<Deadline>,
     ) -> Result<Signature, CredentialError> {
         match &self.0 {
-            Means::Key(key) => Ok(Signature::by_key(key.load().sign(method, parts, date))),
+            Means::Key(key) => Ok(Signature::at_hand(key.load().sign(method, parts, date))),
+            Means::Resource(tokens) => match tokens.of(parts.link) {
+                Some(header) => Ok(Signature::at_hand(header)),
+                None => Err(CredentialError::new(CredentialErrorKind::Missing, &parts.link.into())),
+            },
             Means::Token(keeper) => match keeper.at_hand() {
                 Some((header, number)) => Ok(Signature { header, token: Some(number), waited: false }),
                 None => {
@@ -81,7 +89,8 @@ impl Signer {
         date: &str,
     ) -> Option<Signature> {
         match &self.0 {
-            Means::Key(key) => Some(Signature::by_key(key.load().sign(method, parts, date))),
+            Means::Key(key) => Some(Signature::at_hand(key.load().sign(method, parts, date))),
+            Means::Resource(tokens) => tokens.of(parts.link).map(Signature::at_hand),
             Means::Token(keeper) => {
                 let (header, number) = keeper.at_hand()?;
                 Some(Signature { header, token: Some(number), waited: false })
@@ -93,7 +102,7 @@ impl Signer {
     pub(crate) async fn ready(&self) -> Result<(), CredentialError> {
         match &self.0 {
             Means::Token(keeper) if keeper.at_hand().is_none() => Box::pin(keeper.wait(None)).await.map(drop),
-            Means::Token(_) | Means::Key(_) => Ok(()),
+            Means::Token(_) | Means::Key(_) | Means::Resource(_) => Ok(()),
         }
     }
 
@@ -112,7 +121,7 @@ impl Signer {
     /// Stops what runs in the background. A request that needs a new token starts it again.
     pub(crate) fn stop(&self) {
         match &self.0 {
-            Means::Key(_) => {}
+            Means::Key(_) | Means::Resource(_) => {}
             Means::Token(keeper) => keeper.stop(),
         }
     }

@@ -272,7 +272,10 @@ const TOO_LATE: TransportOutcome =
 fn unsigned(error: CredentialError) -> TransportOutcome {
     match error.kind() {
         CredentialErrorKind::TimedOut => TOO_LATE,
-        CredentialErrorKind::Failed | CredentialErrorKind::Unusable | CredentialErrorKind::Refused => {
+        CredentialErrorKind::Failed
+        | CredentialErrorKind::Unusable
+        | CredentialErrorKind::Refused
+        | CredentialErrorKind::Missing => {
             let request_sent = RequestSentStatus::NotSent;
             TransportOutcome::LocalFailure { error: Arc::new(error), request_sent }
         }

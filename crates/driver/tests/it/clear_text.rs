@@ -25,11 +25,22 @@ impl TokenProvider for NoToken {
     }
 }
 
-fn create(url: &str, custom: Option<&str>, tokens: bool, allow: bool) -> Result<(), Error> {
-    let credential = match tokens {
-        true => Credential::tokens(Arc::new(NoToken)),
-        false => Credential::master_key(EMULATOR_KEY).unwrap(),
-    };
+/// Credentials that send tokens, or that do not.
+fn credentials(tokens: bool) -> Vec<Credential> {
+    match tokens {
+        true => {
+            let resource = "type=resource&ver=1&sig=c2VjcmV0";
+            vec![
+                Credential::tokens(Arc::new(NoToken)),
+                Credential::resource_token(resource),
+                Credential::resource_tokens([("dbs/d/colls/c", resource)]),
+            ]
+        }
+        false => vec![Credential::master_key(EMULATOR_KEY).unwrap()],
+    }
+}
+
+fn create(url: &str, custom: Option<&str>, credential: Credential, allow: bool) -> Result<(), Error> {
     let options = CosmosClientOptions {
         connection: ConnectionOptions { allow_clear_text: Some(allow), ..Default::default() },
         account: CosmosAccountOptions {
@@ -57,14 +68,16 @@ async fn a_public_endpoint_in_clear_text_is_refused_when_the_driver_is_made() {
         (safe, Some(public), true, true, Err("a token is never sent there")),
         (safe, Some(local), true, false, Ok(())),
     ] {
-        let found = create(url, custom, tokens, allow);
-        match (&found, expected) {
-            (Ok(()), Ok(())) => {}
-            (Err(error), Err(part)) => {
-                assert_eq!(error.kind(), ErrorKind::Configuration);
-                assert!(error.to_string().contains(part), "{error}");
+        for credential in credentials(tokens) {
+            let found = create(url, custom, credential.clone(), allow);
+            match (&found, expected) {
+                (Ok(()), Ok(())) => {}
+                (Err(error), Err(part)) => {
+                    assert_eq!(error.kind(), ErrorKind::Configuration);
+                    assert!(error.to_string().contains(part), "{error}");
+                }
+                (_, _) => panic!("{url}, {custom:?}, {credential:?}, allowed: {allow}: {found:?}"),
             }
-            (_, _) => panic!("{url}, {custom:?}, tokens: {tokens}, allowed: {allow}: {found:?}"),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! One that cannot run does not keep the others from it; what went wrong is said in the end.
 
-use crate::{Result, bulk, durable, emulator, point_read, query, regions, weight};
+use crate::{Result, bulk, durable, emulator, point_read, query, regions, search, spatial, weight};
 
 pub struct Settings {
     peer: bool,
@@ -35,9 +35,11 @@ pub async fn run(settings: &Settings) -> Result<()> {
         ("emulator", emulator::run(emulator::Settings::parse(settings.no_peer())?).await),
         ("point-read", point_read::run(point_read::Settings::parse(std::iter::empty())?).await),
         ("query", query::run(query::Settings::parse(settings.no_peer())?).await),
+        ("spatial", spatial::run(spatial::Settings::parse(std::iter::empty())?).await),
         ("bulk", bulk::run(bulk::Settings::parse(settings.no_peer())?).await),
         ("regions", regions::run(regions::Settings::parse(settings.no_peer())?).await),
         ("durable", durable::run(durable::Settings::parse(settings.no_peer())?).await),
+        ("search", search::run(search::Settings::parse(std::iter::empty())?).await),
         ("weight", weight::run(&weight::Settings::parse(settings.peer())?)),
     ];
     let failed: Vec<String> = outcomes

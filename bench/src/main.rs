@@ -11,7 +11,9 @@ mod load;
 mod point_read;
 mod query;
 mod regions;
+mod search;
 mod server;
+mod spatial;
 mod store;
 mod table;
 mod usage;
@@ -25,9 +27,11 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
        cosmonaut-bench store [--seconds N] [--documents N,N,…]
        cosmonaut-bench point-read [--seconds N] [--in-flight N,N,…] [--only CLIENT]
        cosmonaut-bench query [--seconds N] [--documents N] [--no-peer] [--server PATH]
+       cosmonaut-bench spatial [--seconds N] [--documents N] [--server PATH]
        cosmonaut-bench bulk [--items N] [--throughput N] [--no-peer]
        cosmonaut-bench regions [--seconds N] [--in-flight N] [--scenario NAME] [--svg FILE] [--no-peer]
        cosmonaut-bench durable [--seconds N] [--dormant N,N,…] [--processes N,N,…] [--only STORE] [--load NAME] [--no-peer]
+       cosmonaut-bench search [--seconds N] [--documents N] [--server PATH]
        cosmonaut-bench weight [--peer]
        cosmonaut-bench all [--no-peer]
   emulator     start-up, point reads (also beside scans), writes and indexed queries of this emulator, of @vercel/cosmosdb-server
@@ -41,12 +45,16 @@ const USAGE: &str = "usage: cosmonaut-bench emulator [--seconds N] [--documents 
   query        ORDER BY, a page from a token, DISTINCT, GROUP BY and COUNT over five partitions, and many items at once,
                through this client and azure_data_cosmos (feature `peers`); --server takes a build of the command that
                is there already
+  spatial      the points around a place, of 100,000, by how many there are: time, charge and memory, with a spatial index
+               and without one
   bulk         how much of a container's throughput is used by many creates: in bulk and one by one through this client, and
                in bulk through the JavaScript SDK (needs node and npm)
   regions      three regions of which one fails: failures, recovery, latency and hedging of this client and of
                azure_data_cosmos (feature `peers`)
   durable      orchestrations a second, the time and the cost of a step, and instances that wait, on this provider and, by
                the feature `peers`, on duroxide-cdb and duroxide's SQLite provider
+  search       searches of vectors and texts by the size of their result, with an index and without, and a hundred creates
+               by a stored procedure
   weight       crates, binary size and build CPU of a minimal client on this one, and on its driver alone
   all          each of these with its defaults, one after the other
 options
@@ -82,10 +90,12 @@ async fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
         Some("store") => emulator::store(&emulator::Settings::parse(arguments)?).await,
         Some("point-read") => point_read::run(point_read::Settings::parse(arguments)?).await,
         Some("query") => query::run(query::Settings::parse(arguments)?).await,
+        Some("spatial") => spatial::run(spatial::Settings::parse(arguments)?).await,
         Some("bulk") => bulk::run(bulk::Settings::parse(arguments)?).await,
         Some("regions") => regions::run(regions::Settings::parse(arguments)?).await,
         Some("durable") => durable::run(durable::Settings::parse(arguments)?).await,
         Some("all") => all::run(&all::Settings::parse(arguments)?).await,
+        Some("search") => search::run(search::Settings::parse(arguments)?).await,
         Some("weight") => weight::run(&weight::Settings::parse(arguments)?),
         // A process that runs orchestrations; started by the benchmark itself.
         Some(durable::processes::WORKER) => durable::processes::work(arguments).await,

@@ -1,7 +1,7 @@
 // Change feeds of both kinds, over a container, a key and a feed range.
 
 import { ChangeFeedMode, ChangeFeedPolicy, ChangeFeedRetentionTimeSpan, ChangeFeedStartFrom } from "@azure/cosmos";
-import { check, equal, numbered, ok, same, upTo } from "./harness.mjs";
+import { check, equal, fails, numbered, ok, same, upTo } from "./harness.mjs";
 
 /** Reads until there is nothing new; the changes and where to go on. */
 async function drain(container, changeFeedStartFrom, options = {}) {
@@ -47,7 +47,12 @@ check("one key, one feed range, one point in time", async (account) => {
 
 check("all versions and deletes", async (account) => {
   const changeFeedPolicy = new ChangeFeedPolicy(ChangeFeedRetentionTimeSpan.fromMinutes(10));
-  const container = await account.container({ changeFeedPolicy });
+  await followAllVersions(await account.container({ changeFeedPolicy }));
+  // A container needs no policy for it.
+  await followAllVersions(await account.container());
+});
+
+async function followAllVersions(container) {
   const options = { changeFeedMode: ChangeFeedMode.AllVersionsAndDeletes };
   const { continuation } = await drain(container, ChangeFeedStartFrom.Now(), options);
   await container.items.create({ id: "1", pk: "a", n: 1 });
@@ -58,4 +63,7 @@ check("all versions and deletes", async (account) => {
   equal(changes.slice(0, 2).map((change) => change.current.n), [1, 2]);
   ok(changes[2].metadata.previousImageLSN > 0);
   equal(changes[1].previous, undefined);
-});
+  const early = { ...options, changeFeedStartFrom: ChangeFeedStartFrom.Beginning() };
+  const error = await fails(400, () => container.items.getChangeFeedIterator(early).readNext());
+  ok(error.message.includes("You must read the change feed from within the retention period."), error.message);
+}

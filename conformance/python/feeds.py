@@ -78,7 +78,15 @@ def from_a_point_in_time(account):
 
 @check
 def all_versions_and_deletes(account):
-    container = account.container(change_feed_policy={"retentionDuration": 10})
+    follow_all_versions(account.container(change_feed_policy={"retentionDuration": 10}))
+
+
+@check
+def all_versions_need_no_policy(account):
+    follow_all_versions(account.container())
+
+
+def follow_all_versions(container):
     equal(list(container.query_items_change_feed(mode="AllVersionsAndDeletes")), [])
     start = latest_continuation(container)
     container.create_item({"id": "1", "pk": "a", "n": 1})

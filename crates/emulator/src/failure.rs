@@ -7,6 +7,9 @@ use cosmonaut_wire::{CosmosStatus, PartitionKeyRangeId, SessionToken};
 use crate::engine::{PartitionRange, ReplicaState, Standing};
 use crate::storage::Commit;
 
+/// Where the service explains a 404.
+pub(crate) const NOT_FOUND_HELP: &str = "https://aka.ms/cosmosdb-tsg-not-found";
+
 /// Why a request failed, as the client will see it.
 #[derive(Clone, Debug)]
 pub struct Failure {

@@ -1,6 +1,6 @@
 //! Which partition has answered, for operations that were sent without knowing it.
 
-use cosmonaut_wire::{PartitionKeyRangeId, headers};
+use cosmonaut_wire::{PartitionKeyRangeId, ResourceId, headers};
 use http::HeaderMap;
 
 use crate::{CosmosOperation, LatencyKind, PartitionId};
@@ -15,8 +15,13 @@ pub fn answering_partition(operation: &CosmosOperation, answer: &HeaderMap) -> O
         return None;
     }
     let range = answer.get(headers::PARTITION_KEY_RANGE_ID)?.to_str().ok()?;
-    let container = answer.get(headers::CONTENT_PATH)?.to_str().ok()?.parse().ok()?;
+    let container = answering_container(answer)?;
     (!range.is_empty()).then(|| PartitionId::new(container, PartitionKeyRangeId::from(range)))
+}
+
+/// The container that an answer comes from, if it says so.
+pub fn answering_container(answer: &HeaderMap) -> Option<ResourceId> {
+    answer.get(headers::CONTENT_PATH)?.to_str().ok()?.parse().ok()
 }
 
 #[cfg(test)]

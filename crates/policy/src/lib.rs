@@ -36,6 +36,7 @@ mod diagnostics;
 mod endpoint;
 mod evaluate;
 mod hedging;
+mod item_format;
 mod latency;
 mod learned_partition;
 mod location;
@@ -79,8 +80,9 @@ pub use hedging::{
     INITIAL_HEDGING_THRESHOLD, LOSING_WRITE_LIMIT, MAX_HEDGE_LEGS, MIN_HEDGING_SAMPLES, hedge_win_effects,
     hedging_threshold, is_nearly_settled, pick_hedge_result, plan_hedge, settles_hedge,
 };
+pub use item_format::sends_binary_item;
 pub use latency::{LatencyCell, LatencyWindow, ObservedLatency};
-pub use learned_partition::answering_partition;
+pub use learned_partition::{answering_container, answering_partition};
 pub use location::{Effects, LocationEffect, LocationSnapshot};
 pub use moment::Moment;
 pub use operation::{

@@ -14,6 +14,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
+use crate::item_format::format_header;
 use crate::{
     CosmosEndpoint, CosmosOperation, Deadline, OperationType, PartitionTarget, Precondition, RoutingDecision,
     SessionState,
@@ -147,6 +148,9 @@ impl<'a> TransportRequest<'a> {
         self.session.write_headers(into);
         if self.settings.multiple_write_locations && !self.operation.is_read_only() {
             into.insert(headers::ALLOW_TENTATIVE_WRITES, TRUE);
+        }
+        if let Some((name, value)) = format_header(self.operation, &self.settings.options) {
+            into.insert(name, value);
         }
         write_options(&self.settings.options, into);
         let own = self.operation.headers().iter().map(|(name, value)| (name.clone(), value.clone()));

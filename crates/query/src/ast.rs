@@ -26,6 +26,21 @@ pub struct Query {
     pub order_by: Option<OrderBy>,
     /// The `OFFSET … LIMIT …` clause.
     pub offset_limit: Option<OffsetLimit>,
+    /// Where the clauses stand that are not expressions.
+    pub spans: ClauseSpans,
+}
+
+/// The places of clauses; empty for those that are not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ClauseSpans {
+    /// The `*` of `SELECT *`.
+    pub star: Span,
+    /// `TOP` and its count.
+    pub top: Span,
+    /// The `ORDER BY` clause.
+    pub order_by: Span,
+    /// The `OFFSET … LIMIT …` clause.
+    pub offset_limit: Span,
 }
 
 /// The `SELECT` clause.
@@ -60,7 +75,7 @@ pub struct SelectItem {
 }
 
 /// The largest count of `TOP`, `OFFSET` and `LIMIT`.
-pub const LARGEST_COUNT: u64 = i32::MAX as u64;
+pub const LARGEST_COUNT: u64 = u32::MAX as u64;
 
 /// A row count: `TOP`, `OFFSET` and `LIMIT` take a literal or a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,7 +146,16 @@ pub enum OrderBy {
     /// `ORDER BY expr [ASC|DESC], …`
     Keys(Vec<OrderKey>),
     /// `ORDER BY RANK expr`
-    Rank(Expr),
+    Rank(Rank),
+}
+
+/// What `ORDER BY RANK` ranks by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rank {
+    /// The score.
+    pub score: Expr,
+    /// The place of the clause in the text.
+    pub span: Span,
 }
 
 /// One key of an `ORDER BY`.
@@ -141,6 +165,8 @@ pub struct OrderKey {
     pub expr: Expr,
     /// Whether `DESC` was given.
     pub descending: bool,
+    /// Whether the nearest come first: by a distance that was given no direction.
+    pub by_similarity: bool,
 }
 
 /// An expression and its place in the text.
@@ -216,6 +242,12 @@ pub enum ExprKind {
     Exists(Box<Query>),
     /// `ARRAY(SELECT …)`
     ArraySubquery(Box<Query>),
+    /// `ALL(SELECT …)`: whether every row is `true`.
+    All(Box<Query>),
+    /// `FIRST(SELECT …)`: the first row.
+    First(Box<Query>),
+    /// `LAST(SELECT …)`: the last row.
+    Last(Box<Query>),
 }
 
 /// A constant.

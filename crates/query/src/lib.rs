@@ -18,10 +18,13 @@ mod constant;
 pub mod functions;
 mod parameters;
 pub mod plan;
+pub mod search;
+mod setting;
 
 // Documents in, rows out.
 pub mod eval;
 pub mod raw;
+pub mod spatial;
 pub mod value;
 
 // Rows of many partitions to one result.
@@ -32,4 +35,5 @@ pub use parameters::{ParameterError, Parameters};
 pub use parser::{MAX_DEPTH, MAX_TEXT_LENGTH, SyntaxError, parse};
 pub use place::Place;
 pub use plan::{PlanError, plan};
+pub use setting::{Setting, TextPath, VectorPath, member_path};
 pub use wording::Wording;

@@ -95,11 +95,15 @@ impl Display for Collection {
 impl Display for OrderBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            OrderBy::Rank(expr) => write!(f, "RANK {expr}"),
+            OrderBy::Rank(rank) => write!(f, "RANK {}", rank.score),
             OrderBy::Keys(keys) => keys.iter().enumerate().try_for_each(|(at, key)| {
                 let comma = if at == 0 { "" } else { ", " };
-                let direction = if key.descending { "DESC" } else { "ASC" };
-                write!(f, "{comma}{} {direction}", key.expr)
+                let direction = match (key.by_similarity, key.descending) {
+                    (true, _) => "",
+                    (false, true) => " DESC",
+                    (false, false) => " ASC",
+                };
+                write!(f, "{comma}{}{direction}", key.expr)
             }),
         }
     }
@@ -150,6 +154,9 @@ impl Display for Expr {
             ExprKind::Subquery(query) => write!(f, "({query})"),
             ExprKind::Exists(query) => write!(f, "EXISTS({query})"),
             ExprKind::ArraySubquery(query) => write!(f, "ARRAY({query})"),
+            ExprKind::All(query) => write!(f, "ALL({query})"),
+            ExprKind::First(query) => write!(f, "FIRST({query})"),
+            ExprKind::Last(query) => write!(f, "LAST({query})"),
         }
     }
 }
@@ -178,7 +185,10 @@ impl Display for Operand<'_> {
             | ExprKind::Array(_)
             | ExprKind::Subquery(_)
             | ExprKind::Exists(_)
-            | ExprKind::ArraySubquery(_) => false,
+            | ExprKind::ArraySubquery(_)
+            | ExprKind::All(_)
+            | ExprKind::First(_)
+            | ExprKind::Last(_) => false,
         };
         if loose { write!(f, "({})", self.0) } else { write!(f, "{}", self.0) }
     }

@@ -2,14 +2,20 @@
 //!
 //! Subqueries are scopes of their own, so they are handed out as such and never entered silently.
 
-use crate::ast::{Collection, Expr, ExprKind, Literal, PathSegment, Query, SelectItem, Source};
+use crate::ast::{Collection, Expr, ExprKind, Literal, OrderKey, PathSegment, Query, SelectItem, Source};
+use crate::search::is_score;
 
 impl Expr {
     /// The direct operands, in the order they are written. Subqueries have none; see [`Expr::subquery`].
     pub fn children(&self) -> Vec<&Expr> {
         match &self.kind {
             ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Name(_) => Vec::new(),
-            ExprKind::Subquery(_) | ExprKind::Exists(_) | ExprKind::ArraySubquery(_) => Vec::new(),
+            ExprKind::Subquery(_)
+            | ExprKind::Exists(_)
+            | ExprKind::ArraySubquery(_)
+            | ExprKind::All(_)
+            | ExprKind::First(_)
+            | ExprKind::Last(_) => Vec::new(),
             ExprKind::Member(base, _) | ExprKind::Unary(_, base) => vec![base],
             ExprKind::Index(left, right) | ExprKind::Binary(_, left, right) => vec![left, right],
             ExprKind::Conditional(condition, then, otherwise) => vec![condition, then, otherwise],
@@ -28,9 +34,12 @@ impl Expr {
     /// The subquery that this expression is.
     pub fn subquery(&self) -> Option<&Query> {
         match &self.kind {
-            ExprKind::Subquery(query) | ExprKind::Exists(query) | ExprKind::ArraySubquery(query) => {
-                Some(query)
-            }
+            ExprKind::Subquery(query)
+            | ExprKind::Exists(query)
+            | ExprKind::ArraySubquery(query)
+            | ExprKind::All(query)
+            | ExprKind::First(query)
+            | ExprKind::Last(query) => Some(query),
             _ => None,
         }
     }
@@ -75,6 +84,18 @@ impl Source {
                 Some(PathSegment::Index(_)) => None,
             },
         }
+    }
+}
+
+impl OrderKey {
+    /// Whether the expression is a score, which is computed for each document. What has no score comes last.
+    pub fn is_score(&self) -> bool {
+        is_score(&self.expr)
+    }
+
+    /// Whether rows are held by falling keys. Scores always are: one that rises is held negated.
+    pub fn falls(&self) -> bool {
+        self.descending || self.is_score()
     }
 }
 

@@ -149,6 +149,10 @@ headers! {
     RESOURCE_QUOTA = "x-ms-resource-quota";
     /// How much of the limits is used.
     RESOURCE_USAGE = "x-ms-resource-usage";
+    /// The forms of JSON that a client takes, as a list.
+    SUPPORTED_SERIALIZATION_FORMATS = "x-ms-cosmos-supported-serialization-formats";
+    /// The one form of JSON that a client wants.
+    CONTENT_SERIALIZATION_FORMAT = "x-ms-documentdb-content-serialization-format";
     /// What a query did.
     QUERY_METRICS = "x-ms-documentdb-query-metrics";
     /// How a page of a query was read.

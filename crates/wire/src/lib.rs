@@ -1,11 +1,13 @@
 //! What both ends of a Cosmos DB connection agree on, as bytes.
 //!
-//! Headers, statuses, paths, signing, partition keys and their hash, session tokens, resource ids and JSON
-//! shapes. It holds no behaviour that one end alone has, and does no IO.
+//! Headers, statuses, paths, signing, partition keys and their hash, session tokens, resource ids, JSON
+//! shapes and binary JSON. It holds no behaviour that one end alone has, and does no IO.
 
 mod auth;
+pub mod binary;
 mod etag;
 pub mod headers;
+pub mod json_text;
 mod levels;
 pub mod model;
 #[doc(hidden)]

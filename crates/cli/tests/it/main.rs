@@ -15,6 +15,7 @@ mod durable_stress;
 mod options;
 mod query;
 mod region;
+mod scripts;
 #[cfg(target_os = "linux")]
 mod stress;
 #[cfg(unix)]

@@ -65,7 +65,9 @@ impl Merged {
 
     /// The rows of the next page; fewer than it could have only at the end.
     pub(super) async fn next_rows(&mut self, context: &mut Context) -> Result<Vec<Box<RawValue>>> {
-        let most = context.page_size as usize;
+        // What comes in no order is known as a whole, and given so: no condition says what is left of it.
+        let is_whole = context.plan.info.has_non_streaming_order_by;
+        let most = if is_whole { usize::MAX } else { context.page_size as usize };
         let mut rows: Vec<_> = self.ahead.take().into_iter().collect();
         self.parts.begin_page();
         while rows.len() < most && !self.is_done {

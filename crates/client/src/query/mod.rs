@@ -7,6 +7,7 @@ mod fetch;
 mod merged;
 mod metrics;
 mod planning;
+mod ranked;
 mod run;
 mod source;
 mod streamed;
@@ -105,7 +106,8 @@ impl ContainerClient {
     /// gives its rows as a stream of `T`, or [page by page](Items::into_pages).
     ///
     /// Nothing is sent before the stream is polled. The query is planned here, so that no request is spent on
-    /// a plan; only a text that this client does not understand is planned by the service. Partitions are read
+    /// a plan; only a text that this client does not understand is planned by the service, and an order by a distance
+    /// whose `distanceFunction` the text does not say, because the container then says how it is measured. Partitions are read
     /// side by side, as many as [`crate::options::FeedOptions::max_concurrency`] says and never further ahead than a page
     /// each; a partition that splits meanwhile is replaced by its children.
     ///
@@ -124,6 +126,7 @@ impl ContainerClient {
     /// | `GROUP BY`, `DISTINCT` without `ORDER BY` | the last row given, in 128 bytes | the query is run again: its result has to be complete before the first row is known, and is held in memory |
     /// | `DISTINCT` with an `ORDER BY` of something else | the values of the last row | the query is run again |
     /// | aggregates | | they are one row, so there is nothing to continue |
+    /// | `ORDER BY VectorDistance(…)`, `ORDER BY RANK` | | the result is one page, whatever the page size: `TOP` or `LIMIT` bounds it |
     ///
     /// ```no_run
     /// # async fn run(orders: cosmonaut::ContainerClient) -> cosmonaut::Result<()> {

@@ -3,11 +3,11 @@
 use bytes::Bytes;
 use cosmonaut_driver::{CosmosOperation, OperationOptions, OperationType};
 use cosmonaut_query::merge::Window;
-use cosmonaut_query::plan::FILTER_PLACEHOLDER;
+use cosmonaut_query::plan::{FILTER_PLACEHOLDER, depends_on_setting};
 use cosmonaut_query::{Parameters, check, parse, plan};
 use cosmonaut_wire::model::{
-    DistinctType, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QueryInfo, QueryRange, QuerySpec,
-    from_json,
+    DistinctType, HybridSearchQueryInfo, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QueryInfo,
+    QueryRange, QuerySpec, from_json,
 };
 use cosmonaut_wire::{EpkRange, headers};
 use http::HeaderValue;
@@ -18,13 +18,15 @@ use crate::{Error, ErrorKind, Result};
 
 /// What this client can put together from the answers of partitions, by the service's names.
 const FEATURES: &str = "Aggregate, CompositeAggregate, CountIf, DCount, Distinct, GroupBy, \
-     ListAndSetAggregate, MultipleAggregates, MultipleOrderBy, NonStreamingOrderBy, NonValueAggregate, \
-     OffsetAndLimit, OrderBy, Top";
+     ListAndSetAggregate, HybridSearch, MultipleAggregates, MultipleOrderBy, NonStreamingOrderBy, \
+     NonValueAggregate, OffsetAndLimit, OrderBy, Top, WeightedRankFusion";
 
 /// How a query is run.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) info: QueryInfo,
+    /// The queries of an `ORDER BY RANK`, which are run instead of the one that was asked.
+    pub(super) search: Option<HybridSearchQueryInfo>,
     /// What partitions are asked, with a placeholder for the condition that resumes it.
     asked: QuerySpec,
     ranges: Vec<EpkRange>,
@@ -43,12 +45,17 @@ impl Plan {
     ) -> Result<Self> {
         match (locally(&spec, key), &scope.key) {
             // One partition puts together by itself what it can answer page by page.
-            (Ok(planned), Some(_)) if is_answered_as_it_is(&planned.query_info) => {
+            (Local::Planned(planned), Some(_)) if is_answered_as_it_is(&planned) => {
                 Ok(Self::untouched(spec, None))
             }
-            (Ok(planned), _) => Self::following(spec, planned),
-            (Err(problem), Some(_)) => Ok(Self::untouched(spec, Some(problem))),
-            (Err(problem), None) => match by_the_service(handle, &spec, options).await {
+            (Local::Planned(planned), _) => Self::following(spec, *planned),
+            (Local::Undecided, Some(_)) => Ok(Self::untouched(spec, None)),
+            (Local::Undecided, None) => {
+                let planned = by_the_service(handle, &spec, options).await?;
+                Self::following(spec, planned)
+            }
+            (Local::Refused(problem), Some(_)) => Ok(Self::untouched(spec, Some(problem))),
+            (Local::Refused(problem), None) => match by_the_service(handle, &spec, options).await {
                 Ok(planned) => Ok(Self { problem: Some(problem), ..Self::following(spec, planned)? }),
                 Err(error) => Err(explained(Some(&problem), error)),
             },
@@ -57,25 +64,29 @@ impl Plan {
 
     fn untouched(asked: QuerySpec, problem: Option<String>) -> Self {
         let ranges = vec![EpkRange::FULL];
-        Self { info: QueryInfo::default(), asked, ranges, problem }
+        Self { info: QueryInfo::default(), search: None, asked, ranges, problem }
     }
 
     fn following(mut asked: QuerySpec, planned: PartitionedQueryExecutionInfo) -> Result<Self> {
-        let Some(mut info) = planned.query_info else {
-            let message = "the service plans this query as a hybrid search, which this client does not merge \
-                           (limit it to one partition key)";
-            return Err(Error::new(ErrorKind::Query, message));
+        let search = planned.hybrid_search_query_info;
+        let mut info = match (planned.query_info, &search) {
+            (Some(info), None) => info,
+            (None, Some(_)) => QueryInfo::default(),
+            (Some(_), Some(_)) | (None, None) => {
+                let message = "the service's plan of this query is neither one of rows nor one of ranks";
+                return Err(Error::new(ErrorKind::InvalidResponse, message));
+            }
         };
         if !info.rewritten_query.is_empty() {
             asked.query = std::mem::take(&mut info.rewritten_query);
         }
         let ranges = planned.query_ranges.into_iter().map(half_open).collect();
-        Ok(Self { info, asked, ranges, problem: None })
+        Ok(Self { info, search, asked, ranges, problem: None })
     }
 
     /// Whether partitions' rows are the result's rows, so that nothing has to be merged.
     pub(super) fn is_streamed(&self) -> bool {
-        self.info.order_by.is_empty() && is_answered_as_it_is(&Some(self.info.clone()))
+        self.info.order_by.is_empty() && rows_are_answered_as_they_are(&self.info)
     }
 
     /// `OFFSET`, `LIMIT` and `TOP` before the first row.
@@ -91,10 +102,16 @@ impl Plan {
 
     /// The request to a partition, with the condition that resumes it.
     pub(super) fn body(&self, filter: &str) -> Result<Bytes> {
-        let asked = QuerySpec {
-            query: self.asked.query.replace(FILTER_PLACEHOLDER, filter),
-            parameters: self.asked.parameters.clone(),
-        };
+        self.request(self.asked.query.replace(FILTER_PLACEHOLDER, filter))
+    }
+
+    /// The request to a partition for another query of this one's plan, from its beginning.
+    pub(super) fn body_of(&self, query: &str) -> Result<Bytes> {
+        self.request(query.replace(FILTER_PLACEHOLDER, "true"))
+    }
+
+    fn request(&self, query: String) -> Result<Bytes> {
+        let asked = QuerySpec { query, parameters: self.asked.parameters.clone() };
         let body = serde_json::to_vec(&asked).map_err(|error| {
             Error::caused_by(ErrorKind::Serialization, format!("the query cannot be written: {error}"), error)
         })?;
@@ -117,12 +134,28 @@ impl Plan {
     }
 }
 
-/// Plans a query without asking; else says why not.
-fn locally(spec: &QuerySpec, key: &PartitionKeyDefinition) -> Result<PartitionedQueryExecutionInfo, String> {
-    let parameters = Parameters::from_request(&spec.parameters).map_err(|error| error.to_string())?;
-    let query = parse(&spec.query).map_err(|error| error.to_string())?;
-    check(&query, &spec.query).map_err(|error| error.to_string())?;
-    plan(&query, &parameters, key).map_err(|error| error.to_string())
+/// What this client makes of a query by itself.
+enum Local {
+    /// Its plan.
+    Planned(Box<PartitionedQueryExecutionInfo>),
+    /// The container decides what the plan is.
+    Undecided,
+    /// Why it has none.
+    Refused(String),
+}
+
+/// Plans a query without asking.
+fn locally(spec: &QuerySpec, key: &PartitionKeyDefinition) -> Local {
+    let planned = || -> Result<Local, Box<dyn std::error::Error>> {
+        let parameters = Parameters::from_request(&spec.parameters)?;
+        let query = parse(&spec.query)?;
+        check(&query, &spec.query)?;
+        if depends_on_setting(&query, &parameters) {
+            return Ok(Local::Undecided);
+        }
+        Ok(Local::Planned(Box::new(plan(&query, &parameters, key)?)))
+    };
+    planned().unwrap_or_else(|problem| Local::Refused(problem.to_string()))
 }
 
 async fn by_the_service(
@@ -152,14 +185,17 @@ fn explained(problem: Option<&str>, error: Error) -> Error {
 }
 
 /// Whether one partition answers the query page by page, with nothing left to do here.
-fn is_answered_as_it_is(info: &Option<QueryInfo>) -> bool {
-    info.as_ref().is_some_and(|info| {
-        info.distinct_type == DistinctType::None
-            && info.d_count_info.is_none()
-            && info.aggregates.is_empty()
-            && info.group_by_expressions.is_empty()
-            && info.group_by_alias_to_aggregate_type.is_empty()
-    })
+fn is_answered_as_it_is(planned: &PartitionedQueryExecutionInfo) -> bool {
+    planned.query_info.as_ref().is_none_or(rows_are_answered_as_they_are)
+}
+
+/// Whether nothing is left to do with the rows of one partition.
+fn rows_are_answered_as_they_are(info: &QueryInfo) -> bool {
+    info.distinct_type == DistinctType::None
+        && info.d_count_info.is_none()
+        && info.aggregates.is_empty()
+        && info.group_by_expressions.is_empty()
+        && info.group_by_alias_to_aggregate_type.is_empty()
 }
 
 fn half_open(range: QueryRange) -> EpkRange {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use cosmonaut_wire::EpkRange;
-use cosmonaut_wire::model::QuerySpec;
+use cosmonaut_wire::model::{HybridSearchQueryInfo, QuerySpec};
 use serde_json::value::RawValue;
 
 use super::fetch::Fetcher;
 use super::merged::{Merged, beginning};
 use super::planning::Plan;
+use super::ranked;
 use super::streamed::Streamed;
 use super::token::{self, At, Binding, outdated};
 use crate::container::ContainerHandle;
@@ -36,6 +37,8 @@ pub(super) struct Run {
 enum Assembly {
     Streamed(Streamed),
     Merged(Box<Merged>),
+    /// Of several scores; `None` once it was given.
+    Ranked(Option<Box<HybridSearchQueryInfo>>),
 }
 
 /// What both ways need.
@@ -89,7 +92,12 @@ impl Run {
         let tally = Tally::default();
         let context = Context { fetcher, plan, scope, page_size, concurrency, tally, binding };
         let window = context.plan.window();
+        let search = context.plan.search.clone().map(Box::new);
+        if let (Some(_), Some(_)) = (&search, &resumed) {
+            return Err(outdated());
+        }
         let assembly = match (context.plan.is_streamed(), resumed) {
+            _ if search.is_some() => Assembly::Ranked(search),
             (true, None) => {
                 let everything = vec![(context.scope.range.clone(), None)];
                 Assembly::Streamed(Streamed::start(&context, window, everything).await?)
@@ -115,6 +123,10 @@ impl Run {
             let (rows, progress) = match assembly {
                 Assembly::Streamed(streamed) => (streamed.next_rows(context).await?, streamed.progress()),
                 Assembly::Merged(merged) => (merged.next_rows(context).await?, merged.progress()),
+                Assembly::Ranked(search) => match search.take() {
+                    Some(search) => (ranked::rows(context, &search).await?, None),
+                    None => (Vec::new(), None),
+                },
             };
             // An empty page in the midst of a result is of no use to anyone.
             if !rows.is_empty() || progress.is_none() {

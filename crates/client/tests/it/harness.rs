@@ -93,12 +93,16 @@ pub(crate) fn faulty_client(bench: &Bench) -> (CosmosClient, FaultInjector) {
 /// The regions of an account that has several; writes go to the first.
 pub(crate) const REGIONS: [&str; 3] = ["East US", "West US", "North Europe"];
 
-/// Runs a test on a container over each version of HTTP, in an account of one region and of several.
+/// Runs a test on a container over each version of HTTP, in an account of one region and of several, with items as text
+/// and as binary JSON: each with each of the others.
 pub(crate) async fn on_every_wire<F: Future<Output = ()>>(test: impl Fn(Bench, ContainerClient) -> F) {
     for protocol in PROTOCOLS {
         for regions in [&REGIONS[..1], &REGIONS] {
             let emulator = Emulator::builder().regions(regions.iter().copied());
-            let bench = Bench::with(emulator, speaking(protocol)).await;
+            let mut options = speaking(protocol);
+            let is_binary = (protocol == HttpProtocol::Http1) == (regions.len() == 1);
+            options.request.binary_encoding_enabled = Some(is_binary);
+            let bench = Bench::with(emulator, options).await;
             let container = bench.container().await;
             test(bench, container).await;
         }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers outside of test functions are tests too")]
 
 mod batches;
+mod binary;
 mod bulk;
 mod bulk_remade;
 mod cancellation;
@@ -31,6 +32,7 @@ mod requests;
 mod resources;
 mod scripted;
 mod scripts;
+mod searches;
 mod sendable;
 mod shared_runtime;
 mod splits;

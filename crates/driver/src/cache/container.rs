@@ -147,6 +147,8 @@ impl Container {
 #[derive(Default)]
 pub(crate) struct ContainerCache {
     slots: ArcSwap<HashMap<Box<str>, SingleFlight<Container>>>,
+    /// Resource ids that answers have said of containers that could not be read.
+    rids: ArcSwap<HashMap<Box<str>, ResourceId>>,
 }
 
 impl ContainerCache {
@@ -169,6 +171,40 @@ impl ContainerCache {
         self.slots.load().get(path).cloned().unwrap_or(new)
     }
 
+    /// The resource id of a container, if it is known or an answer has said it.
+    pub(crate) fn rid(&self, path: &str) -> Option<ResourceId> {
+        let known = self.known(path).map(|container| container.rid);
+        known.or_else(|| self.rids.load().get(path).copied())
+    }
+
+    /// Notes what an answer says of a container that could not be read; gives what one before it had said, if that was
+    /// something else.
+    pub(crate) fn note_rid(&self, path: &str, rid: ResourceId) -> Option<ResourceId> {
+        if self.rid(path) == Some(rid) {
+            return None;
+        }
+        let before = self.rids.rcu(|rids| {
+            let mut next = if rids.len() < MOST_CONTAINERS { HashMap::clone(rids) } else { HashMap::new() };
+            next.insert(path.into(), rid);
+            next
+        });
+        before.get(path).copied().filter(|before| *before != rid)
+    }
+
+    /// Forgets what an answer has said of a container, if it is still that.
+    pub(crate) fn forget_rid(&self, path: &str, rid: ResourceId) {
+        if self.rids.load().get(path) != Some(&rid) {
+            return;
+        }
+        self.rids.rcu(|rids| {
+            let mut next = HashMap::clone(rids);
+            if next.get(path) == Some(&rid) {
+                next.remove(path);
+            }
+            next
+        });
+    }
+
     /// Forgets a container, if it is still the one that was known.
     pub(crate) fn forget(&self, path: &str, container: &Arc<Container>) {
         self.slots.rcu(|slots| {
@@ -181,6 +217,13 @@ impl ContainerCache {
             }
             next
         });
+        if self.rids.load().contains_key(path) {
+            self.rids.rcu(|rids| {
+                let mut next = HashMap::clone(rids);
+                next.remove(path);
+                next
+            });
+        }
     }
 }
 

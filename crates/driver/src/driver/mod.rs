@@ -81,6 +81,8 @@ impl CosmosDriver {
         options.validate()?;
         let core = &*self.core;
         let now = core.platform.now();
+        let binary = core.in_binary(operation, options);
+        let operation = binary.as_deref().unwrap_or(operation);
         let deadline = core.deadline(options, now);
         let run = core.run(operation, options, deadline, now);
         let observed = Observed { core, operation, options, started: now };

@@ -61,7 +61,7 @@ impl OperationPipeline<'_> {
         let leg = Leg {
             request: build_transport_request(self.operation, &routing, &session, settings),
             activity_id: self.diagnostics.activity_id,
-            container_rid: target.container.as_ref().map(|container| &container.rid_header),
+            container_rid: target.rid_header(),
             partition: retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
             needs_signature: true,
@@ -110,7 +110,7 @@ impl OperationPipeline<'_> {
         let source = SessionSource {
             seen: &self.core.sessions,
             given: self.options.session_token.as_ref(),
-            container: target.container.as_ref().map(|container| container.rid),
+            container: target.rid,
             partition,
             parents: target.parents.as_deref().unwrap_or_default(),
             heirs: &heirs,

@@ -81,7 +81,7 @@ impl OperationPipeline<'_> {
             retry_state: &state.retry_state,
             session: &session,
             throttling: state.throttling.for_attempt(0),
-            container: state.target.container.as_ref(),
+            container_rid: state.target.rid_header(),
             multiple_write_locations,
             deadline: self.deadline,
             activity_id: self.diagnostics.activity_id,

@@ -4,12 +4,14 @@
 
 use cosmonaut_policy::{
     Attempt, Effects, LocationEffect, Moment, OperationAction, RoutingDecision, TransportResult,
-    answering_partition, evaluate_transport_result, hedge_win_effects, teaches_session,
+    answering_container, answering_partition, evaluate_transport_result, hedge_win_effects, teaches_session,
 };
 use cosmonaut_wire::headers;
+use http::HeaderMap;
 
 use super::attempt::Learned;
 use super::operation::{OperationPipeline, OperationState};
+use crate::cache::container_path;
 use crate::driver::DriverCore;
 use crate::platform::chance;
 
@@ -55,17 +57,16 @@ impl OperationPipeline<'_> {
     /// What an answer teaches besides itself: the session's progress, and whether the partition was where it
     /// should be.
     pub(super) fn learn(&self, state: &mut OperationState, result: &TransportResult) {
+        let Some((status, headers)) = result.answer() else { return };
+        if state.target.container.is_none() {
+            self.learn_container(state, headers);
+        }
         let target = &state.target;
-        if let (None, Some((_, headers))) = (&target.container, result.answer()) {
-            let partition = &mut state.retry_state.partition;
-            *partition = partition.take().or_else(|| answering_partition(self.operation, headers));
+        if let Some(rid) = target.rid.filter(|_| teaches_session(self.operation, state.consistency, status)) {
+            self.core.sessions.capture(rid, target.partition.as_ref(), headers);
         }
-        let (Some((status, headers)), Some(container)) = (result.answer(), &target.container) else { return };
-        if teaches_session(self.operation, state.consistency, status) {
-            self.core.sessions.capture(container.rid, target.partition.as_ref(), headers);
-        }
-        let (Some(known), Some(answered_by)) =
-            (&target.partition, headers.get(headers::PARTITION_KEY_RANGE_ID))
+        let (Some(container), Some(known), Some(answered_by)) =
+            (&target.container, &target.partition, headers.get(headers::PARTITION_KEY_RANGE_ID))
         else {
             return;
         };
@@ -73,6 +74,21 @@ impl OperationPipeline<'_> {
             container.note_heir(known.range(), answered_by);
             if result.is_success() {
                 container.doubt_ranges(answered_by);
+            }
+        }
+    }
+
+    /// What an answer says of a container and a partition that could not be looked up.
+    fn learn_container(&self, state: &mut OperationState, headers: &HeaderMap) {
+        let partition = &mut state.retry_state.partition;
+        *partition = partition.take().or_else(|| answering_partition(self.operation, headers));
+        let path = container_path(self.operation.path()).filter(|_| self.operation.is_partitioned());
+        if let (Some(path), Some(rid)) = (path, answering_container(headers)) {
+            if state.target.rid != Some(rid) {
+                state.target.note_rid(Some(rid));
+            }
+            if let Some(before) = self.core.containers.note_rid(path, rid) {
+                self.core.sessions.forget(before);
             }
         }
     }

@@ -12,11 +12,11 @@ use cosmonaut_policy::{
     RequestSentStatus, RoutingDecision, SessionState, ThrottleRetryState, TransportOutcome, TransportResult,
     build_transport_request,
 };
+use http::HeaderValue;
 use tokio::sync::oneshot;
 
 use super::transport::Leg;
 use crate::activity_id::ActivityId;
-use crate::cache::Container;
 use crate::diagnostics::AttemptDiagnostics;
 use crate::driver::DriverCore;
 use crate::options::OperationOptions;
@@ -48,7 +48,7 @@ pub(super) struct SharedParts<'a> {
     pub(super) retry_state: &'a OperationRetryState,
     pub(super) session: &'a SessionState,
     pub(super) throttling: ThrottleRetryState,
-    pub(super) container: Option<&'a Arc<Container>>,
+    pub(super) container_rid: Option<&'a HeaderValue>,
     pub(super) multiple_write_locations: bool,
     pub(super) deadline: Option<Deadline>,
     pub(super) activity_id: ActivityId,
@@ -62,7 +62,7 @@ struct OwnedParts {
     options: OperationOptions,
     retry_state: OperationRetryState,
     session: SessionState,
-    container: Option<Arc<Container>>,
+    container_rid: Option<HeaderValue>,
 }
 
 impl<'a> SharedParts<'a> {
@@ -80,7 +80,7 @@ impl<'a> SharedParts<'a> {
             options: self.options.clone(),
             retry_state: self.retry_state.clone(),
             session: self.session.clone(),
-            container: self.container.cloned(),
+            container_rid: self.container_rid.cloned(),
         };
         let Self { throttling, multiple_write_locations, deadline, activity_id, .. } = self;
         let is_left = Arc::new(AtomicBool::new(false));
@@ -93,7 +93,7 @@ impl<'a> SharedParts<'a> {
                 retry_state: &owned.retry_state,
                 session: &owned.session,
                 throttling,
-                container: owned.container.as_ref(),
+                container_rid: owned.container_rid.as_ref(),
                 multiple_write_locations,
                 deadline,
                 activity_id,
@@ -116,7 +116,7 @@ impl<'a> SharedParts<'a> {
         let leg = Leg {
             request: build_transport_request(self.operation, &routing, self.session, settings),
             activity_id: self.activity_id,
-            container_rid: self.container.map(|container| &container.rid_header),
+            container_rid: self.container_rid,
             partition: self.retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
             needs_signature: true,

@@ -4,6 +4,7 @@
 //! signs, sends and repeats on the spot. Neither decides anything itself.
 
 mod attempt;
+mod binary;
 mod hedge;
 mod learn;
 mod left_writes;

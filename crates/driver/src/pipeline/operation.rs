@@ -290,17 +290,20 @@ impl<'a> OperationPipeline<'a> {
     ) -> BoxFuture<'b, Result<Target, Error>> {
         let core = self.core;
         Box::pin(async move {
-            if let (Some(path), Some(container)) = (container_path(self.operation.path()), &target.container)
-            {
-                match stale {
-                    StaleCache::Container => {
-                        core.containers.forget(path, container);
-                        core.sessions.forget(container.rid);
-                    }
-                    StaleCache::PartitionKeyRanges => {
-                        core.refresh_ranges(path, container).await?;
-                    }
+            let path = container_path(self.operation.path());
+            match (stale, path, &target.container, target.rid) {
+                (StaleCache::Container, Some(path), Some(container), _) => {
+                    core.containers.forget(path, container);
+                    core.sessions.forget(container.rid);
                 }
+                (StaleCache::Container, Some(path), None, Some(rid)) => {
+                    core.containers.forget_rid(path, rid);
+                    core.sessions.forget(rid);
+                }
+                (StaleCache::PartitionKeyRanges, Some(path), Some(container), _) => {
+                    core.refresh_ranges(path, container).await?;
+                }
+                (StaleCache::Container | StaleCache::PartitionKeyRanges, _, _, _) => {}
             }
             match core.known_target(self.operation)? {
                 Some(target) => Ok(target),
@@ -330,9 +333,13 @@ impl<'a> OperationPipeline<'a> {
             return;
         }
         let Some(path) = container_path(self.operation.path()) else { return };
+        let rid = self.core.containers.rid(path);
         if let Some(container) = self.core.containers.known(path) {
             self.core.containers.forget(path, &container);
-            self.core.sessions.forget(container.rid);
+        }
+        if let Some(rid) = rid {
+            self.core.containers.forget_rid(path, rid);
+            self.core.sessions.forget(rid);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cosmonaut_policy::{CosmosOperation, OperationType, PartitionId, Precondition};
 use cosmonaut_wire::model::{ContainerDescription, FeedEnvelope, RangeDescription};
-use cosmonaut_wire::{PartitionKeyRangeId, ResourcePath, ResourceType, headers};
+use cosmonaut_wire::{PartitionKeyRangeId, ResourceId, ResourcePath, ResourceType, headers};
 use http::{HeaderValue, StatusCode, header};
 
 use crate::cache::{Container, PartitionRange, RangeMap, container_path};
@@ -20,6 +20,10 @@ const MOST_PAGES: usize = 1_000;
 #[derive(Clone, Default)]
 pub(super) struct Target {
     pub(super) container: Option<Arc<Container>>,
+    /// The container's resource id. An answer may have said it of a container that could not be read.
+    pub(super) rid: Option<ResourceId>,
+    /// The resource id of a container that could not be read, as it travels.
+    noted_rid: Option<HeaderValue>,
     pub(super) partition: Option<PartitionId>,
     pub(super) parents: Option<Arc<[PartitionKeyRangeId]>>,
 }
@@ -29,8 +33,21 @@ impl Target {
         Self {
             partition: range.map(|range| range.id.clone()),
             parents: range.and_then(PartitionRange::shared_parents),
+            rid: Some(container.rid),
+            noted_rid: None,
             container: Some(container),
         }
+    }
+
+    /// Notes what an answer has said of a container that could not be read.
+    pub(super) fn note_rid(&mut self, rid: Option<ResourceId>) {
+        self.rid = rid;
+        self.noted_rid = rid.and_then(|rid| HeaderValue::try_from(rid.to_string()).ok());
+    }
+
+    /// Which container is meant, as it travels: one that was made anew under the same name says so.
+    pub(super) fn rid_header(&self) -> Option<&HeaderValue> {
+        self.container.as_ref().map(|container| &container.rid_header).or(self.noted_rid.as_ref())
     }
 }
 
@@ -53,7 +70,8 @@ impl DriverCore {
     }
 
     /// What an operation is for, with what is not known fetched. If the container cannot be read, the
-    /// operation is sent without knowing: its own answer says more than that of a question it did not ask.
+    /// operation is sent without knowing: its own answer says more than that of a question it did not ask. Its session
+    /// is that of the container that answered before.
     pub(super) fn fetched_target<'a>(
         &'a self,
         operation: &'a CosmosOperation,
@@ -62,7 +80,9 @@ impl DriverCore {
             let Some(path) = container_path(operation.path()) else { return Ok(Target::default()) };
             match self.fetch_target(operation, path).await {
                 Err(error) if error.status().is_some() && error.kind() != ErrorKind::DeadlineExceeded => {
-                    Ok(Target::default())
+                    let mut target = Target::default();
+                    target.note_rid(self.containers.rid(path));
+                    Ok(target)
                 }
                 result => result,
             }

@@ -14,6 +14,7 @@ use cosmonaut_policy::{
 use cosmonaut_wire::headers;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 
+use super::binary::as_text;
 use crate::activity_id::ActivityId;
 use crate::clock::DateCache;
 use crate::credential::{CredentialError, CredentialErrorKind, Signature, Signer};
@@ -195,6 +196,7 @@ impl TransportPipeline {
         };
         note_outcome(&mut record, &outcome);
         attempts.push(record);
+        let outcome = as_text(outcome, endpoint);
         Tried { result: TransportResult::new(outcome, latency), shard: sent_over.shard, token, ended }
     }
 

@@ -182,6 +182,9 @@ pub struct HttpClientConfig {
     pub max_response_head: usize,
 }
 
+/// The largest answer that is accepted unless a client is told otherwise, in bytes.
+pub(crate) const MAX_RESPONSE: usize = 64 * 1024 * 1024;
+
 impl Default for HttpClientConfig {
     fn default() -> Self {
         Self {
@@ -196,7 +199,7 @@ impl Default for HttpClientConfig {
             local_address: None,
             trust: Trust::default(),
             protocol: HttpProtocol::Negotiated,
-            max_response: 64 * 1024 * 1024,
+            max_response: MAX_RESPONSE,
             max_response_head: 256 * 1024,
         }
     }

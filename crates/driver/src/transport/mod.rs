@@ -32,6 +32,7 @@ pub use connector::HttpVersion;
 pub use dial::{SocketStream, Sockets};
 pub use endpoint::{Authority, InvalidEndpoint};
 pub use error::{RequestSentStatus, TransportError, TransportErrorKind};
+pub(crate) use http_client::MAX_RESPONSE;
 pub use http_client::{BoxFuture, HttpClient, HttpClientConfig, HttpClientFactory, SendProgress};
 pub use hyper_client::HyperClientFactory;
 pub use proxy::{EnvironmentProxies, InvalidProxyUser, Proxy, ProxyCredentials, ProxyRoute};

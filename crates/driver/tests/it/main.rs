@@ -4,6 +4,7 @@
 
 mod account;
 mod background;
+mod binary;
 mod broken;
 mod budget;
 mod clear_text;

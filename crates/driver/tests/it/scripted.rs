@@ -68,6 +68,8 @@ pub(crate) enum Answer {
     With(u16, &'static str, String),
     /// With several.
     WithAll(u16, Vec<(&'static str, String)>),
+    /// With a body of any bytes.
+    Body(u16, Vec<u8>),
     After(Duration, u16),
     /// With a sub-status.
     AfterWith(Duration, u16, u32),
@@ -203,6 +205,7 @@ impl Network {
             Answer::Status(code, sub_status) => Ok(reply(code, sub_status, "{\"id\":\"1\"}")),
             Answer::With(code, name, value) => Ok(reply_with(code, [(name, value)])),
             Answer::WithAll(code, headers) => Ok(reply_with(code, headers)),
+            Answer::Body(code, body) => Ok(reply(code, 0, "").map(|_| Bytes::from(body))),
             Answer::After(delay, code) => {
                 progress.hand_over();
                 crate::waiting::sleep(delay).await;

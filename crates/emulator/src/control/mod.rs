@@ -161,6 +161,8 @@ impl Control {
             log: self.log.clone(),
             region,
             is_global: false,
+            #[cfg(feature = "scripts")]
+            breaches: Arc::default(),
             requests: AtomicU64::new(0),
             charged: AtomicU64::new(0),
         }

@@ -97,8 +97,9 @@ pub(crate) fn gone(id: &PartitionKeyRangeId) -> Failure {
     Failure::new(
         CosmosStatus::PARTITION_KEY_RANGE_GONE,
         format!(
-            "partition key range {id:?} does not exist any more, or never did (read pkranges again)",
-            id = id.as_str()
+            "PartitionKeyRange with id '{}' in this collection doesn't exist: it was split, or never was (read pkranges \
+             again)",
+            id.as_str()
         ),
     )
 }
@@ -183,7 +184,7 @@ impl PartitionRange {
         };
         Failure::new(
             CosmosStatus::READ_SESSION_NOT_AVAILABLE,
-            format!("The read session is not available for the input session token: {why}"),
+            format!("The read/write session is not available for the input session token. {why}"),
         )
     }
 

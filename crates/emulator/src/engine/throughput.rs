@@ -15,7 +15,7 @@ pub(crate) const MIN_MANUAL: u32 = 400;
 /// The least autoscale maximum.
 pub(crate) const MIN_AUTOSCALE: u32 = 1000;
 /// The most that the emulator takes, as the service does without a support request.
-const MAX: u32 = 1_000_000;
+pub(crate) const MAX: u32 = 1_000_000;
 /// What a partition may be asked for when a container is made.
 const PARTITION_SHARE: u32 = 6_000;
 /// What a partition can deliver at most: beyond it the container splits.
@@ -34,26 +34,26 @@ pub(crate) fn partitions(throughput: ThroughputProperties) -> u32 {
     ceiling(throughput).div_ceil(PARTITION_SHARE).max(1)
 }
 
-/// Checks an amount as the service does. `least` is the minimum of this resource.
-pub(crate) fn check(throughput: ThroughputProperties, least: u32) -> Result<(), Failure> {
+/// Checks an amount as the service does. `least` and `most` are the bounds of this resource.
+pub(crate) fn check(throughput: ThroughputProperties, least: u32, most: u32) -> Result<(), Failure> {
     let refuse = |what: &str, amount: u32, least: u32, step: u32| {
         if amount < least {
             return Err(too_low(amount.into(), least));
         }
         Err(Failure::bad_request(format!(
-            "The offer should have valid throughput values between {least} and {MAX} inclusive in increments of \
+            "The offer should have valid throughput values between {least} and {most} inclusive in increments of \
              {step}: {amount} is no {what} throughput"
         )))
     };
     match throughput {
         ThroughputProperties::Manual { throughput } => {
             let least = least.max(MIN_MANUAL);
-            let fits = (least..=MAX).contains(&throughput) && throughput % 100 == 0;
+            let fits = (least..=most).contains(&throughput) && throughput % 100 == 0;
             if fits { Ok(()) } else { refuse("manual", throughput, least, 100) }
         }
         ThroughputProperties::Autoscale { max_throughput, .. } => {
             let least = MIN_AUTOSCALE.max(least);
-            let fits = (least..=MAX).contains(&max_throughput) && max_throughput % 1000 == 0;
+            let fits = (least..=most).contains(&max_throughput) && max_throughput % 1000 == 0;
             if fits { Ok(()) } else { refuse("autoscale", max_throughput, least, 1000) }
         }
     }
@@ -112,7 +112,7 @@ impl Bucket {
         let mut failure = Failure::new(
             CosmosStatus::REQUEST_RATE_TOO_LARGE,
             format!(
-                "Request rate is large: the partition's {rate:.0} request units per second are used up (wait \
+                "Request rate is large. The partition's {rate:.0} request units per second are used up (wait \
                  {wait} ms, or raise the throughput)"
             ),
         );
@@ -154,7 +154,7 @@ mod tests {
             (T::autoscale(1_500, None), 400, false),
             (T::autoscale(0, None), 400, false),
         ] {
-            assert_eq!(check(throughput, least).is_ok(), fits, "{throughput:?} {least}");
+            assert_eq!(check(throughput, least, MAX).is_ok(), fits, "{throughput:?} {least}");
         }
     }
 

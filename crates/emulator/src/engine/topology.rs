@@ -222,7 +222,10 @@ pub(crate) fn region_left() -> Failure {
 pub(crate) fn write_forbidden(what: &str, here: &str, writer: &str) -> Failure {
     Failure::new(
         CosmosStatus::WRITE_FORBIDDEN,
-        format!("{what} cannot be written in {here}: its writes go to {writer} (read the account again)"),
+        format!(
+            "The requested operation cannot be performed at this region. {what} cannot be written in {here}: its writes \
+             go to {writer} (read the account again)"
+        ),
     )
 }
 

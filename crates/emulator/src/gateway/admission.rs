@@ -23,7 +23,7 @@ impl Gateway {
     /// does not open it.
     pub(super) fn check(&self, request: &Parts) -> Result<Admitted, Failure> {
         let path = ResourcePath::parse(request.uri.path())
-            .map_err(|error| Failure::bad_request(error.to_string()))?;
+            .map_err(|error| Failure::bad_request(format!("Request url is invalid. {error}")))?;
         if let Some(whole) = with_question_mark(request, &path)
             && let Ok(admitted) = self.check_path(request, whole)
         {

@@ -140,7 +140,8 @@ fn check_signature<'h>(
         (None, Some(date)) => SignedDate::OfHttp(date),
         (None, None) => {
             return Err(refused(
-                "the request has neither an x-ms-date nor a date header, one of which the signature must cover",
+                "Authorization token mandates Date headers. Please pass in RFC 1123 style date format. (Send x-ms-date or \
+                 date, and let the signature cover it.)",
             ));
         }
     };

@@ -21,6 +21,7 @@ impl Gateway {
                 "a batch has at most {MAX_BATCH_BYTES} bytes, not {bytes}: divide it"
             )));
         }
+        refuse_triggers(call)?;
         let operations: Vec<BatchOperation> = call.json("batch")?;
         let continue_on_error = call.flag(&headers::BATCH_CONTINUE_ON_ERROR);
         let writing = self.writing(call, &container)?;
@@ -53,6 +54,18 @@ impl Gateway {
         leave_out_what_was_written(&operations, &mut done.results, call.is_minimal());
         Ok(batch_reply(&container, done))
     }
+}
+
+/// 400 if a batch names triggers: a write that is to run a trigger must not succeed without it.
+fn refuse_triggers(call: &Call<'_>) -> Result<(), Failure> {
+    for header in [headers::PRE_TRIGGER_INCLUDE, headers::POST_TRIGGER_INCLUDE] {
+        if call.text(&header)?.is_some_and(|names| !names.trim().is_empty()) {
+            return Err(Failure::bad_request(format!(
+                "triggers are not run with a batch: leave the header {header} out, or write the items one by one"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// What was read is an answer; what was written the client has already.

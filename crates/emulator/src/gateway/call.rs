@@ -104,6 +104,7 @@ impl Call<'_> {
         Ok(match self.page_size()? {
             PageSize::Rows(rows) => Some(rows),
             PageSize::Any => None,
+            unasked @ PageSize::Unasked => Some(unasked.rows()),
         })
     }
 
@@ -118,6 +119,19 @@ impl Call<'_> {
     /// Where a feed goes on.
     pub(super) fn continuation(&self) -> Result<Option<&str>, Failure> {
         Ok(self.text(&headers::CONTINUATION)?.filter(|text| !text.is_empty()))
+    }
+
+    /// How many bytes a continuation may have, if the client says so.
+    pub(super) fn continuation_limit(&self) -> Result<Option<usize>, Failure> {
+        let Some(text) = self.text(&headers::RESPONSE_CONTINUATION_TOKEN_LIMIT_IN_KB)? else {
+            return Ok(None);
+        };
+        let kilobytes = text.trim().parse::<u32>().map_err(|_| {
+            Failure::bad_request(format!(
+                "Please pass in a valid continuation token size limit which must be a positive integer. {text:?} is none"
+            ))
+        })?;
+        Ok(Some(kilobytes as usize * 1024))
     }
 
     /// The part of the container that the request is for.

@@ -65,8 +65,22 @@ impl Call<'_> {
             }
         };
         let by_session = by_session && !mutation!("session-is-not-waited-for");
-        let session = if by_session { self.parsed(&headers::SESSION_TOKEN)? } else { None };
+        let session = if by_session { self.session()? } else { None };
         Ok(Reading { session, is_strong })
+    }
+}
+
+impl Call<'_> {
+    /// What the client's session has seen.
+    fn session(&self) -> Result<Option<SessionToken>, Failure> {
+        let Some(text) = self.text(&headers::SESSION_TOKEN)?.map(str::trim).filter(|text| !text.is_empty())
+        else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|error| {
+            let shown: String = text.chars().take(200).collect();
+            Failure::bad_request(format!("The session token provided '{shown}' is invalid. ({error})"))
+        })
     }
 }
 

@@ -92,7 +92,8 @@ impl Gateway {
     pub(super) fn delete_by_partition_key(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
         let key = call.partition_key()?.ok_or_else(|| {
-            Failure::bad_request(format!("the request has no header {}", headers::PARTITION_KEY))
+            let name = headers::PARTITION_KEY;
+            Failure::bad_request(format!("Required header '{name}' is not specified in the request."))
         })?;
         let deleted = container.delete_partition_key(self.region, &key)?;
         let mut reply = Reply::new(CosmosStatus::OK, Bytes::new())

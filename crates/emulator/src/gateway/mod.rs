@@ -20,6 +20,7 @@ mod credentials;
 mod databases;
 mod entra;
 mod global;
+mod item_format;
 mod items;
 mod length;
 mod located;
@@ -62,6 +63,7 @@ use crate::server::{Answer, Handler, Visitors, Workers};
 use crate::{Failure, Pace, World};
 use admission::Admitted;
 use call::{Call, OwnedCall};
+use item_format::text_of;
 use length::Length;
 use reply::Reply;
 use route::route;
@@ -81,6 +83,9 @@ pub(crate) struct Gateway {
     pub(crate) region: RegionId,
     /// Whether it answers for the account and stands for no region.
     pub(crate) is_global: bool,
+    /// Which scripts have used too much.
+    #[cfg(feature = "scripts")]
+    pub(crate) breaches: Arc<crate::scripts::Breaches>,
     /// How many requests came in.
     pub(crate) requests: AtomicU64,
     /// What was charged for them, in hundredths of a request unit.
@@ -215,8 +220,9 @@ impl Gateway {
 
     /// Lets a request wait as long as the faults want it to, and says how it is to end.
     async fn judge(&self, request: &Parts, body: &Bytes) -> Verdict {
+        let body = text_of(body.clone()).unwrap_or_default();
         loop {
-            let strike = self.faults.strike(self.region, &Aim::new(self, request, body));
+            let strike = self.faults.strike(self.region, &Aim::new(self, request, &body));
             match strike {
                 Strike::Hang(id) => self.faults.lifted(&[id]).await,
                 Strike::Slow(delay, ids, verdict) => {
@@ -274,21 +280,22 @@ impl Gateway {
             Pass::Unchecked => self.check(request)?,
         };
         let action = route(&request.method, &path, &request.headers)?;
+        let body = text_of(body)?;
         let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default(), only };
         self.ready(action, &call).await?;
         match action.length(&call) {
-            Length::Short => action.run(self, &call),
+            Length::Short => action.answer(self, &call),
             Length::Read => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
-                self.workers.run(move |pace| action.run(&gateway, &call.paced(pace))).await?
+                self.workers.run(move |pace| action.answer(&gateway, &call.paced(pace))).await?
             }
             Length::Script => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
-                self.workers.run_script(move |pace| action.run(&gateway, &call.paced(pace))).await?
+                self.workers.run_script(move |pace| action.answer(&gateway, &call.paced(pace))).await?
             }
             Length::Write => {
                 let (gateway, call) = (Arc::clone(self), OwnedCall::of(call));
-                self.workers.finish(move || action.run(&gateway, &call.paced(Pace::default()))).await
+                self.workers.finish(move || action.answer(&gateway, &call.paced(Pace::default()))).await
             }
         }
     }

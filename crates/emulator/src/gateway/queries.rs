@@ -34,7 +34,9 @@ impl Gateway {
             functions: self.callable(call, &container, &spec.query),
             ..QueryRequest::new(spec, call.scope()?)
         };
+        let room = call.continuation_limit()?;
         let page = query::run(&container, self.region, &request, &*self.world)?;
+        check_continuation(page.continuation.as_deref(), room)?;
         let hold = reading.hold(&container, &page.session);
         Ok(page_reply(&container, page).held(hold))
     }
@@ -73,6 +75,19 @@ impl Gateway {
         let mut reply = Reply::new(CosmosStatus::OK, json_body(&plan)).charged(charge::CATALOG_READ);
         reply.of_container(&container);
         Ok(reply)
+    }
+}
+
+/// 400 if a continuation has more bytes than the client takes.
+fn check_continuation(continuation: Option<&str>, most: Option<usize>) -> Result<(), Failure> {
+    match (continuation, most) {
+        (Some(continuation), Some(most)) if continuation.len() > most => Err(Failure::bad_request(format!(
+            "The continuation token limit specified is not large enough: the token has {} bytes (raise {}, or leave it \
+             out)",
+            continuation.len(),
+            headers::RESPONSE_CONTINUATION_TOKEN_LIMIT_IN_KB
+        ))),
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a handler answers, and the headers that every answer carries.
 
 use bytes::Bytes;
+use cosmonaut_wire::binary::{Features, from_text};
 use cosmonaut_wire::model::ErrorBody;
 use cosmonaut_wire::{CosmosStatus, headers};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, header};
@@ -97,6 +98,19 @@ impl Reply {
             Ok(()) => self,
             Err(failure) => Self::failure(&failure),
         }
+    }
+
+    /// The same answer with its body as binary JSON, if it is what was asked for and no refusal.
+    ///
+    /// A body that is nested too deeply for that stays text, which every client reads too.
+    pub(super) fn in_binary(mut self, features: Features) -> Self {
+        if self.status.is_success()
+            && !self.body.is_empty()
+            && let Ok(binary) = from_text(&self.body, features)
+        {
+            self.body = binary.into();
+        }
+        self
     }
 
     /// Leaves the body out: `Prefer: return=minimal`.

@@ -56,7 +56,10 @@ pub(super) fn route(method: &Method, path: &ResourcePath, headers: &HeaderMap) -
         | ResourceType::ClientEncryptionKey) => resource(method, headers, kind, path.is_feed()),
     };
     found.ok_or_else(|| {
-        Failure::new(CosmosStatus::METHOD_NOT_ALLOWED, format!("{method} does not apply to {path}"))
+        Failure::new(
+            CosmosStatus::METHOD_NOT_ALLOWED,
+            format!("The requested verb is not supported. {method} does not apply to {path}"),
+        )
     })
 }
 

@@ -4,6 +4,9 @@
 
 use std::ops::Bound;
 
+use cosmonaut_query::spatial::{Rectangle, Surface};
+use cosmonaut_query::value::Value;
+
 use super::path::{IndexPath, Step};
 use super::postings::PostingsRef;
 use super::term::Term;
@@ -15,7 +18,12 @@ use super::{Coverage, Index};
 /// Few in tests, so that their small containers come to it.
 const LIST_LIMIT: usize = if cfg!(test) { 4 } else { 10_000 };
 
-/// A condition on terms.
+/// The most documents that are listed from a spatial index; where there are more, all are tested.
+///
+/// Few in tests, so that their small containers come to it.
+const SHAPE_LIMIT: usize = if cfg!(test) { 64 } else { 100_000 };
+
+/// A condition on terms or shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Filter {
     /// All of these hold.
@@ -26,6 +34,10 @@ pub(crate) enum Filter {
     Terms(IndexPath, Vec<Term>),
     /// The path has a term of this stretch.
     Span(IndexPath, Span),
+    /// The path has a shape that touches one of these rectangles, of coordinates on this surface.
+    Touches(IndexPath, Surface, Vec<Rectangle>),
+    /// The path has a text with terms, each a string or an object that describes one: with all of them, or any.
+    Text(IndexPath, Vec<Value>, bool),
 }
 
 /// A set of document numbers.
@@ -49,6 +61,10 @@ pub(crate) struct Used {
     pub(crate) paths: Vec<IndexPath>,
     /// The paths that would have, were they indexed.
     pub(crate) missed: Vec<IndexPath>,
+    /// The paths whose spatial indexes narrowed the result.
+    pub(crate) shapes: Vec<IndexPath>,
+    /// The paths whose spatial indexes would have, were there any.
+    pub(crate) missed_shapes: Vec<IndexPath>,
 }
 
 /// The documents that `filter` may keep; `None` if the index cannot tell, or only by listing very many.
@@ -62,7 +78,9 @@ pub(crate) fn numbers_of<'i>(index: &'i Index, filter: &Filter, used: &mut Used)
 pub(crate) fn span_of(index: &Index, filter: &Filter) -> Option<(IndexPath, Span)> {
     let parts = match filter {
         Filter::All(parts) => &parts[..],
-        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) => std::slice::from_ref(filter),
+        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Text(..) => {
+            std::slice::from_ref(filter)
+        }
     };
     let walkable = |part: &Filter| match part {
         Filter::Span(path, _) if is_walkable(index, path) => Some(path.clone()),
@@ -77,11 +95,18 @@ pub(crate) fn span_of(index: &Index, filter: &Filter) -> Option<(IndexPath, Span
 pub(crate) fn only_span(filter: &Filter) -> Option<(IndexPath, Span)> {
     let parts = match filter {
         Filter::All(parts) => &parts[..],
-        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) => std::slice::from_ref(filter),
+        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Text(..) => {
+            std::slice::from_ref(filter)
+        }
     };
     let mut paths = parts.iter().filter_map(|part| match part {
         Filter::Span(path, _) if !path.0.contains(&Step::Element) => Some(path),
-        Filter::Span(..) | Filter::All(_) | Filter::Any(_) | Filter::Terms(..) => None,
+        Filter::Span(..)
+        | Filter::All(_)
+        | Filter::Any(_)
+        | Filter::Terms(..)
+        | Filter::Touches(..)
+        | Filter::Text(..) => None,
     });
     let path = paths.next()?;
     paths.all(|other| other == path).then(|| (path.clone(), narrowed(parts, path)))
@@ -91,7 +116,9 @@ pub(crate) fn only_span(filter: &Filter) -> Option<(IndexPath, Span)> {
 pub(crate) fn span_at(filter: &Filter, path: &IndexPath) -> Span {
     match filter {
         Filter::All(parts) => narrowed(parts, path),
-        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) => narrowed(std::slice::from_ref(filter), path),
+        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Text(..) => {
+            narrowed(std::slice::from_ref(filter), path)
+        }
     }
 }
 
@@ -134,16 +161,32 @@ fn evaluate<'i>(index: &'i Index, filter: &Filter, used: &mut Used) -> Option<Nu
             list.dedup();
             Some(Numbers::List(list))
         }
+        Filter::Touches(path, surface, rectangles) => {
+            let covered = index.covers_shapes(&path.0, *surface);
+            note(if covered { &mut used.shapes } else { &mut used.missed_shapes }, path);
+            used.lookups += usize::from(covered);
+            covered.then(|| index.touching(&path.0, rectangles, SHAPE_LIMIT))?.map(Numbers::List)
+        }
+        Filter::Text(path, terms, all) => {
+            let texts = index.scores.texts_at(path);
+            note(if texts.is_some() { &mut used.paths } else { &mut used.missed }, path);
+            used.lookups += terms.len();
+            texts?.having(terms, *all).map(Numbers::List)
+        }
+    }
+}
+
+/// Adds a path to a list that does not have it yet.
+fn note(list: &mut Vec<IndexPath>, path: &IndexPath) {
+    if !list.contains(path) {
+        list.push(path.clone());
     }
 }
 
 /// The terms at a path, `Some(None)` if there are none, `None` if the path is not indexed; and takes note of it.
 fn located<'i>(index: &'i Index, path: &IndexPath, used: &mut Used) -> Option<Option<&'i PathTerms>> {
     let indexed = index.coverage(&path.0) == Coverage::Indexed;
-    let list = if indexed { &mut used.paths } else { &mut used.missed };
-    if !list.contains(path) {
-        list.push(path.clone());
-    }
+    note(if indexed { &mut used.paths } else { &mut used.missed }, path);
     indexed.then(|| index.at(&path.0))
 }
 

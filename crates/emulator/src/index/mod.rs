@@ -10,16 +10,22 @@ mod number_set;
 mod path;
 mod policy;
 mod postings;
+mod scores;
 mod short;
+mod spatial;
 mod term;
 mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
+mod texts;
+mod vectors;
 
 use std::sync::Arc;
 
+use cosmonaut_query::Setting;
 use cosmonaut_query::raw::RawJson;
-use cosmonaut_wire::model::IndexingPolicy;
+use cosmonaut_query::spatial::{Rectangle, Surface};
+use cosmonaut_wire::model::{ContainerProperties, IndexingPolicy};
 
 pub(crate) use composite::{Composite, OrderPart};
 pub(crate) use keyed_numbers::{KeyRange, KeyedNumbers};
@@ -27,13 +33,18 @@ pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, only_span, span_at, s
 pub(crate) use path::{IndexPath, Step};
 pub(crate) use policy::is_root;
 pub(crate) use postings::PostingsRef;
+pub(crate) use scores::{Bounded, Score};
+pub(crate) use spatial::has_old_index;
 pub(crate) use term::{Term, sort_key};
 pub(crate) use terms::{PathTerms, Span};
+pub(crate) use texts::{Hits, Phrase, Texts};
 
 use crate::engine::Document;
 use crate::failure::Failure;
 use composite::Composites;
 use policy::Rules;
+use scores::Scores;
+use spatial::Shapes;
 
 /// The index of one replica.
 #[derive(Debug)]
@@ -41,6 +52,8 @@ pub(crate) struct Index {
     rules: Rules,
     root: PathTerms,
     composites: Composites,
+    shapes: Shapes,
+    scores: Scores,
     /// Whether no work is divided among threads.
     one_thread: bool,
 }
@@ -57,12 +70,25 @@ pub(crate) enum Coverage {
 }
 
 impl Index {
-    /// An empty index that follows `policy`; fails with what is wrong with the policy.
+    /// An empty index that follows the policies of a container; fails with what is wrong with them.
+    pub(crate) fn of(properties: &ContainerProperties) -> Result<Index, Failure> {
+        let policy = properties.indexing_policy.clone().unwrap_or_default();
+        Index::in_setting(&policy, &Setting::of(properties))
+    }
+
+    /// An empty index that follows `policy`, over documents of which nothing more is said.
+    #[cfg(test)]
     pub(crate) fn new(policy: &IndexingPolicy) -> Result<Index, Failure> {
+        Index::in_setting(policy, &Setting::default())
+    }
+
+    fn in_setting(policy: &IndexingPolicy, setting: &Setting) -> Result<Index, Failure> {
         let rules = Rules::new(policy)?;
         let composites = Composites::new(policy, rules.is_on())?;
+        let shapes = Shapes::new(policy, rules.is_on())?;
+        let scores = Scores::new(policy, setting)?;
         let root = PathTerms::new(rules.start());
-        Ok(Index { rules, root, composites, one_thread: false })
+        Ok(Index { rules, root, composites, shapes, scores, one_thread: false })
     }
 
     /// The same index; all of its work is done by the thread that asks for it if `one_thread` says so.
@@ -76,7 +102,10 @@ impl Index {
             return 0;
         }
         let body = RawJson::new(body);
-        self.root.insert(body, number, &self.rules) + self.composites.insert(body, number)
+        self.root.insert(body, number, &self.rules)
+            + self.composites.insert(body, number)
+            + self.shapes.insert(body, number)
+            + self.scores.insert(body, number)
     }
 
     /// Adds many documents to an empty index, faster than one after the other: two threads read them if there may be
@@ -87,14 +116,18 @@ impl Index {
         }
         // What is done first takes as long as a third of the documents.
         let (more, fewer) = documents.split_at(documents.len() - documents.len() / 3);
-        let (rules, root, composites) = (&self.rules, &mut self.root, &mut self.composites);
+        let (rules, root) = (&self.rules, &mut self.root);
+        let (composites, shapes) = (&mut self.composites, &mut self.shapes);
+        let scores = &mut self.scores;
         let others = || {
             first();
             let mut rest = PathTerms::new(rules.start());
             gather(&mut rest, fewer, rules);
-            if !composites.is_empty() {
+            if !(composites.is_empty() && shapes.is_empty() && scores.is_empty()) {
                 each_indexed(documents, |number, body| {
                     composites.insert(body, number);
+                    shapes.insert(body, number);
+                    scores.insert(body, number);
                 });
             }
             rest
@@ -118,7 +151,10 @@ impl Index {
             return 0;
         }
         let body = RawJson::new(body);
-        self.root.remove(body, number, &self.rules) + self.composites.remove(body, number)
+        self.root.remove(body, number, &self.rules)
+            + self.composites.remove(body, number)
+            + self.shapes.remove(body, number)
+            + self.scores.remove(body, number)
     }
 
     /// Whether the values at `path` are indexed.
@@ -129,6 +165,16 @@ impl Index {
     /// The values at `path`; none if no document has one, or the path is not indexed.
     pub(crate) fn at(&self, path: &[Step]) -> Option<&PathTerms> {
         path.iter().try_fold(&self.root, |terms, step| terms.child(step))
+    }
+
+    /// Whether shapes at `path`, as they lie on a surface, are in a spatial index.
+    pub(crate) fn covers_shapes(&self, path: &[Step], surface: Surface) -> bool {
+        self.shapes.covers(path, surface)
+    }
+
+    /// The documents whose shapes at `path` may touch one of the rectangles, sorted; none if they are more than `most`.
+    pub(crate) fn touching(&self, path: &[Step], rectangles: &[Rectangle], most: usize) -> Option<Vec<u64>> {
+        self.shapes.touching(path, rectangles, most)
     }
 
     /// The terms that documents of the index have at a path, whether the path is indexed or not: all are read for it.
@@ -156,6 +202,16 @@ impl Index {
     pub(crate) fn composite(&self, order: &[OrderPart]) -> Option<(&Composite, bool)> {
         self.composites.serving(order)
     }
+
+    /// The index of the texts at a path, if there is one.
+    pub(crate) fn texts(&self, path: &IndexPath) -> Option<&Texts> {
+        self.scores.texts_at(path)
+    }
+
+    /// Every document that has a score, with a bound of it; none if no index holds what is scored.
+    pub(crate) fn bounds(&self, score: &Score) -> Option<Vec<Bounded>> {
+        self.scores.bounds(score)
+    }
 }
 
 fn gather(root: &mut PathTerms, documents: &[Arc<Document>], rules: &Rules) {
@@ -174,6 +230,9 @@ fn each_indexed(documents: &[Arc<Document>], mut take: impl FnMut(u64, RawJson<'
 #[cfg(test)]
 impl PartialEq for Index {
     fn eq(&self, other: &Index) -> bool {
-        self.root == other.root && self.composites == other.composites
+        self.root == other.root
+            && self.composites == other.composites
+            && self.shapes == other.shapes
+            && self.scores == other.scores
     }
 }

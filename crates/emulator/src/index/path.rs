@@ -83,9 +83,14 @@ fn read_quoted(text: &str) -> Option<(String, usize)> {
 
 fn invalid(text: &str, rest: &str) -> Failure {
     let position = text.len() - rest.len();
+    let wanted = match text.starts_with('/') {
+        true => "is a valid path",
+        false => "has at least one label, and that it starts with '/'",
+    };
     Failure::bad_request(format!(
-        "The indexing path '{text}' could not be accepted, failed near position '{position}'. Start it with '/', end it \
-         with '/?' or '/*', and put names with characters other than letters, digits and '_' into double quotes."
+        "The indexing path '{text}' could not be accepted, failed near position '{position}'. Please ensure that the path \
+         {wanted}. End it with '/?' or '/*', and put names with characters other than letters, digits and '_' into double \
+         quotes."
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Which paths an indexing policy includes: of all the paths that apply to a value, the most precise one decides.
 //!
-//! Composite indexes have their own file; kinds of indexes that are not there yet are refused here.
+//! Composite, spatial, vector and full-text indexes have their own files.
 
 use cosmonaut_wire::model::{IndexedPath, IndexingMode, IndexingPolicy};
 
@@ -40,7 +40,6 @@ pub(super) struct Cursor {
 
 impl Rules {
     pub(super) fn new(policy: &IndexingPolicy) -> Result<Rules, Failure> {
-        refuse_missing_kinds(policy)?;
         let on = is_on(policy)?;
         let mut rules = Rules { on, nodes: vec![Node::default()] };
         let (included, excluded) = filled_in(policy);
@@ -124,8 +123,8 @@ impl Rules {
             Tail::Bare => {
                 let position = text.len();
                 return Err(Failure::bad_request(format!(
-                    "The indexing path '{text}' could not be accepted, failed near position '{position}'. End it with \
-                     '/?' for the value there or with '/*' for everything below."
+                    "The indexing path '{text}' could not be accepted, failed near position '{position}'. Please ensure \
+                     that the path is a valid path. End it with '/?' for the value there or with '/*' for everything below."
                 )));
             }
         };
@@ -206,19 +205,5 @@ fn is_on(policy: &IndexingPolicy) -> Result<bool, Failure> {
         Some(other) => Err(Failure::bad_request(format!(
             "The indexing mode '{other}' is not known. Use 'consistent' or 'none'."
         ))),
-    }
-}
-
-fn refuse_missing_kinds(policy: &IndexingPolicy) -> Result<(), Failure> {
-    let asked = [
-        ("spatialIndexes", policy.spatial_indexes.as_ref().is_some_and(|list| !list.is_empty())),
-        ("vectorIndexes", policy.vector_indexes.as_ref().is_some_and(|list| !list.is_empty())),
-        ("fullTextIndexes", policy.full_text_indexes.as_ref().is_some_and(|list| !list.is_empty())),
-    ];
-    match asked.iter().find(|(_, asked)| *asked) {
-        Some((name, _)) => Err(Failure::bad_request(format!(
-            "The indexing policy asks for {name}, which this emulator does not have yet. Leave them out."
-        ))),
-        None => Ok(()),
     }
 }

@@ -247,7 +247,7 @@ fn a_policy_that_cannot_be_followed_is_refused_with_the_reason() {
         ),
         (default().with_composite_index([("/a/?", ascending.clone()), ("/b", ascending.clone())]), "'/a/?'"),
         (default().with_composite_index([("/a", odd), ("/b", ascending)]), "'sideways'"),
-        (default().with_full_text_index("/t"), "fullTextIndexes"),
+        (default().with_full_text_index("/t/*"), "takes no wildcard"),
         (IndexingPolicy { automatic: Some(true), ..IndexingPolicy::none() }, "\"automatic\""),
         (IndexingPolicy { indexing_mode: Some(IndexingMode::from("odd".to_owned())), ..default() }, "'odd'"),
     ] {

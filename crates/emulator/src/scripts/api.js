@@ -449,7 +449,13 @@
       if (length > MOST_BODY) throw tooLarge('Body');
       body = value;
     };
-    return { read: () => body, write, text: () => stringify(body) };
+    // What was set may have changed since.
+    const written = () => {
+      const whole = stringify(body);
+      if (whole !== undefined && whole.length > MOST_BODY + 2) throw tooLarge('Body');
+      return whole;
+    };
+    return { read: () => body, write, text: written };
   }
 
   const isTrigger = config.kind === 'pre' || config.kind === 'post';

@@ -1,6 +1,6 @@
 //! How a script failed, and the service's words for it.
 
-use cosmonaut_wire::CosmosStatus;
+use cosmonaut_wire::{CosmosStatus, ResourceType};
 use http::StatusCode;
 use rquickjs::CaughtError;
 use serde_json::json;
@@ -28,6 +28,13 @@ pub(crate) enum ScriptError {
     Stopped(Stopped),
     /// It used more memory than it may.
     Memory,
+    /// It has used too much several times, and was not run.
+    Blocked {
+        /// Its id.
+        id: String,
+        /// What it is: a stored procedure, a trigger or a function.
+        kind: ResourceType,
+    },
 }
 
 impl ScriptError {
@@ -77,6 +84,21 @@ impl ScriptError {
                 CosmosStatus::BAD_REQUEST,
                 "Encountered exception while executing function. Exception = Error: Out of memory\r\nStack trace: undefined",
             ),
+            Self::Blocked { id, kind } => {
+                // The service says it in two ways.
+                let limit = if *kind == ResourceType::UserDefinedFunction {
+                    "resources limit"
+                } else {
+                    "resource limit"
+                };
+                refused(
+                    CosmosStatus::FORBIDDEN,
+                    &format!(
+                        "The script with id '{id}' is blocked for execution because it has violated its allowed {limit} \
+                         several times."
+                    ),
+                )
+            }
             Self::Stopped(Stopped::Aborted(told)) => Self::told(told.clone(), "").failure(),
             Self::Stopped(Stopped::TimedOut | Stopped::Unwanted) => refused(
                 StatusCode::REQUEST_TIMEOUT.into(),

@@ -6,20 +6,23 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cosmonaut_query::eval::{EvalError, UserFunctions};
 use rquickjs::{Function, Object, Persistent};
 
+use super::breaches::Breaches;
 use super::error::ScriptError;
 use super::sandbox::Sandbox;
 use super::watch::{Budget, Watch};
 use crate::Failure;
+use crate::engine::Resource;
 use crate::engine::query::QueryFunctions;
 
-/// The functions of a container: id and source of each.
+/// The functions of a container.
 pub(crate) struct Functions {
-    sources: HashMap<String, String>,
+    scripts: HashMap<String, Arc<Resource>>,
+    breaches: Arc<Breaches>,
     budget: Budget,
     failure: Mutex<Option<Failure>>,
     /// Unlike any other's.
@@ -47,21 +50,26 @@ struct Loaded {
 const CONFIG: &str = r#"{"kind":"function"}"#;
 
 impl Functions {
-    pub(crate) fn new(sources: HashMap<String, String>, budget: Budget) -> Self {
+    pub(crate) fn new(scripts: Vec<Arc<Resource>>, breaches: Arc<Breaches>, budget: Budget) -> Self {
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        Self { sources, budget, failure: Mutex::default(), number }
+        let scripts = scripts.into_iter().map(|script| (script.id().to_owned(), script)).collect();
+        Self { scripts, breaches, budget, failure: Mutex::default(), number }
     }
 
     fn compute(&self, name: &str, arguments: &str) -> Result<Option<String>, ScriptError> {
+        // The query was refused if there is no such function.
+        let Some(script) = self.scripts.get(name) else { return Ok(None) };
+        self.breaches.guard(script, || self.compute_by(script, arguments))
+    }
+
+    fn compute_by(&self, script: &Resource, arguments: &str) -> Result<Option<String>, ScriptError> {
         LOADED.with_borrow_mut(|loaded| {
             if loaded.as_ref().is_none_or(|loaded| loaded.number != self.number) {
                 *loaded = None;
                 *loaded = Some(Loaded::new(self)?);
             }
             match loaded {
-                Some(loaded) => {
-                    loaded.call(name, self.sources.get(name).map_or("", |source| source), arguments)
-                }
+                Some(loaded) => loaded.call(script.id(), script.text("body"), arguments),
                 None => Ok(None),
             }
         })
@@ -117,7 +125,7 @@ impl UserFunctions for Functions {
 
 impl QueryFunctions for Functions {
     fn has(&self, name: &str) -> bool {
-        self.sources.contains_key(name)
+        self.scripts.contains_key(name)
     }
 
     fn failure(&self) -> Option<Failure> {

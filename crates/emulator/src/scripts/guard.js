@@ -6,7 +6,7 @@
 (function (look, isProxy) {
   'use strict';
   const { apply, construct, ownKeys } = Reflect;
-  const { defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
+  const { create, defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
   const text = String;
@@ -66,7 +66,7 @@
         found = getOwnPropertyDescriptor(at, 'length');
       }
       if (found !== undefined) {
-        if (!('value' in found) || (typeof found.value === 'object' && found.value !== null)) {
+        if (!('value' in found) || (typeof found.value === 'object' && found.value !== null) || typeof found.value === 'function') {
           throw new TypeError('The length of a list must be a number.');
         }
         length = +found.value;
@@ -165,7 +165,25 @@
       return apply(native, whole, arguments.length === 0 ? [] : [sought, ...rest]);
     });
   }
-  for (const name of ['normalize', 'localeCompare', 'toLowerCase', 'toUpperCase', 'trim', 'toWellFormed', 'isWellFormed']) {
+  // Marks that follow each other are put in order one by one, so that a long row of them takes its length squared. No
+  // text that is meant to be read has so many.
+  const MARKS = /[\p{M}\uff9e\uff9f]{64}/u;
+  const { exec } = RegExp.prototype;
+  function checkMarks(whole) {
+    if (apply(exec, MARKS, [whole]) !== null) throw new RangeError('The text has too many marks in a row.');
+    return whole;
+  }
+  wrap(String.prototype, 'normalize', (native) => function (...given) {
+    if (this === undefined || this === null) throw new TypeError('String.prototype.normalize needs a text');
+    look();
+    return apply(native, checkMarks(text(this)), given);
+  });
+  wrap(String.prototype, 'localeCompare', (native) => function (other) {
+    if (this === undefined || this === null) throw new TypeError('String.prototype.localeCompare needs a text');
+    look();
+    return apply(native, checkMarks(text(this)), [checkMarks(text(other))]);
+  });
+  for (const name of ['toLowerCase', 'toUpperCase', 'trim', 'toWellFormed', 'isWellFormed']) {
     wrap(String.prototype, name, (native) => function (...given) {
       weigh(this);
       return apply(native, this, given);
@@ -178,11 +196,73 @@
     });
   }
 
-  wrap(JSON, 'stringify', (native) => function (value, replacer, space) {
-    if (isArray(replacer)) weigh(replacer);
-    look();
-    return apply(native, JSON, [value, replacer, space]);
+  wrap(String, 'raw', (native) => function (template, ...values) {
+    const { raw } = template;
+    weigh(raw);
+    return apply(native, String, [{ raw }, ...values]);
   });
+
+  // A list of names is sought in every object. Here that is done in steps.
+  const boxed = [Boolean, Number, String];
+  function picking(list) {
+    const names = [];
+    for (let nth = 0, length = weigh(list); nth < length; nth += 1) {
+      const name = list[nth];
+      const isName = typeof name === 'string' || typeof name === 'number' || name instanceof String || name instanceof Number;
+      if (isName) names[names.length] = text(name);
+    }
+    return function (_, value) {
+      if (typeof value !== 'object' || value === null || isArray(value)) return value;
+      for (let nth = 0; nth < boxed.length; nth += 1) if (value instanceof boxed[nth]) return value;
+      const picked = create(null);
+      for (let nth = 0; nth < names.length; nth += 1) {
+        const member = value[names[nth]];
+        if (member !== undefined) picked[names[nth]] = member;
+      }
+      return picked;
+    };
+  }
+  wrap(JSON, 'stringify', (native) => function (value, replacer, space) {
+    look();
+    return apply(native, JSON, [value, isArray(replacer) ? picking(replacer) : replacer, space]);
+  });
+  // What a pattern takes to be compiled is more than its length.
+  const MOST_PATTERN = 8192;
+  const NativeRegExp = RegExp;
+  function checkPattern(pattern) {
+    const source = pattern === undefined ? '' : text(pattern);
+    if (source.length > MOST_PATTERN) throw new SyntaxError('The regular expression is too long.');
+    look();
+    return source;
+  }
+  function isRegExp(value) {
+    if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return false;
+    const marked = value[Symbol.match];
+    return marked === undefined ? value instanceof NativeRegExp : !!marked;
+  }
+  function GuardedRegExp(pattern, flags) {
+    const isOne = isRegExp(pattern);
+    if (new.target === undefined && isOne && flags === undefined && pattern.constructor === GuardedRegExp) return pattern;
+    const given = flags === undefined && isOne ? pattern.flags : flags;
+    return construct(NativeRegExp, [checkPattern(isOne ? pattern.source : pattern), given], new.target || GuardedRegExp);
+  }
+  GuardedRegExp.prototype = NativeRegExp.prototype;
+  for (const name of ownKeys(NativeRegExp)) {
+    if (name !== 'prototype') defineProperty(GuardedRegExp, name, getOwnPropertyDescriptor(NativeRegExp, name));
+  }
+  put(NativeRegExp.prototype, 'constructor', GuardedRegExp);
+  put(globalThis, 'RegExp', GuardedRegExp);
+  wrap(NativeRegExp.prototype, 'compile', (native) => function (pattern, flags) {
+    return apply(native, this, pattern instanceof NativeRegExp ? [pattern, flags] : [checkPattern(pattern), flags]);
+  });
+  // These make a pattern of what is none.
+  for (const [name, symbol] of [['match', Symbol.match], ['matchAll', Symbol.matchAll], ['search', Symbol.search]]) {
+    wrap(String.prototype, name, (native) => function (pattern) {
+      const isOne = typeof pattern === 'object' && pattern !== null && pattern[symbol] !== undefined;
+      return apply(native, this, [isOne ? pattern : checkPattern(pattern)]);
+    });
+  }
+
   wrap(JSON, 'parse', (native) => function (source, reviver) {
     look();
     return apply(native, JSON, [source, reviver]);

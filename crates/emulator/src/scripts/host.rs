@@ -36,6 +36,10 @@ pub(super) fn install<'js>(
             if watching.must_stop() {
                 return r#"{"error":449,"body":"the script was stopped"}"#.to_owned();
             }
+            // Characters are counted as JavaScript counts them.
+            if !watching.was_accepted(payload.encode_utf16().count()) {
+                return r#"{"error":400,"body":"the call of the store was not accepted"}"#.to_owned();
+            }
             store.borrow_mut().call(&operation, &payload, &watching)
         }),
     )?;

@@ -4,6 +4,7 @@
 //! reached but the functions of [`api.js`](self). What it writes is gathered in a draft of the engine and committed at
 //! its end. Which request runs which script is the gateway's business.
 
+mod breaches;
 mod error;
 mod functions;
 mod host;
@@ -14,6 +15,7 @@ mod store;
 mod tests;
 mod watch;
 
+pub(crate) use breaches::Breaches;
 pub(crate) use error::ScriptError;
 pub(crate) use functions::Functions;
 pub(crate) use host::SharedHost;

@@ -104,7 +104,12 @@ fn run_inside<'js>(
         }
     }
     inside.check()?;
-    Ok(Ended { request: text_of(entry, "request"), response: text_of(entry, "response") })
+    // Writing a body may run more of the script.
+    let body = |name: &str| {
+        let read: Function<'js> = inside.own(entry.get(name))?;
+        inside.outcome::<Option<String>>(entry, id, read.call(()))
+    };
+    Ok(Ended { request: body("request")?, response: body("response")? })
 }
 
 fn text_of<'js>(entry: &Object<'js>, name: &str) -> Option<String> {

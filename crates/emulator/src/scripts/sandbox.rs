@@ -177,7 +177,8 @@ const NO_BIG_INTEGERS: &str = "Exception = SyntaxError: Integers of any length, 
 /// Whether a source may have a literal of an integer of any length. It is looked for in texts and comments too, since
 /// only an engine can tell where these end.
 fn has_big_integer(source: &str) -> bool {
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || !byte.is_ascii();
+    // Other characters than those of ASCII may be blanks.
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
     source.as_bytes().split(|byte| !is_word(*byte)).any(|word| {
         let Some((b'n', digits)) = word.split_last() else { return false };
         digits.first().is_some_and(u8::is_ascii_digit)

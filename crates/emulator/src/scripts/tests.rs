@@ -231,6 +231,8 @@ fn nothing_of_the_host_can_be_reached() {
         "setTimeout('1')",
         "1n",
         "const x = 0xFFn",
+        "const x =\u{a0}3n",
+        "const x =\u{feff}3n",
     ] {
         let ended = run_as(Kind::Procedure, &format!("function () {{ {body} }}"), AMPLE).0;
         assert!(
@@ -251,6 +253,107 @@ fn nothing_carries_over_to_the_next_run() {
     );
     let source = "function () { getContext().getResponse().setBody([typeof {}.x, typeof [].push, typeof y, typeof __.z]) }";
     assert_eq!(answer(source), r#"["undefined","function","undefined","undefined"]"#);
+}
+
+#[test]
+fn guarded_functions_of_the_language_do_what_they_do() {
+    for (expression, expected) in [
+        (
+            "JSON.stringify({b: 1, a: {b: 2, c: 3}, c: [{a: 1, b: 4}]}, ['c', 'b', 'a', 'b'])",
+            r#""{\"c\":[{\"b\":4,\"a\":1}],\"b\":1,\"a\":{\"c\":3,\"b\":2}}""#,
+        ),
+        (
+            "JSON.stringify({1: 1, 2: 2, s: new String('x'), d: new Date(0)}, [1, new String('s'), {}, 'd'])",
+            r#""{\"1\":1,\"s\":\"x\",\"d\":\"1970-01-01T00:00:00.000Z\"}""#,
+        ),
+        ("JSON.stringify(Object.create({a: 1}), ['a', 'b'])", r#""{\"a\":1}""#),
+        ("String.raw`a${1}\\n${2}`", r#""a1\\n2""#),
+        ("'\\u00e9'.normalize('NFD').length", "2"),
+        ("['b', '\\u00e9', 'e\\u0301', 'a'].sort((x, y) => x.localeCompare(y)).length", "4"),
+        ("'e\\u0301'.localeCompare('\\u00e9')", "0"),
+        (
+            "[new RegExp('a+', 'gi').flags, RegExp(/b/g).source, new RegExp(/c/g, 'i').flags]",
+            r#"["gi","b","i"]"#,
+        ),
+        (
+            "[/a/ instanceof RegExp, RegExp('a') instanceof RegExp, /a/.constructor === RegExp]",
+            "[true,true,true]",
+        ),
+        ("(r => RegExp(r) === r && new RegExp(r) !== r)(/a/)", "true"),
+        (
+            "new (class extends RegExp { twice() { return this.source + this.source } })('ab').twice()",
+            r#""abab""#,
+        ),
+        (
+            "['xay'.match('a').index, 'xay'.search('y'), [...'aXa'.matchAll('a')].length, 'null'.match(null)[0]]",
+            r#"[1,2,2,"null"]"#,
+        ),
+        (
+            "['a1b2'.match(/\\d/g), 'a1b2'.split(/\\d/), 'a1b2'.replace(/\\d/g, ''), 'ab'.search(/b/)]",
+            r#"[["1","2"],["a","b",""],"ab",1]"#,
+        ),
+        ("[/a/.compile('b').source, 'a'.match().length]", r#"["b",1]"#),
+    ] {
+        let source = format!("function () {{ getContext().getResponse().setBody({expression}) }}");
+        assert_eq!(answer(&source), expected, "{expression}");
+    }
+}
+
+#[test]
+fn what_would_take_the_square_of_its_length_is_refused() {
+    for body in [
+        "let n = 0; const f = function () {}; f.valueOf = () => n++ ? 2 ** 53 - 1 : 0; [].reverse.call({length: f})",
+        "String.raw({raw: {length: 2 ** 53 - 1}})",
+        "('\\u0315'.repeat(1e6) + '\\u0300'.repeat(1e6)).normalize('NFD')",
+        "('\\u0315'.repeat(1e6) + '\\u0300'.repeat(1e6)).localeCompare('a')",
+        "'a'.localeCompare('\\u0315'.repeat(1e6) + '\\u0300'.repeat(1e6))",
+        "new RegExp('a|'.repeat(2e6))",
+        "RegExp('a|'.repeat(2e6))",
+        "/a/.compile('a|'.repeat(2e6))",
+        "'a'.match('a|'.repeat(2e6))",
+        "'a'.matchAll('a|'.repeat(2e6))",
+        "'a'.search({toString: () => 'a|'.repeat(2e6)})",
+        "new RegExp({[Symbol.match]: true, source: 'a|'.repeat(2e6), flags: ''})",
+        "new (Object.getPrototypeOf(/a/).constructor)('a|'.repeat(2e6))",
+    ] {
+        let ended = run_as(Kind::Procedure, &format!("function () {{ {body} }}"), AMPLE).0;
+        assert!(matches!(ended, Err(ScriptError::Thrown { .. })), "{body}: {ended:?}");
+    }
+    // In steps, it can be stopped.
+    let names = "const a = []; for (let i = 0; i < 1e5; i++) a.push('k' + i); JSON.stringify(new Array(1e5).fill({}), a)";
+    let ended = run_as(Kind::Procedure, &format!("function () {{ {names} }}"), Duration::from_millis(50)).0;
+    assert_eq!(ended, Err(ScriptError::Stopped(Stopped::TimedOut)));
+}
+
+#[test]
+fn a_body_that_cannot_be_written_at_the_end_fails_the_script() {
+    let late = |rest: &str| {
+        format!(
+            "function () {{ let n = 0; const o = {{toJSON() {{ if (n++) {rest}; return 1 }}}}; __.response.setBody(o) }}"
+        )
+    };
+    let (status, number, text) = failure(&late("throw new Error(1234, 'late')"));
+    assert_eq!((status, number), (400, 1234), "{text}");
+    let ended = run_as(Kind::Procedure, &late("for (;;)"), Duration::from_millis(50)).0;
+    assert_eq!(ended, Err(ScriptError::Stopped(Stopped::TimedOut)));
+    assert_eq!(failure("function () { const o = {}; __.response.setBody(o); o.o = o }").0, 400);
+    let (_, number, text) =
+        failure("function () { const o = {}; __.response.setBody(o); o.x = 'x'.repeat(5e6) }");
+    assert_eq!(number, 413, "{text}");
+}
+
+#[test]
+fn a_call_that_was_not_accepted_is_not_made() {
+    let source = "function () {
+        const push = Array.prototype.push;
+        let queue;
+        Array.prototype.push = function (...all) { queue = this; return push.apply(this, all) };
+        __.readDocument(__.getAltLink() + '/docs/1', () => {});
+        const seen = [];
+        const deliver = (error) => { seen[seen.length] = error.message; __.response.setBody(seen) };
+        push.call(queue, {operation: 'read', payload: '{}', callback: deliver, deliver});
+    }";
+    assert_eq!(answer(source), r#"["the call of the store was not accepted"]"#);
 }
 
 /// Scripts that try to take what they may not have: each as the body of a function.

@@ -48,6 +48,9 @@ pub(crate) struct Watch {
     looks: Cell<u64>,
     calls: Cell<u32>,
     call_bytes: Cell<usize>,
+    /// How many of the calls that were taken are not made yet, and how many characters they have.
+    open_calls: Cell<u32>,
+    open_bytes: Cell<usize>,
     refused: Cell<bool>,
     stopped: RefCell<Option<Stopped>>,
 }
@@ -60,6 +63,8 @@ impl Watch {
             looks: Cell::new(0),
             calls: Cell::new(0),
             call_bytes: Cell::new(0),
+            open_calls: Cell::new(0),
+            open_bytes: Cell::new(0),
             refused: Cell::new(false),
             stopped: RefCell::new(None),
         }
@@ -96,6 +101,17 @@ impl Watch {
         }
         self.calls.set(calls);
         self.call_bytes.set(total);
+        self.open_calls.set(self.open_calls.get() + 1);
+        self.open_bytes.set(self.open_bytes.get().saturating_add(bytes));
+        true
+    }
+
+    /// Whether a call that is made was taken before.
+    pub(crate) fn was_accepted(&self, bytes: usize) -> bool {
+        let (calls, open) = (self.open_calls.get().checked_sub(1), self.open_bytes.get().checked_sub(bytes));
+        let (Some(calls), Some(open)) = (calls, open) else { return false };
+        self.open_calls.set(calls);
+        self.open_bytes.set(open);
         true
     }
 

@@ -152,7 +152,7 @@ impl Workers {
 fn busy(status: CosmosStatus, most: usize, what: &str) -> Failure {
     let mut failure = Failure::new(
         status,
-        format!("Request rate is large: {most} {what} are under way (try again, or ask for less)"),
+        format!("Request rate is large. {most} {what} are under way (try again, or ask for less)"),
     );
     failure.retry_after_ms = Some(WAITS_FOR_THREAD.as_millis() as u64);
     failure

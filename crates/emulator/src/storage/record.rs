@@ -71,6 +71,9 @@ pub(crate) struct ContainerRecord {
     /// The version of the container's first session tokens; those below are of a container that had its name before.
     #[serde(default = "first_version")]
     pub(crate) first_token_version: i64,
+    /// Whether somebody has read the feed of all versions, though no policy keeps them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_followed: bool,
 }
 
 /// A physical partition without its documents.

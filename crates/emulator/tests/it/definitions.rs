@@ -116,7 +116,11 @@ async fn computed_properties_are_checked_in_the_services_words() {
         ),
         (
             json!([{"name": "x", "query": "SELEC"}]),
-            "Computed property at index (0) has a malformed query: 'SELEC' Error details: '",
+            "Computed property at index (0) has a malformed query: 'SELEC' Error details: '{\"errors\":[{\"severity\":\"Error\",\"location\":{\"start\":0,\"end\":5},\"code\":1001,\"message\":\"Syntax error, incorrect syntax near 'SELEC'.\"}]}'",
+        ),
+        (
+            json!([{"name": "x", "query": "SELECT VALUE LOWER(d.x) FROM c"}]),
+            "Error details: '{\"errors\":[{\"severity\":\"Error\",\"location\":{\"start\":19,\"end\":20},\"code\":2001,\"message\":\"Identifier 'd' could not be resolved.\"}]}'",
         ),
     ] {
         let made = create(&mut connection, "bad", &json!({ "computedProperties": properties })).await;

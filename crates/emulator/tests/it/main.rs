@@ -3,6 +3,7 @@
 
 mod account;
 mod admission;
+mod binary;
 mod client;
 mod conflicts;
 mod containers;
@@ -27,7 +28,9 @@ mod replication;
 mod resource_tokens;
 mod resources;
 mod scripts;
+mod searches;
 mod socket;
+mod texts;
 mod throttling;
 mod transport;
 mod unpartitioned;

@@ -30,6 +30,12 @@ pub struct RequestOptions {
     /// The throughput bucket that the request draws from.
     pub throughput_bucket: Option<usize>,
 
+    /// Whether items travel as binary JSON, which is shorter than text, where the service does that: writes of single
+    /// items, unless they name triggers, and the answers to them, to reads, queries and change feeds. What the caller gives
+    /// and gets is the same.
+    #[option(env = "AZURE_COSMOS_BINARY_ENCODING_ENABLED", default = false)]
+    pub binary_encoding_enabled: Option<bool>,
+
     /// How long the whole operation may take: every retry, look-up and token included.
     #[option(env = "AZURE_COSMOS_END_TO_END_TIMEOUT", default = Duration::from_secs(120), check = some_time)]
     pub end_to_end_timeout: Option<Duration>,

@@ -30,6 +30,7 @@ fn a_view_explains_every_option() {
             ("read_consistency_strategy", None, &[]),
             ("priority", Some("Low"), &[Layer::Operation]),
             ("throughput_bucket", None, &[]),
+            ("binary_encoding_enabled", Some("false"), &[Layer::Default]),
             ("end_to_end_timeout", Some("2m"), &[Layer::Default]),
             ("custom_headers", Some("x-key: (sensitive)"), &[Layer::Operation]),
             ("excluded_regions", None, &[]),

@@ -36,7 +36,8 @@ pub struct PartitionMove {
 /// The service has moved a partition's writes, and a region has proved to have them: they go there from here on.
 ///
 /// If that is where they were in the first place, the partition is routed like any other again. The account's own
-/// endpoint proves nothing, as it leads to a region of its own choice.
+/// endpoint does not say where it leads, so it proves only that they are not where they were thought to be: then the
+/// partition is routed like any other too.
 pub fn move_partition(
     state: &PartitionEndpointState,
     account: &AccountEndpointState,
@@ -45,9 +46,14 @@ pub fn move_partition(
 ) -> PartitionEndpointState {
     let mechanism = FailoverMechanism::AutomaticFailover;
     let mut next = state.clone();
-    let is_region = account.preferred_read_endpoints().contains(&moved.confirmed);
-    let Some(first) = moved.failed.first().filter(|_| is_region) else { return next };
     let known = state.overrides(mechanism).get(&moved.partition);
+    if !account.preferred_read_endpoints().contains(&moved.confirmed) {
+        if known.is_some_and(|entry| moved.failed.contains(&entry.current_endpoint)) {
+            next.overrides_mut(mechanism).remove(&moved.partition);
+        }
+        return next;
+    }
+    let Some(first) = moved.failed.first() else { return next };
     if known.is_none() && state.overrides(mechanism).len() >= MAX_TRACKED_PARTITIONS {
         return next;
     }

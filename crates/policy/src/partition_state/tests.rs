@@ -105,6 +105,14 @@ fn automatic_failover_follows_what_a_region_has_confirmed() {
     assert_eq!(entry(&back, AutomaticFailover), None, "it is where it was at first");
     let global = after_move(&partitions(), &account, (&[0], crate::testing::global()), at(1));
     assert_eq!(entry(&global, AutomaticFailover), None, "the account's own endpoint leads anywhere");
+    let elsewhere = after_move(&state, &account, (&[1], crate::testing::global()), at(2));
+    assert_eq!(
+        current(&elsewhere, AutomaticFailover),
+        Some(endpoint(2)),
+        "nothing is said of where it was found"
+    );
+    let nowhere = after_move(&state, &account, (&[2, 1], crate::testing::global()), at(2));
+    assert_eq!(entry(&nowhere, AutomaticFailover), None, "it is not where it was thought to be");
 }
 
 #[test]

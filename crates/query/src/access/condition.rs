@@ -22,10 +22,7 @@ impl Aliases {
         }
         let condition = |expr| self.condition(expr, parameters);
         match &expr.kind {
-            ExprKind::Binary(BinaryOp::And, left, right) => match (condition(left), condition(right)) {
-                (Some(left), Some(right)) => Some(left.and(right)),
-                (one, other) => one.or(other),
-            },
+            ExprKind::Binary(BinaryOp::And, left, right) => both(condition(left), condition(right)),
             ExprKind::Binary(BinaryOp::Or, left, right) => Some(condition(left)?.or(condition(right)?)),
             ExprKind::Binary(op, left, right) => self.comparison(*op, left, right, parameters),
             ExprKind::Unary(UnaryOp::Not, operand) => {
@@ -40,9 +37,8 @@ impl Aliases {
                 }
             }
             ExprKind::Between { value, low, high, negated: false } => {
-                let low = self.comparison(BinaryOp::Ge, value, low, parameters)?;
-                let high = self.comparison(BinaryOp::Le, value, high, parameters)?;
-                Some(low.and(high))
+                let low = self.comparison(BinaryOp::Ge, value, low, parameters);
+                both(low, self.comparison(BinaryOp::Le, value, high, parameters))
             }
             ExprKind::Like { value, pattern, escape, negated: false } => {
                 let escape = match escape {
@@ -71,6 +67,9 @@ impl Aliases {
             && let Some(filter) =
                 self.absolute(left, right, parameters).or_else(|| self.absolute(right, left, parameters))
         {
+            return Some(filter);
+        }
+        if let Some(filter) = self.distance(op, left, right, parameters) {
             return Some(filter);
         }
         let (path, op, value) = match (self.path(left), constant(right, parameters)) {
@@ -113,6 +112,13 @@ impl Aliases {
         })
     }
 
+    /// A text that has terms, where these are constant.
+    fn text(&self, arguments: &[Expr], all: bool, parameters: &Parameters) -> Option<IndexFilter> {
+        let (path, terms) = arguments.split_first()?;
+        let terms = terms.iter().map(|term| constant(term, parameters)).collect::<Option<Vec<_>>>()?;
+        Some(IndexFilter::Text { path: self.path(path)?, terms, all })
+    }
+
     /// The functions whose truth says something about a path.
     fn call(&self, name: &str, arguments: &[Expr], parameters: &Parameters) -> Option<IndexFilter> {
         let first = arguments.first()?;
@@ -124,6 +130,8 @@ impl Aliases {
         };
         let any_number = || Bound::Included(Value::Number(f64::NEG_INFINITY));
         match name.to_ascii_uppercase().as_str() {
+            "FULLTEXTCONTAINS" | "FULLTEXTCONTAINSALL" => self.text(arguments, true, parameters),
+            "FULLTEXTCONTAINSANY" => self.text(arguments, false, parameters),
             "IS_DEFINED" => Some(IndexFilter::Defined(self.path(first)?)),
             "IS_NULL" => Some(IndexFilter::Equal(self.path(first)?, Value::Null)),
             "IS_BOOL" => Some(any_of(self.path(first)?, vec![Value::Bool(false), Value::Bool(true)])),
@@ -142,6 +150,7 @@ impl Aliases {
                 _ => Some(IndexFilter::Prefix(self.path(first)?, "".into())),
             },
             "CONTAINS" | "ENDSWITH" | "REGEXMATCH" => Some(IndexFilter::Prefix(self.path(first)?, "".into())),
+            "ST_INTERSECTS" | "ST_WITHIN" => self.near(arguments, 0.0, parameters),
             "ARRAY_CONTAINS" => self.array_contains(arguments, flag, parameters),
             "ARRAY_CONTAINS_ANY" => {
                 Some(any_of(self.path(first)?.element(), self.listed(arguments, parameters)?))
@@ -211,7 +220,15 @@ impl Aliases {
     }
 }
 
-fn mirrored(op: BinaryOp) -> BinaryOp {
+/// What two conditions say together.
+fn both(one: Option<IndexFilter>, other: Option<IndexFilter>) -> Option<IndexFilter> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.and(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+pub(super) fn mirrored(op: BinaryOp) -> BinaryOp {
     match op {
         BinaryOp::Lt => BinaryOp::Gt,
         BinaryOp::Le => BinaryOp::Ge,

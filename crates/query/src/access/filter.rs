@@ -31,6 +31,17 @@ pub enum IndexFilter {
     Prefix(DocPath, Box<str>),
     /// The path leads to anything at all, an empty array or object included.
     Defined(DocPath),
+    /// The path leads to a shape that is no farther than a distance from a GeoJSON shape. With 0 they meet.
+    Near(DocPath, Value, f64),
+    /// The path leads to a text that has terms, each a string or an object with a term and a distance.
+    Text {
+        /// The path.
+        path: DocPath,
+        /// The terms.
+        terms: Vec<Value>,
+        /// Whether the text has all of them, or at least one.
+        all: bool,
+    },
 }
 
 impl IndexFilter {

@@ -8,11 +8,14 @@
 mod condition;
 mod filter;
 mod path;
+mod score;
+mod shape;
 #[cfg(test)]
 mod tests;
 
 pub use filter::IndexFilter;
 pub use path::{DocPath, DocSegment};
+pub use score::ScoreOrder;
 
 use crate::ast::{Collection, Expr, From, OrderBy, PathSegment, Query, SelectSpec, Source};
 use crate::parameters::Parameters;
@@ -24,6 +27,8 @@ pub struct Access {
     pub filter: Option<IndexFilter>,
     /// The `ORDER BY` paths, if all of them lead to one value of the document.
     pub order: Option<Vec<OrderPath>>,
+    /// The score that `ORDER BY` sorts by, if it is one of a path and the best come first.
+    pub score: Option<ScoreOrder>,
     /// For `GROUP BY` or `DISTINCT` without `ORDER BY`: a path to one value of the document that all rows of a group, or
     /// all equal rows, have in common.
     pub lead: Option<DocPath>,
@@ -57,9 +62,20 @@ pub fn access(query: &Query, parameters: &Parameters) -> Access {
     Access {
         filter,
         order: order(query, &aliases),
+        score: score::score(query, &aliases, parameters),
         lead: lead(query, &aliases),
         shows_document: shows_document(query, &aliases),
     }
+}
+
+/// The names of the members that lead to what an expression of a query is, where it is a path of the document.
+pub(crate) fn member_names(query: &Query, expr: &Expr) -> Option<Vec<String>> {
+    let path = Aliases::new(query.from.as_ref()?).path(expr)?;
+    let name = |segment: &DocSegment| match segment {
+        DocSegment::Member(name) => Some(name.clone()),
+        DocSegment::Element => None,
+    };
+    path.segments().iter().map(name).collect()
 }
 
 fn lead(query: &Query, aliases: &Aliases) -> Option<DocPath> {

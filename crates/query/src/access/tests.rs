@@ -15,6 +15,7 @@ fn filter_from(from: &str, condition: &str) -> String {
         parse(&format!("SELECT VALUE 1 FROM {from} WHERE {condition}")).unwrap_or_else(|e| panic!("{e}"));
     let mut parameters = Parameters::new();
     parameters.insert("@five", 5.0);
+    parameters.insert("@here", Value::from_json(br#"{"type":"P"}"#).unwrap());
     parameters.insert("@ids", Value::Array(vec![Value::from("x"), Value::from("y")]));
     access(&query, &parameters).filter.map_or_else(|| "-".to_owned(), |filter| short(&filter))
 }
@@ -45,6 +46,11 @@ fn short(filter: &super::IndexFilter) -> String {
         }
         Prefix(path, prefix) => format!("{path} ^ {prefix:?}"),
         Defined(path) => format!("{path} ?"),
+        Near(path, shape, distance) => format!("{path} within {distance} of {}", json(shape)),
+        Text { path, terms, all } => {
+            let joined = terms.iter().map(json).collect::<Vec<_>>().join(if *all { " & " } else { " | " });
+            format!("{path} ~ {joined}")
+        }
     }
 }
 
@@ -57,6 +63,11 @@ fn conditions_become_filters() {
         ("c.a = @unknown", "-"),
         ("c.a = undefined", "or()"),
         ("c.a = [1]", "/a = [1]"),
+        ("FullTextContains(c.a, 'x')", "/a ~ \"x\""),
+        ("FullTextContainsAll(c.a, 'x', @five)", "/a ~ \"x\" & 5"),
+        ("fulltextcontainsany(c.a, 'x', 'y z')", "/a ~ \"x\" | \"y z\""),
+        ("FullTextContains(c.a, c.b)", "-"),
+        ("NOT FullTextContains(c.a, 'x')", "-"),
         ("c.a = c.b", "-"),
         ("c.a != 1", "/a ?"),
         ("c.a > -1", "/a (-1..)"),
@@ -141,4 +152,34 @@ fn an_order_is_offered_if_all_its_paths_are_single() {
     assert_eq!(order("SELECT * FROM c ORDER BY c.a.b, c.d DESC"), Some(expected));
     assert_eq!(order("SELECT * FROM c ORDER BY c.a[0]"), None);
     assert_eq!(order("SELECT * FROM c"), None);
+}
+
+#[test]
+fn conditions_on_shapes_say_where_to_look() {
+    let near = |distance: &str| format!(r#"/p within {distance} of {{"type":"P"}}"#);
+    for (condition, expected) in [
+        ("ST_WITHIN(c.p, {'type':'P'})", near("0")),
+        ("ST_WITHIN(@here, c.p)", near("0")),
+        ("st_intersects(c.p, @here)", near("0")),
+        ("ST_INTERSECTS(@here, c.p)", near("0")),
+        ("ST_DISTANCE(c.p, @here) < 7", near("7")),
+        ("ST_DISTANCE(@here, c.p) <= @five", near("5")),
+        ("7 > ST_DISTANCE(c.p, @here)", near("7")),
+        ("7 = ST_DISTANCE(c.p, @here)", near("7")),
+        ("ST_DISTANCE(c.p, @here) BETWEEN 1 AND 7", near("7")),
+        ("ST_DISTANCE(c.p, @here) < 7 AND c.a = 1", format!("and({}, /a = 1)", near("7"))),
+        ("ST_DISTANCE(c.p, @here) > 7", "-".to_owned()),
+        ("ST_DISTANCE(c.p, @here) != 7", "-".to_owned()),
+        ("ST_DISTANCE(c.p, @here) < c.a", "-".to_owned()),
+        ("ST_DISTANCE(c.p, c.q) < 7", "-".to_owned()),
+        ("NOT ST_WITHIN(c.p, @here)", "-".to_owned()),
+        ("ST_WITHIN(c.p, 5)", "or()".to_owned()),
+        ("ST_ISVALID(c.p)", "-".to_owned()),
+    ] {
+        assert_eq!(filter(condition), expected, "{condition}");
+    }
+    assert_eq!(
+        filter_from("c JOIN x IN c.list", "ST_WITHIN(x.p, @here)"),
+        r#"/list/[]/p within 0 of {"type":"P"}"#
+    );
 }

@@ -2,43 +2,38 @@
 
 use std::collections::HashSet;
 
+use super::Checker;
 use super::scope::Scope;
-use super::{Checker, Result, query_span};
-use crate::ast::{Expr, ExprKind, Query, SelectSpec, Span};
+use crate::ast::{Expr, ExprKind, Query, SelectSpec};
 use crate::functions;
 use crate::wording::Wording;
 
 impl Checker<'_> {
-    pub(super) fn grouping(&self, query: &Query, scope: &Scope<'_>) -> Result<()> {
+    pub(super) fn grouping(&mut self, query: &Query, scope: &Scope<'_>) {
         let selected: Vec<&Expr> = match &query.select.spec {
-            SelectSpec::Star if query.group_by.is_empty() => return Ok(()),
+            SelectSpec::Star if query.group_by.is_empty() => return,
             SelectSpec::Star => {
-                let start = self.text.find('*').unwrap_or_default();
-                let star = Span { start, end: start + 1 };
+                let star = query.spans.star;
                 let wording = Wording::coded("SC2041", star, "'SELECT *' is not allowed with GROUP BY.");
-                return self.worded(query_span(query), wording, "SELECT * cannot be combined with GROUP BY");
+                return self.worded(star, wording, "SELECT * cannot be combined with GROUP BY");
             }
             SelectSpec::Value(expr) => vec![expr],
             SelectSpec::List(items) => items.iter().map(|item| &item.expr).collect(),
         };
         let aggregated = selected.iter().any(|expr| expr.any(&is_aggregate));
         if query.group_by.is_empty() && !aggregated {
-            return Ok(());
+            return;
         }
         let keys: HashSet<String> = query.group_by.iter().map(ToString::to_string).collect();
-        selected.into_iter().try_for_each(|expr| self.constant_in_group(expr, expr, &keys, scope))
+        for expr in selected {
+            self.constant_in_group(expr, expr, &keys, scope);
+        }
     }
 
     /// Checks an expression that is, or begins, the reference `whole`.
-    fn constant_in_group(
-        &self,
-        expr: &Expr,
-        whole: &Expr,
-        keys: &HashSet<String>,
-        scope: &Scope<'_>,
-    ) -> Result<()> {
+    fn constant_in_group(&mut self, expr: &Expr, whole: &Expr, keys: &HashSet<String>, scope: &Scope<'_>) {
         if is_aggregate(expr) || keys.contains(&expr.to_string()) {
-            return Ok(());
+            return;
         }
         match &expr.kind {
             ExprKind::Name(name) if scope.binds(name) => {
@@ -50,12 +45,13 @@ impl Checker<'_> {
                 let message = format!(
                     "`{name}` is used outside of an aggregate and is no part of a GROUP BY expression"
                 );
-                self.worded(expr.span, wording, message)
+                self.worded(expr.span, wording, message);
             }
             ExprKind::Member(base, _) => self.constant_in_group(base, whole, keys, scope),
             _ => {
-                let mut children = expr.children().into_iter();
-                children.try_for_each(|child| self.constant_in_group(child, child, keys, scope))
+                for child in expr.children() {
+                    self.constant_in_group(child, child, keys, scope);
+                }
             }
         }
     }

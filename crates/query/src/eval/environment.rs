@@ -2,6 +2,7 @@
 //!
 //! Plain data: the caller reads the clock and owns the randomness.
 
+use crate::Setting;
 use crate::ast::Query;
 
 /// What compiling a query needs besides the query and its parameters.
@@ -15,6 +16,8 @@ pub struct Environment<'e> {
     pub limits: Limits,
     /// The container's computed properties.
     pub computed: &'e [ComputedProperty],
+    /// What the container says of the values in its documents.
+    pub setting: &'e Setting,
 }
 
 /// A computed property: a name on the document's root, and the query that gives its value.

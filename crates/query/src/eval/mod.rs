@@ -20,6 +20,8 @@ mod placed;
 mod program;
 mod rows;
 mod scope;
+mod search;
+mod spatial_call;
 mod user_functions;
 mod val;
 

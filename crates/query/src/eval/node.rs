@@ -10,9 +10,11 @@ use super::like::Pattern;
 use super::operators::{self, Logic};
 use super::rows::Rows;
 use super::scope::{Const, Scope};
+use super::search::SearchNode;
+use super::spatial_call::SpatialCall;
 use super::val::Val;
 use crate::ast::{BinaryOp, UnaryOp};
-use crate::functions::{Apply, Args, RegexPattern};
+use crate::functions::{Apply, ApplyRegex, Args, RegexPattern, compile_regex};
 use crate::raw::RawJson;
 use crate::value::{Kind, write_string};
 
@@ -43,8 +45,11 @@ pub(super) enum Node {
     Like(Box<Node>, Pattern),
     /// `LIKE` with a pattern that varies: value, pattern, escape.
     LikeDynamic(Box<Node>, Box<Node>, Option<Box<Node>>),
-    Regex(Box<Node>, Box<RegexPattern>),
+    Regex(Box<RegexCall>),
+    Spatial(Box<SpatialCall>),
     Call(Apply, Vec<Node>),
+    /// A function of searches.
+    Search(Box<SearchNode>),
     /// A user-defined function.
     Udf(Box<str>, Vec<Node>),
     Object(Vec<(Box<str>, Node)>),
@@ -52,9 +57,37 @@ pub(super) enum Node {
     Scalar(Box<Block>),
     Exists(Box<Block>),
     ArrayOf(Box<Block>),
+    All(Box<Block>),
+    First(Box<Block>),
+    Last(Box<Block>),
     GroupKey(usize),
     Aggregate(usize),
     Random,
+}
+
+/// A call of a function of a regular expression.
+#[derive(Clone, Debug)]
+pub(super) struct RegexCall {
+    pub(super) apply: ApplyRegex,
+    /// Which argument holds the modifiers, if it is given.
+    pub(super) modifiers: usize,
+    /// The pattern, where it is the same for all rows.
+    pub(super) pattern: Option<RegexPattern>,
+    pub(super) arguments: Vec<Node>,
+}
+
+impl RegexCall {
+    fn apply<'s>(&self, args: &mut Args<'s, '_>) -> Option<Val<'s>> {
+        // Preparing a pattern takes as long as going through so much.
+        const TO_PREPARE: usize = 1 << 14;
+        if let Some(pattern) = &self.pattern {
+            return (self.apply)(pattern, args);
+        }
+        args.work(TO_PREPARE)?;
+        let modifiers = (args.len() > self.modifiers).then(|| args.get(self.modifiers));
+        let pattern = compile_regex(args.get(1), modifiers)?;
+        (self.apply)(&pattern, args)
+    }
 }
 
 type Evaluated<'s> = Result<Val<'s>, EvalError>;
@@ -89,17 +122,22 @@ impl Node {
             Node::LikeDynamic(value, pattern, escape) => {
                 like_dynamic(value, pattern, escape.as_deref(), scope)?
             }
-            Node::Regex(value, regex) => match weighed(value.eval(scope)?, scope)? {
-                Val::Str(text) => Val::Bool(regex.is_match(&text, || scope.run.look())?),
-                _ => Val::Undefined,
-            },
-            Node::Call(apply, arguments) => call(*apply, arguments, scope)?,
+            Node::Regex(call) => with_arguments(&call.arguments, scope, |args| call.apply(args))?,
+            Node::Spatial(call) => call.eval(scope)?,
+            Node::Call(apply, arguments) => with_arguments(arguments, scope, apply)?,
+            Node::Search(search) => search.eval(scope)?,
             Node::Udf(name, arguments) => user_function(name, arguments, scope)?,
             Node::Object(members) => object(members, scope)?,
             Node::Array(elements) => array(elements, scope)?,
             Node::Scalar(block) => scalar_subquery(block, scope)?,
             Node::Exists(block) => Val::Bool(block.exists(*scope)?),
             Node::ArrayOf(block) => array_subquery(block, scope)?,
+            Node::All(block) => {
+                let rows = subquery_rows(block, *scope)?;
+                Val::Bool(rows.iter().all(|row| row == b"true"))
+            }
+            Node::First(block) => row_value(&subquery_rows(block, *scope)?, |_| 0),
+            Node::Last(block) => row_value(&subquery_rows(block, *scope)?, |count| count.saturating_sub(1)),
             Node::GroupKey(index) => {
                 scope.group.map_or(Val::Undefined, |group| Val::from_value(&group.keys[*index]))
             }
@@ -117,7 +155,7 @@ impl Node {
 }
 
 /// The value, after its size was counted as work.
-fn weighed<'s>(value: Val<'s>, scope: &Scope<'_>) -> Evaluated<'s> {
+pub(super) fn weighed<'s>(value: Val<'s>, scope: &Scope<'_>) -> Evaluated<'s> {
     scope.run.work(value.size())?;
     Ok(value)
 }
@@ -234,7 +272,12 @@ pub(super) fn like_pattern(pattern: &Val<'_>, escape: Option<&Val<'_>>) -> Optio
     Some(Pattern::new(pattern, escape))
 }
 
-fn call<'s>(apply: Apply, arguments: &'s [Node], scope: &Scope<'s>) -> Evaluated<'s> {
+/// Evaluates arguments and computes a result from them.
+fn with_arguments<'s>(
+    arguments: &'s [Node],
+    scope: &Scope<'s>,
+    apply: impl FnOnce(&mut Args<'s, '_>) -> Option<Val<'s>>,
+) -> Evaluated<'s> {
     // Up to four arguments, which is nearly every call, stay off the heap.
     let mut inline: [Val<'s>; 4] = Default::default();
     let mut spilled = Vec::new();
@@ -324,9 +367,14 @@ fn scalar_subquery<'s>(block: &'s Block, scope: &Scope<'s>) -> Evaluated<'s> {
     let rows = subquery_rows(block, *scope)?;
     match rows.len() {
         0 => Ok(Val::Undefined),
-        1 => Ok(rows.get(0).map_or(Val::Undefined, |row| Val::from_raw(RawJson::new(row)).detach())),
+        1 => Ok(row_value(&rows, |_| 0)),
         _ => Err(EvalError::SubqueryRows),
     }
+}
+
+/// The row at the place that is chosen by how many there are; undefined if there is none.
+fn row_value<'s>(rows: &Rows, place: fn(usize) -> usize) -> Val<'s> {
+    rows.get(place(rows.len())).map_or(Val::Undefined, |row| Val::from_raw(RawJson::new(row)).detach())
 }
 
 fn array_subquery<'s>(block: &'s Block, scope: &Scope<'s>) -> Evaluated<'s> {

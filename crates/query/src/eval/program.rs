@@ -26,11 +26,17 @@ use crate::value::Value;
 ///
 /// ```
 /// use cosmonaut_query::eval::{Environment, Limits, Program, Rows};
-/// use cosmonaut_query::{Parameters, parse};
+/// use cosmonaut_query::{Parameters, Setting, parse};
 ///
 /// let query = parse("SELECT c.name FROM c WHERE c.age > @age ORDER BY c.age")?;
 /// let parameters: Parameters = [("@age", 30.0)].into_iter().collect();
-/// let environment = Environment { now_ticks: 0, random: &|| 0.5, limits: Limits::default(), computed: &[] };
+/// let environment = Environment {
+///     now_ticks: 0,
+///     random: &|| 0.5,
+///     limits: Limits::default(),
+///     computed: &[],
+///     setting: &Setting::default(),
+/// };
 /// let program = Program::compile(&query, &parameters, &environment)?;
 ///
 /// let mut rows = Rows::new();
@@ -240,6 +246,7 @@ impl Program {
             unseen: Cell::new(0),
             interrupt: &self.interrupt,
             functions: &self.functions,
+            words: Default::default(),
         };
         body(Scope { run: &run, document: &document, vars: None, group: None })
     }

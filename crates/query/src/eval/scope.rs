@@ -1,6 +1,7 @@
 //! All that an expression can refer to while it is evaluated: the document, variables, the group, the run's budget.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::environment::Limits;
@@ -10,6 +11,7 @@ use super::interrupt::Interrupt;
 use super::user_functions::Functions;
 use super::val::Val;
 use crate::raw::{RawJson, Slots};
+use crate::search::Words;
 
 /// A constant; arrays and objects as their JSON text.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub(super) struct Run<'p> {
     pub(super) unseen: Cell<usize>,
     pub(super) interrupt: &'p Interrupt,
     pub(super) functions: &'p Functions,
+    /// The words of the document's texts that were taken apart, by their slots.
+    pub(super) words: RefCell<Vec<(usize, Rc<Words>)>>,
 }
 
 /// A document and what one scan of it found.

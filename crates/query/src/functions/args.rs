@@ -21,12 +21,12 @@ impl<'a, 'v> Args<'a, 'v> {
         Args { values, limit, work, failure: None }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.values.len()
     }
 
     /// The argument, undefined where it was not given.
-    pub(super) fn get(&self, index: usize) -> &Val<'a> {
+    pub(crate) fn get(&self, index: usize) -> &Val<'a> {
         self.values.get(index).unwrap_or(&Val::Undefined)
     }
 
@@ -66,6 +66,12 @@ impl<'a, 'v> Args<'a, 'v> {
         }
     }
 
+    /// How many bytes a value may have.
+    #[cfg(feature = "regex")]
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// Asks to build a value of so many bytes; `None` if that is too large, which then fails the query.
     pub(super) fn reserve(&mut self, bytes: usize) -> Option<()> {
         if bytes > self.limit {
@@ -75,7 +81,7 @@ impl<'a, 'v> Args<'a, 'v> {
     }
 
     /// Says that arguments are gone through once more; `None` if the query is to stop.
-    pub(super) fn work(&mut self, bytes: usize) -> Option<()> {
+    pub(crate) fn work(&mut self, bytes: usize) -> Option<()> {
         if let Err(error) = (self.work)(bytes) {
             self.failure = Some(error);
         }

@@ -69,10 +69,11 @@ pub(super) fn format(ticks: i64) -> Option<String> {
     Some(out)
 }
 
-/// The moment that an ISO 8601 text names: a date, alone or with a time of up to seven decimals, the `Z` optional.
+/// The moment that an ISO 8601 text names: a date, alone or with a time of up to seven decimals, the `Z` optional. A space
+/// may stand for the `T`.
 pub(super) fn parse(text: &str) -> Option<i64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
-    let (date, time) = match text.split_once('T') {
+    let (date, time) = match text.split_once(['T', ' ']) {
         Some((date, time)) => (date, Some(time)),
         None => (text, None),
     };

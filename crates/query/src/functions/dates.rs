@@ -69,7 +69,7 @@ fn number<'a>(value: i64) -> Option<Val<'a>> {
 }
 
 /// `DateTimeAdd(part, number, date)`
-pub(super) fn add<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
+pub(crate) fn add<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
     let (part, count, ticks) = (Part::read(args.str(0)?)?, args.integer(1)?, moment(args, 2)?);
     let sum = match (part, part.ticks()) {
         (_, Some(length)) => ticks.checked_add(count.checked_mul(length)?)?,
@@ -99,6 +99,22 @@ pub(super) fn diff<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
 /// `DateTimePart(part, date)`; the parts below a second hold what the ones above them hold too.
 pub(super) fn part<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
     let (part, ticks) = (Part::read(args.str(0)?)?, moment(args, 1)?);
+    part_of(part, ticks)
+}
+
+pub(super) fn year<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
+    part_of(Part::Year, moment(args, 0)?)
+}
+
+pub(super) fn month<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
+    part_of(Part::Month, moment(args, 0)?)
+}
+
+pub(super) fn day<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
+    part_of(Part::Day, moment(args, 0)?)
+}
+
+fn part_of<'a>(part: Part, ticks: i64) -> Option<Val<'a>> {
     let date = Date::from_ticks(ticks)?;
     let fraction = date.ticks_of_day % TICKS_PER_SECOND;
     number(match part {
@@ -147,6 +163,11 @@ pub(super) fn from_parts<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
     text(date.ticks()?)
 }
 
+/// Whether the argument is a date and time that the other functions understand.
+pub(super) fn is_date_time<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
+    Some(Val::Bool(moment(args, 0).is_some()))
+}
+
 pub(super) fn to_ticks<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
     number(moment(args, 0)?)
 }
@@ -163,7 +184,7 @@ pub(super) fn from_timestamp<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
     text(as_integer(&Val::Number(args.number(0)?.trunc()))?.checked_mul(TICKS_PER_MILLI)?)
 }
 
-pub(super) fn now(ticks: i64) -> Val<'static> {
+pub(crate) fn now(ticks: i64) -> Val<'static> {
     text(ticks).unwrap_or_default()
 }
 

@@ -5,18 +5,23 @@
 
 mod aggregates;
 mod args;
+mod array_summaries;
 mod arrays;
 mod calendar;
 mod conversions;
+mod date_format;
 mod dates;
 mod integers;
+mod nearest;
 #[cfg(not(feature = "regex"))]
 mod no_regexes;
 mod numbers;
 #[cfg(feature = "regex")]
 mod regexes;
 mod sets;
+mod spatial;
 mod strings;
+mod substrings;
 mod types;
 
 #[cfg(not(feature = "regex"))]
@@ -25,7 +30,10 @@ use no_regexes as regexes;
 pub(crate) use aggregates::Accumulator;
 pub use aggregates::AggregateKind;
 pub(crate) use args::Args;
+pub(crate) use dates::{add as date_time_add, now as current_date_time};
+pub use nearest::nearest;
 pub(crate) use regexes::{AVAILABLE as REGEX_AVAILABLE, Pattern as RegexPattern, compile as compile_regex};
+pub(crate) use spatial::{ShapeArgument, SpatialFunction};
 
 use crate::eval::Val;
 
@@ -46,6 +54,9 @@ pub struct FunctionInfo {
 /// Computes a result from arguments; `None` is undefined.
 pub(crate) type Apply = for<'a> fn(&mut Args<'a, '_>) -> Option<Val<'a>>;
 
+/// Computes a result from arguments of which the second is a regular expression, here prepared.
+pub(crate) type ApplyRegex = for<'a> fn(&RegexPattern, &mut Args<'a, '_>) -> Option<Val<'a>>;
+
 /// How a function is carried out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Implementation {
@@ -55,10 +66,31 @@ pub(crate) enum Implementation {
     Random,
     /// A reading of the query's time, given in ticks.
     Now(fn(i64) -> Val<'static>),
+    /// `NOW` and `AGO`: the query's time, later by so many of a part, or with -1 earlier.
+    Shifted(f64),
     /// `IIF`, which evaluates only the branch it takes.
     Choice,
-    /// `RegexMatch`, whose pattern is prepared ahead if it is constant.
-    Regex(Apply),
+    /// A function of a regular expression, which is prepared ahead if it is constant, and the place of its modifiers.
+    Regex(ApplyRegex, usize),
+    /// A function of shapes, which are read ahead if they are constant.
+    Spatial(SpatialFunction),
+    /// A search function, which depends on what the container says of a path.
+    Search(SearchFunction),
+}
+
+/// The functions of searches. `FullTextScore` and `RRF` are none of them: `ORDER BY RANK` alone knows these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SearchFunction {
+    /// `VectorDistance`, and `_VectorScore` in what clients are told to send.
+    Distance,
+    /// `FullTextContains` and `FullTextContainsAll`.
+    ContainsAll,
+    /// `FullTextContainsAny`.
+    ContainsAny,
+    /// `_FullTextWordCount`, in what clients are told to send.
+    WordCount,
+    /// `_FullTextScore`, in what clients are told to send.
+    Score,
 }
 
 /// The function called `name`, in any case.
@@ -70,26 +102,6 @@ pub fn lookup(name: &str) -> Option<&'static FunctionInfo> {
 pub fn all() -> &'static [FunctionInfo] {
     FUNCTIONS
 }
-
-/// Whether `name` is a function of the service that is not here yet.
-pub fn is_unsupported(name: &str) -> bool {
-    UNSUPPORTED.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-const UNSUPPORTED: &[&str] = &[
-    "ST_AREA",
-    "ST_DISTANCE",
-    "ST_INTERSECTS",
-    "ST_ISVALID",
-    "ST_ISVALIDDETAILED",
-    "ST_WITHIN",
-    "VectorDistance",
-    "FullTextContains",
-    "FullTextContainsAll",
-    "FullTextContainsAny",
-    "FullTextScore",
-    "RRF",
-];
 
 const MANY: usize = usize::MAX;
 
@@ -126,6 +138,11 @@ static FUNCTIONS: &[FunctionInfo] = &[
     scalar("ARRAY_CONTAINS_ANY", 2, MANY, arrays::contains_any),
     scalar("ARRAY_LENGTH", 1, 1, arrays::length),
     scalar("ARRAY_SLICE", 2, 3, arrays::slice),
+    scalar("ARRAY_SUM", 1, 1, array_summaries::sum),
+    scalar("ARRAY_AVG", 1, 1, array_summaries::mean),
+    scalar("ARRAY_MEDIAN", 1, 1, array_summaries::median),
+    scalar("ARRAY_MAX", 1, 1, array_summaries::max),
+    scalar("ARRAY_MIN", 1, 1, array_summaries::min),
     scalar("CHOOSE", 2, MANY, arrays::choose),
     scalar("ObjectToArray", 1, 3, arrays::object_to_array),
     scalar("SetIntersect", 2, 2, sets::intersect),
@@ -152,7 +169,23 @@ static FUNCTIONS: &[FunctionInfo] = &[
     scalar("REVERSE", 1, 1, strings::reverse),
     scalar("StringJoin", 2, 2, strings::join),
     scalar("StringSplit", 2, 2, strings::split),
-    special("RegexMatch", 2, 3, Implementation::Regex(regexes::matches)),
+    special("RegexMatch", 2, 3, Implementation::Regex(regexes::matches, 2)),
+    special("RegexExtract", 2, 4, Implementation::Regex(regexes::extract, 2)),
+    special("RegexExtractAll", 2, 4, Implementation::Regex(regexes::extract_all, 2)),
+    special("RegexReplace", 3, 4, Implementation::Regex(regexes::replace, 3)),
+    scalar("LastIndexOf", 2, 3, substrings::last_index_of),
+    scalar("SubstringAfter", 2, 2, substrings::after),
+    scalar("SubstringBefore", 2, 2, substrings::before),
+    scalar("LastSubstringAfter", 2, 2, substrings::after_last),
+    scalar("LastSubstringBefore", 2, 2, substrings::before_last),
+    scalar("CONTAINS_ALL_CI", 2, MANY, substrings::contains_all_ci),
+    scalar("CONTAINS_ALL_CS", 2, MANY, substrings::contains_all_cs),
+    scalar("CONTAINS_ANY_CI", 2, MANY, substrings::contains_any_ci),
+    scalar("CONTAINS_ANY_CS", 2, MANY, substrings::contains_any_cs),
+    scalar("ContainsAllCi", 2, MANY, substrings::contains_all_ci),
+    scalar("ContainsAllCs", 2, MANY, substrings::contains_all_cs),
+    scalar("ContainsAnyCi", 2, MANY, substrings::contains_any_ci),
+    scalar("ContainsAnyCs", 2, MANY, substrings::contains_any_cs),
     scalar("StringToArray", 1, 1, conversions::to_array),
     scalar("StringToBoolean", 1, 1, conversions::to_boolean),
     scalar("StringToNull", 1, 1, conversions::to_null),
@@ -196,8 +229,15 @@ static FUNCTIONS: &[FunctionInfo] = &[
     scalar("IntBitNot", 1, 1, integers::not),
     scalar("IntBitLeftShift", 2, 2, integers::shift_left),
     scalar("IntBitRightShift", 2, 2, integers::shift_right),
+    scalar("IntBitwiseAnd", 2, 2, integers::and),
+    scalar("IntBitwiseOr", 2, 2, integers::or),
+    scalar("IntBitwiseXor", 2, 2, integers::xor),
+    scalar("IntBitwiseNot", 1, 1, integers::not),
+    scalar("IntBitwiseLeftShift", 2, 2, integers::shift_left),
+    scalar("IntBitwiseRightShift", 2, 2, integers::shift_right),
     scalar("IS_ARRAY", 1, 1, types::is_array),
     scalar("IS_BOOL", 1, 1, types::is_bool),
+    scalar("IS_DATETIME", 1, 1, dates::is_date_time),
     scalar("IS_DEFINED", 1, 1, types::is_defined),
     scalar("IS_FINITE_NUMBER", 1, 1, types::is_finite_number),
     scalar("IS_INTEGER", 1, 1, types::is_integer),
@@ -209,8 +249,12 @@ static FUNCTIONS: &[FunctionInfo] = &[
     scalar("DateTimeAdd", 3, 3, dates::add),
     scalar("DateTimeBin", 2, 4, dates::bin),
     scalar("DateTimeDiff", 3, 3, dates::diff),
+    scalar("DateTimeFormat", 2, 2, date_format::format),
     scalar("DateTimeFromParts", 3, 7, dates::from_parts),
     scalar("DateTimePart", 2, 2, dates::part),
+    scalar("YEAR", 1, 1, dates::year),
+    scalar("MONTH", 1, 1, dates::month),
+    scalar("DAY", 1, 1, dates::day),
     scalar("DateTimeToTicks", 1, 1, dates::to_ticks),
     scalar("DateTimeToTimestamp", 1, 1, dates::to_timestamp),
     scalar("TicksToDateTime", 1, 1, dates::from_ticks),
@@ -222,5 +266,20 @@ static FUNCTIONS: &[FunctionInfo] = &[
     special("GetCurrentTicksStatic", 0, 0, Implementation::Now(dates::now_ticks)),
     special("GetCurrentTimestamp", 0, 0, Implementation::Now(dates::now_timestamp)),
     special("GetCurrentTimestampStatic", 0, 0, Implementation::Now(dates::now_timestamp)),
+    special("NOW", 0, 2, Implementation::Shifted(1.0)),
+    special("AGO", 2, 2, Implementation::Shifted(-1.0)),
     special("IIF", 3, 3, Implementation::Choice),
+    special("ST_AREA", 1, 1, Implementation::Spatial(SpatialFunction::Area)),
+    special("ST_DISTANCE", 2, 2, Implementation::Spatial(SpatialFunction::Distance)),
+    special("ST_INTERSECTS", 2, 2, Implementation::Spatial(SpatialFunction::Intersects)),
+    special("ST_ISVALID", 1, 1, Implementation::Spatial(SpatialFunction::IsValid)),
+    special("ST_ISVALIDDETAILED", 1, 1, Implementation::Spatial(SpatialFunction::IsValidDetailed)),
+    special("ST_WITHIN", 2, 2, Implementation::Spatial(SpatialFunction::Within)),
+    special("VectorDistance", 2, 4, Implementation::Search(SearchFunction::Distance)),
+    special("FullTextContains", 2, 2, Implementation::Search(SearchFunction::ContainsAll)),
+    special("FullTextContainsAll", 2, MANY, Implementation::Search(SearchFunction::ContainsAll)),
+    special("FullTextContainsAny", 2, MANY, Implementation::Search(SearchFunction::ContainsAny)),
+    special("_VectorScore", 2, 4, Implementation::Search(SearchFunction::Distance)),
+    special("_FullTextWordCount", 1, 1, Implementation::Search(SearchFunction::WordCount)),
+    special("_FullTextScore", 5, 5, Implementation::Search(SearchFunction::Score)),
 ];

@@ -1,7 +1,8 @@
-//! `RegexMatch` in a build without the feature `regex`: known, so that queries can be planned, but not run.
+//! Functions of regular expressions in a build without the feature `regex`: known, so that queries can be planned, but not
+//! run.
 
 use super::Args;
-use crate::eval::{EvalError, Val};
+use crate::eval::Val;
 
 /// Whether patterns can be matched at all. Where not, no query that matches one is compiled.
 pub(crate) const AVAILABLE: bool = false;
@@ -10,15 +11,16 @@ pub(crate) const AVAILABLE: bool = false;
 #[derive(Clone, Debug)]
 pub(crate) enum Pattern {}
 
-impl Pattern {
-    pub(crate) fn is_match(&self, _: &str, _: impl Fn() -> Result<(), EvalError>) -> Result<bool, EvalError> {
-        match *self {}
-    }
+/// Declares functions that nobody can call.
+macro_rules! never_run {
+    ($($name:ident)*) => {$(
+        pub(super) fn $name<'a>(pattern: &Pattern, _: &mut Args<'a, '_>) -> Option<Val<'a>> {
+            match *pattern {}
+        }
+    )*};
 }
 
-pub(super) fn matches<'a>(_: &mut Args<'a, '_>) -> Option<Val<'a>> {
-    None
-}
+never_run! { matches extract extract_all replace }
 
 pub(crate) fn compile(_: &Val<'_>, _: Option<&Val<'_>>) -> Option<Pattern> {
     None

@@ -165,7 +165,7 @@ pub(super) fn split<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
 }
 
 /// The byte at which character `index` starts: the first for a negative index, the end for one too large.
-fn byte_at(text: &str, index: f64) -> usize {
+pub(super) fn byte_at(text: &str, index: f64) -> usize {
     if index < 1.0 || index.is_nan() {
         return 0;
     }
@@ -173,7 +173,10 @@ fn byte_at(text: &str, index: f64) -> usize {
 }
 
 /// A part of the first argument, borrowed where the argument is.
-fn cut<'a>(args: &mut Args<'a, '_>, range: impl Fn(&str) -> std::ops::Range<usize>) -> Option<Val<'a>> {
+pub(super) fn cut<'a>(
+    args: &mut Args<'a, '_>,
+    range: impl Fn(&str) -> std::ops::Range<usize>,
+) -> Option<Val<'a>> {
     Some(Val::Str(match args.take_str(0)? {
         Cow::Borrowed(text) => Cow::Borrowed(&text[range(text)]),
         Cow::Owned(text) => Cow::Owned(text[range(&text)].to_owned()),

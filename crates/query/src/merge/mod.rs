@@ -7,6 +7,7 @@ mod aggregate;
 mod distinct;
 mod error;
 mod group;
+mod hybrid;
 mod mark;
 mod ordered;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use cosmonaut_wire::model::{QueryExecutionInfo, QueryInfo};
 use serde_json::value::RawValue;
 
 pub use error::MergeError;
+pub use hybrid::{Fusion, Statistics};
 pub use mark::Mark;
 pub use repeats::Repeats;
 pub use resume::{Checkpoint, Reached, Remaining, Standing, filters_behind, resume_filter};

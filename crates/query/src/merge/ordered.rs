@@ -51,6 +51,8 @@ struct Head {
     source: usize,
     arrived: usize,
     directions: Arc<[SortOrder]>,
+    /// Whether it is sorted by a score and has none.
+    lacks_score: bool,
 }
 
 impl Ordered {
@@ -153,6 +155,8 @@ impl Ordered {
         }
         self.arrived += 1;
         Ok(Head {
+            // Sources that are not sorted are those of scores.
+            lacks_score: !self.streaming && keys.first().is_some_and(Value::is_undefined),
             keys,
             rid: parsed.rid.into_owned(),
             payload: parsed.payload.map(RawValue::to_owned),
@@ -186,7 +190,9 @@ pub(super) fn compare(a: &[Value], b: &[Value], directions: &[SortOrder]) -> Ord
 impl Ord for Head {
     /// Reversed, because the greatest is on top of the heap and the first row has to be.
     fn cmp(&self, other: &Head) -> Ordering {
-        compare(&other.keys, &self.keys, &self.directions)
+        let scored = other.lacks_score.cmp(&self.lacks_score);
+        scored
+            .then_with(|| compare(&other.keys, &self.keys, &self.directions))
             .then_with(|| other.source.cmp(&self.source))
             .then_with(|| other.arrived.cmp(&self.arrived))
     }

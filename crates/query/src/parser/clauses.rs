@@ -2,10 +2,11 @@
 
 use super::{Parser, Result, SyntaxError};
 use crate::ast::{
-    Collection, Count, Expr, From, LARGEST_COUNT, OffsetLimit, OrderBy, OrderKey, PathSegment, Query, Select,
-    SelectItem, SelectSpec, Source,
+    ClauseSpans, Collection, Count, Expr, From, LARGEST_COUNT, OffsetLimit, OrderBy, OrderKey, PathSegment,
+    Query, Rank, Select, SelectItem, SelectSpec, Source, Span,
 };
 use crate::lexer::{TokenKind, clip};
+use crate::search::{ScoreCall, is_similarity};
 use crate::wording::Wording;
 
 /// What the service says of a count that is too large: its code and its text.
@@ -14,6 +15,11 @@ type CountClause = (&'static str, &'static str);
 const TOP: CountClause = ("SC2060", "The count value provided for a TOP clause must be an integer.");
 const LIMIT: CountClause = ("SC2061", "The LIMIT count value exceeds the maximum allowed value.");
 const OFFSET: CountClause = ("SC2062", "The OFFSET count value exceeds the maximum allowed value.");
+
+const UNDIRECTED_RANK: &str =
+    "Specifying a sort order (ASC or DESC) in the ORDER BY RANK clause is not allowed.";
+const UNDIRECTED_DISTANCE: &str =
+    "Specifying a sorting order (ASC or DESC) with VectorDistance function is not supported.";
 
 /// What could have followed a query that was read to its end.
 pub(super) fn after(query: &Query) -> &'static str {
@@ -28,28 +34,57 @@ pub(super) fn after(query: &Query) -> &'static str {
 }
 
 impl Parser<'_> {
-    /// A whole query and its height.
-    pub(super) fn query(&mut self) -> Result<(Query, usize)> {
+    /// A whole query and its height. Each clause is read by a function of its own and put where it stays, so that little
+    /// of a thread's stack is taken however deep queries are nested.
+    pub(super) fn query(&mut self) -> Result<(Box<Query>, usize)> {
         self.nested(|parser| {
             parser.expect_keyword("SELECT")?;
             let mut height = 0;
-            let select = parser.select(&mut height)?;
-            let from = parser.from(&mut height)?;
-            let filter = match parser.take_keyword("WHERE") {
-                true => Some(parser.tall_expression(&mut height)?),
-                false => None,
-            };
-            let group_by = match parser.take_keyword_by("GROUP")? {
-                true => parser.list(|p| p.tall_expression(&mut height))?,
-                false => Vec::new(),
-            };
-            let order_by = match parser.take_keyword_by("ORDER")? {
-                true => Some(parser.order_by(&mut height)?),
-                false => None,
-            };
-            let offset_limit = parser.offset_limit()?;
-            Ok((Query { select, from, filter, group_by, order_by, offset_limit }, height + 1))
+            let mut query = parser.selection(&mut height)?;
+            query.from = parser.from(&mut height)?;
+            parser.filter_and_groups(&mut query, &mut height)?;
+            parser.order_and_limits(&mut query, &mut height)?;
+            Ok((query, height + 1))
         })
+    }
+
+    /// What follows `SELECT`, as a query without other clauses.
+    fn selection(&mut self, height: &mut usize) -> Result<Box<Query>> {
+        let mut spans = ClauseSpans::default();
+        let select = self.select(height, &mut spans)?;
+        Ok(Box::new(Query {
+            select,
+            from: None,
+            filter: None,
+            group_by: Vec::new(),
+            order_by: None,
+            offset_limit: None,
+            spans,
+        }))
+    }
+
+    fn filter_and_groups(&mut self, query: &mut Query, height: &mut usize) -> Result<()> {
+        if self.take_keyword("WHERE") {
+            query.filter = Some(self.tall_expression(height)?);
+        }
+        if self.take_keyword_by("GROUP")? {
+            query.group_by = self.list(|parser| parser.tall_expression(height))?;
+        }
+        Ok(())
+    }
+
+    fn order_and_limits(&mut self, query: &mut Query, height: &mut usize) -> Result<()> {
+        let start = self.start();
+        if self.take_keyword_by("ORDER")? {
+            query.order_by = Some(self.order_by(start, height)?);
+            query.spans.order_by = self.span_from(start);
+        }
+        let start = self.start();
+        query.offset_limit = self.offset_limit()?;
+        if query.offset_limit.is_some() {
+            query.spans.offset_limit = self.span_from(start);
+        }
+        Ok(())
     }
 
     /// `GROUP BY` or `ORDER BY`.
@@ -77,18 +112,22 @@ impl Parser<'_> {
         Ok(*tree.expr)
     }
 
-    fn select(&mut self, height: &mut usize) -> Result<Select> {
+    fn select(&mut self, height: &mut usize, spans: &mut ClauseSpans) -> Result<Select> {
         let distinct = self.take_qualifier("DISTINCT");
         // A negative count is refused as such.
         let is_number =
             |at: usize| matches!(self.ahead(at).kind, TokenKind::Number(_) | TokenKind::Integer(_));
         let negative = matches!(self.ahead(1).kind, TokenKind::Symbol("-")) && is_number(2);
         let counted = self.count_follows() || negative;
+        let start = self.start();
         let top = match counted && self.take_keyword("TOP") {
             true => Some(self.count(TOP)?),
             false => None,
         };
+        spans.top = top.as_ref().map_or_else(Span::default, |_| self.span_from(start));
+        let start = self.start();
         let spec = if self.take_symbol("*") {
+            spans.star = self.span_from(start);
             SelectSpec::Star
         } else if self.take_qualifier("VALUE") {
             SelectSpec::Value(self.tall_expression(height)?)
@@ -176,7 +215,7 @@ impl Parser<'_> {
             let (query, query_height) = self.query()?;
             self.expect_symbol(")")?;
             *height = query_height.max(*height);
-            return Ok(Collection::Subquery(Box::new(query)));
+            return Ok(Collection::Subquery(query));
         }
         if self.peek_name().is_none() {
             return Err(self.unexpected("a container, an alias or `(SELECT …)`"));
@@ -206,20 +245,37 @@ impl Parser<'_> {
         Ok(segment)
     }
 
-    fn order_by(&mut self, height: &mut usize) -> Result<OrderBy> {
+    /// What follows `ORDER BY`; the clause starts at `start`.
+    fn order_by(&mut self, start: usize, height: &mut usize) -> Result<OrderBy> {
         if self.is_keyword("RANK") && self.expression_follows() {
             self.advance();
-            return self.tall_expression(height).map(OrderBy::Rank);
+            let score = self.tall_expression(height)?;
+            self.refuse_direction(UNDIRECTED_RANK)?;
+            return Ok(OrderBy::Rank(Rank { score, span: self.span_from(start) }));
         }
-        let keys = self.list(|p| {
-            let expr = p.tall_expression(height)?;
-            let descending = p.take_keyword("DESC");
-            if !descending {
-                p.take_keyword("ASC");
-            }
-            Ok(OrderKey { expr, descending })
-        })?;
-        Ok(OrderBy::Keys(keys))
+        self.list(|p| p.order_key(height)).map(OrderBy::Keys)
+    }
+
+    fn order_key(&mut self, height: &mut usize) -> Result<OrderKey> {
+        let expr = self.tall_expression(height)?;
+        if let Some(ScoreCall::Vector(_)) = ScoreCall::of(&expr) {
+            self.refuse_direction(UNDIRECTED_DISTANCE)?;
+        }
+        let descending = self.take_keyword("DESC");
+        let is_directed = descending || self.take_keyword("ASC");
+        let by_similarity = !is_directed && is_similarity(&expr);
+        Ok(OrderKey { expr, descending, by_similarity })
+    }
+
+    /// Fails with these words at `ASC` or `DESC`.
+    fn refuse_direction(&self, words: &'static str) -> Result<()> {
+        if !self.is_keyword("ASC") && !self.is_keyword("DESC") {
+            return Ok(());
+        }
+        let span = self.token().span;
+        let found = format!("the direction {}", &self.text[span.start..span.end]);
+        let expected = "no direction: what fits best comes first".to_owned();
+        Err(SyntaxError::worded(self.text, span, (found, expected), Wording::Plain(words.into())))
     }
 
     fn offset_limit(&mut self) -> Result<Option<OffsetLimit>> {

@@ -4,7 +4,7 @@
 //! `|`, `^`, `&`, shifts, `||` with `+` and `-`, `*` with `/` and `%`, signs and `~`, member access.
 
 use super::{CHAIN, Parser, Result, Tree};
-use crate::ast::{BinaryOp, Expr, ExprKind, Literal, UnaryOp};
+use crate::ast::{BinaryOp, Expr, ExprKind, Literal, Query, UnaryOp};
 use crate::lexer::TokenKind;
 
 /// The precedence of comparisons; only `NOT`, `AND`, `OR`, `??` and `? :` bind looser.
@@ -36,6 +36,9 @@ fn binary_operator(symbol: &str) -> Option<(BinaryOp, u8)> {
         _ => return None,
     })
 }
+
+/// What a subquery becomes by the word before it.
+type SubqueryForm = fn(Box<Query>) -> ExprKind;
 
 impl Parser<'_> {
     /// Any expression.
@@ -244,8 +247,8 @@ impl Parser<'_> {
     fn named(&mut self) -> Result<Tree> {
         let start = self.start();
         let called = matches!(self.ahead(1).kind, TokenKind::Symbol("("));
-        if called && (self.is_keyword("EXISTS") || self.is_keyword("ARRAY")) {
-            return self.subquery_form();
+        if called && let Some(form) = self.subquery_form() {
+            return self.subquery(form);
         }
         let dotted = matches!(self.ahead(1).kind, TokenKind::Symbol("."));
         if self.is_keyword("UDF") && dotted && matches!(self.ahead(3).kind, TokenKind::Symbol("(")) {
@@ -287,17 +290,27 @@ impl Parser<'_> {
         Ok((expressions, height))
     }
 
-    /// `EXISTS(SELECT …)` or `ARRAY(SELECT …)`.
-    fn subquery_form(&mut self) -> Result<Tree> {
+    /// The form of subquery that a word before `(` begins. Some of these words are functions unless `SELECT` follows.
+    fn subquery_form(&self) -> Option<SubqueryForm> {
+        let forms: [(&str, SubqueryForm); 5] = [
+            ("EXISTS", ExprKind::Exists),
+            ("ARRAY", ExprKind::ArraySubquery),
+            ("ALL", ExprKind::All),
+            ("FIRST", ExprKind::First),
+            ("LAST", ExprKind::Last),
+        ];
+        let always = self.is_keyword("EXISTS") || self.is_keyword("ARRAY");
+        let (_, form) = forms.into_iter().find(|(word, _)| self.is_keyword(word))?;
+        (always || self.is_keyword_ahead(2, "SELECT")).then_some(form)
+    }
+
+    fn subquery(&mut self, form: SubqueryForm) -> Result<Tree> {
         let start = self.start();
-        let exists = self.is_keyword("EXISTS");
         self.advance();
         self.expect_symbol("(")?;
         let (query, height) = self.query()?;
         self.expect_symbol(")")?;
-        let query = Box::new(query);
-        let kind = if exists { ExprKind::Exists(query) } else { ExprKind::ArraySubquery(query) };
-        self.node(kind, start, height)
+        self.node(form(query), start, height)
     }
 
     fn parenthesised(&mut self) -> Result<Tree> {
@@ -306,7 +319,7 @@ impl Parser<'_> {
         if self.is_keyword("SELECT") {
             let (query, height) = self.query()?;
             self.expect_symbol(")")?;
-            return self.node(ExprKind::Subquery(Box::new(query)), start, height);
+            return self.node(ExprKind::Subquery(query), start, height);
         }
         let inner = self.expression()?;
         if !self.take_symbol(")") {

@@ -55,7 +55,7 @@ pub fn parse(text: &str) -> Result<Query, SyntaxError> {
     if !matches!(parser.token().kind, TokenKind::End) {
         return Err(parser.unexpected(clauses::after(&query)));
     }
-    Ok(query)
+    Ok(*query)
 }
 
 type Result<T, E = SyntaxError> = std::result::Result<T, E>;

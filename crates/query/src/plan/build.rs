@@ -1,9 +1,14 @@
 //! Small pieces of syntax tree for rewritten queries. They have no place in the user's text.
 
-use crate::ast::{Count, Expr, ExprKind, OffsetLimit, Query, Select, SelectItem, SelectSpec, Span};
+use crate::ast::{Count, Expr, ExprKind, Literal, OffsetLimit, Query, Select, SelectItem, SelectSpec, Span};
 
 pub(super) fn expr(kind: ExprKind) -> Expr {
     Expr { kind, span: Span::default() }
+}
+
+/// Text that is printed as it stands, as the name of a parameter is.
+pub(super) fn verbatim(text: String) -> Expr {
+    expr(ExprKind::Parameter(text))
 }
 
 pub(super) fn name(name: &str) -> Expr {
@@ -12,6 +17,10 @@ pub(super) fn name(name: &str) -> Expr {
 
 pub(super) fn member(base: Expr, name: &str) -> Expr {
     expr(ExprKind::Member(Box::new(base), name.to_owned()))
+}
+
+pub(super) fn number(number: u64) -> Expr {
+    expr(ExprKind::Literal(Literal::Number(number as f64)))
 }
 
 pub(super) fn object<const N: usize>(members: [(&str, Expr); N]) -> Expr {

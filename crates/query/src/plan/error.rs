@@ -5,7 +5,8 @@ use std::fmt;
 
 use cosmonaut_wire::model::InvalidPartitionKeyDefinition;
 
-use crate::ast::LARGEST_COUNT;
+use crate::ast::{LARGEST_COUNT, Span};
+use crate::check::WEIGHTS;
 use crate::wording::Wording;
 
 /// A query that has no plan.
@@ -15,8 +16,10 @@ pub enum PlanError {
     Composition(String),
     /// A subquery in `FROM` that looks at several documents at once.
     Subquery,
-    /// `ORDER BY RANK`.
-    Rank,
+    /// The weights of `RRF`: a parameter that is not an array of as many numbers as there are scores.
+    Weights,
+    /// A parameter of `FullTextScore` that is neither a term nor an array of terms.
+    Terms(String),
     /// `TOP`, `OFFSET` or `LIMIT` names a parameter that was not given.
     MissingParameter(String),
     /// `TOP`, `OFFSET` or `LIMIT` names a parameter that is not a whole number, or too large.
@@ -32,8 +35,9 @@ impl PlanError {
             PlanError::Composition(_) => {
                 Wording::Plain("Compositions of aggregates and other expressions are not allowed.".into())
             }
+            PlanError::Weights => Wording::coded("SC2229", Span::default(), WEIGHTS),
             PlanError::Subquery
-            | PlanError::Rank
+            | PlanError::Terms(_)
             | PlanError::MissingParameter(_)
             | PlanError::NotACount(_)
             | PlanError::Key(_) => Wording::Plain(self.to_string().into()),
@@ -53,7 +57,10 @@ impl fmt::Display for PlanError {
                 "a FROM subquery with DISTINCT, TOP, aggregates, GROUP BY, ORDER BY or OFFSET is not supported \
                  across partitions (other than to count distinct values)",
             ),
-            PlanError::Rank => f.write_str("ORDER BY RANK is not supported yet"),
+            PlanError::Weights => f.write_str(WEIGHTS),
+            PlanError::Terms(parameter) => {
+                write!(f, "the parameter {parameter} of FullTextScore must be a string, a fuzzy term or an array of these")
+            }
             PlanError::MissingParameter(name) => write!(f, "the parameter {name} was not given"),
             PlanError::NotACount(name) => {
                 write!(f, "the parameter {name} must be a whole number from 0 to {LARGEST_COUNT}")
@@ -69,7 +76,8 @@ impl Error for PlanError {
             PlanError::Key(error) => Some(error),
             PlanError::Composition(_)
             | PlanError::Subquery
-            | PlanError::Rank
+            | PlanError::Weights
+            | PlanError::Terms(_)
             | PlanError::MissingParameter(_)
             | PlanError::NotACount(_) => None,
         }

@@ -6,10 +6,13 @@
 mod aggregate;
 mod build;
 mod error;
+mod hybrid;
 mod ranges;
 #[cfg(test)]
 mod recorded;
 mod rewrite;
+#[cfg(test)]
+mod searches;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -18,15 +21,22 @@ pub use error::PlanError;
 
 use cosmonaut_wire::model::{PartitionKeyDefinition, PartitionedQueryExecutionInfo};
 
+use crate::Setting;
 use crate::access::access;
-use crate::ast::{Collection, Query};
+use crate::ast::{Collection, OrderBy, Query};
 use crate::parameters::Parameters;
+use crate::search::names_metric;
+use rewrite::Values;
 
 /// What stands in a rewritten `ORDER BY` query for the condition that resumes it; `true` to start from the
 /// beginning. See [`resume_filter`](crate::merge::resume_filter).
 pub const FILTER_PLACEHOLDER: &str = "{documentdb-formattableorderbyquery-filter}";
 
-/// Plans a query that was parsed and [checked](crate::check).
+/// What begins a placeholder for a number that is known once all partitions have counted. See
+/// [`Statistics`](crate::merge::Statistics).
+pub const STATISTICS_PLACEHOLDER: &str = "{documentdb-formattablehybridsearchquery-";
+
+/// Plans a query that was parsed and [checked](crate::check), over a container that says nothing of its values.
 ///
 /// ```
 /// use cosmonaut_query::{Parameters, parse, plan};
@@ -43,13 +53,42 @@ pub fn plan(
     parameters: &Parameters,
     key: &PartitionKeyDefinition,
 ) -> Result<PartitionedQueryExecutionInfo, PlanError> {
-    let info = rewrite::query_info(query, parameters)?;
+    plan_in(query, parameters, key, &Setting::default())
+}
+
+/// Plans a query over a container, which decides how distances are measured.
+pub fn plan_in(
+    query: &Query,
+    parameters: &Parameters,
+    key: &PartitionKeyDefinition,
+    setting: &Setting,
+) -> Result<PartitionedQueryExecutionInfo, PlanError> {
+    let values = Values { parameters, setting };
     let innermost = over_container(query);
     let ranges = match innermost.from {
         Some(_) => ranges::ranges(access(innermost, parameters).filter.as_ref(), key)?,
         None => vec![ranges::somewhere(key)],
     };
-    Ok(PartitionedQueryExecutionInfo::new(info, ranges))
+    match &query.order_by {
+        Some(OrderBy::Rank(rank)) => {
+            let search = hybrid::search(query, rank, values)?;
+            Ok(PartitionedQueryExecutionInfo::hybrid(search, ranges))
+        }
+        Some(OrderBy::Keys(_)) | None => {
+            Ok(PartitionedQueryExecutionInfo::new(rewrite::query_info(query, values)?, ranges))
+        }
+    }
+}
+
+/// Whether the plan of a query depends on how the container measures a distance, because the query does not say.
+pub fn depends_on_setting(query: &Query, parameters: &Parameters) -> bool {
+    match &query.order_by {
+        Some(OrderBy::Keys(keys)) => {
+            keys.iter().any(|key| key.by_similarity && !names_metric(&key.expr, parameters))
+        }
+        Some(OrderBy::Rank(rank)) => hybrid::distances(rank).any(|score| !names_metric(score, parameters)),
+        None => false,
+    }
 }
 
 /// The plan that the service gives: as [`plan`], but what one partition can cut by itself is left to it, and a window that
@@ -61,20 +100,25 @@ pub fn service_plan(
     query: &Query,
     parameters: &Parameters,
     key: &PartitionKeyDefinition,
+    setting: &Setting,
 ) -> Result<PartitionedQueryExecutionInfo, PlanError> {
-    let mut planned = match plan(query, parameters, key) {
+    let values = Values { parameters, setting };
+    if let Some(OrderBy::Rank(_)) = &query.order_by {
+        return plan_in(query, parameters, key, setting);
+    }
+    let mut planned = match plan_in(query, parameters, key, setting) {
         Err(PlanError::MissingParameter(_)) => {
             let mut whole = query.clone();
             (whole.select.top, whole.offset_limit) = (None, None);
-            let planned = plan(&whole, parameters, key)?;
-            let query_info = Some(rewrite::uncut(query, parameters)?);
+            let planned = plan_in(&whole, parameters, key, setting)?;
+            let query_info = Some(rewrite::uncut(query, values)?);
             return Ok(PartitionedQueryExecutionInfo { query_info, ..planned });
         }
         planned => planned?,
     };
     let one_key = matches!(&planned.query_ranges[..], [only] if only.min == only.max);
     if one_key && rewrite::is_cut(query) && !query.select.distinct && !rewrite::is_grouped(query) {
-        planned.query_info = Some(rewrite::uncut(query, parameters)?);
+        planned.query_info = Some(rewrite::uncut(query, values)?);
     }
     Ok(planned)
 }

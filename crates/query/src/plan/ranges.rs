@@ -83,7 +83,11 @@ impl Keys<'_> {
                 let keys: Vec<Key> = alternatives.into_iter().flatten().collect();
                 (keys.len() <= MOST_KEYS).then_some(keys)
             }
-            IndexFilter::Range { .. } | IndexFilter::Prefix(..) | IndexFilter::Defined(_) => None,
+            IndexFilter::Range { .. }
+            | IndexFilter::Prefix(..)
+            | IndexFilter::Defined(_)
+            | IndexFilter::Near(..)
+            | IndexFilter::Text { .. } => None,
         }
     }
 

@@ -3,20 +3,30 @@
 use cosmonaut_wire::model::{AggregateKind, DCountInfo, DistinctType, QueryInfo, SortOrder};
 
 use super::aggregate::{aggregate, partial};
-use super::build::{array, call, expr, first_rows, item, items, member, name, with_select};
+use super::build::{array, call, expr, first_rows, item, items, member, name, verbatim, with_select};
 use super::window::Window;
 use super::{FILTER_PLACEHOLDER, PlanError};
+use crate::Setting;
+use crate::access::member_names;
 use crate::ast::{
     BinaryOp, Collection, Expr, ExprKind, Literal, OrderBy, OrderKey, Query, SelectItem, SelectSpec,
 };
 use crate::check::is_aggregate;
 use crate::parameters::Parameters;
+use crate::search::metric_of;
 use crate::walk::item_names;
 
-/// Everything about a plan but its ranges.
-pub(super) fn query_info(query: &Query, parameters: &Parameters) -> Result<QueryInfo, PlanError> {
+/// What a query's text leaves open.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'p> {
+    pub(super) parameters: &'p Parameters,
+    pub(super) setting: &'p Setting,
+}
+
+/// Everything about the plan of a query without `ORDER BY RANK` but its ranges.
+pub(super) fn query_info(query: &Query, values: Values<'_>) -> Result<QueryInfo, PlanError> {
     if let Some((inner, alias)) = distinct_count(query) {
-        let info = query_info(inner, parameters)?;
+        let info = query_info(inner, values)?;
         return Ok(QueryInfo {
             rewritten_query: if info.rewritten_query.is_empty() {
                 inner.to_string()
@@ -28,7 +38,7 @@ pub(super) fn query_info(query: &Query, parameters: &Parameters) -> Result<Query
         });
     }
     refuse_collecting_source(query)?;
-    let window = Window::new(query, parameters)?;
+    let window = Window::new(query, values.parameters)?;
     let info = QueryInfo {
         distinct_type: distinct_type(query),
         top: window.top,
@@ -38,11 +48,10 @@ pub(super) fn query_info(query: &Query, parameters: &Parameters) -> Result<Query
         ..QueryInfo::default()
     };
     match &query.order_by {
-        Some(OrderBy::Rank(_)) => Err(PlanError::Rank),
         // What is put together from groups has no order that a client could follow; the clause stays where it is.
-        Some(OrderBy::Keys(_)) | None if is_grouped(query) => grouped(query, info),
-        Some(OrderBy::Keys(keys)) => Ok(ordered(query, keys, window, info)),
-        None => Ok(streamed(query, window, info)),
+        Some(_) | None if is_grouped(query) => grouped(query, info),
+        Some(OrderBy::Keys(keys)) => Ok(ordered(query, keys, window, values, info)),
+        Some(OrderBy::Rank(_)) | None => Ok(streamed(query, window, info)),
     }
 }
 
@@ -52,10 +61,10 @@ pub(super) fn is_grouped(query: &Query) -> bool {
 }
 
 /// What is said of a query whose window the partition applies.
-pub(super) fn uncut(query: &Query, parameters: &Parameters) -> Result<QueryInfo, PlanError> {
+pub(super) fn uncut(query: &Query, values: Values<'_>) -> Result<QueryInfo, PlanError> {
     let mut whole = query.clone();
     (whole.select.top, whole.offset_limit) = (None, None);
-    let mut info = query_info(&whole, parameters)?;
+    let mut info = query_info(&whole, values)?;
     if let Some(OrderBy::Keys(keys)) = &query.order_by {
         let mut rewritten = ordered_query(query, keys);
         rewritten.select.top.clone_from(&query.select.top);
@@ -85,18 +94,26 @@ pub(super) fn is_cut(query: &Query) -> bool {
 }
 
 /// Rows with what they are sorted by and a place for the filter that resumes them.
-fn ordered(query: &Query, keys: &[OrderKey], window: Window, info: QueryInfo) -> QueryInfo {
+fn ordered(
+    query: &Query,
+    keys: &[OrderKey],
+    window: Window,
+    values: Values<'_>,
+    info: QueryInfo,
+) -> QueryInfo {
     let mut rewritten = ordered_query(query, keys);
     // Duplicates are only recognised by the client, so a partition must not stop counting at them.
     if !query.select.distinct {
         rewritten.select.top.clone_from(&query.select.top);
         rewritten.offset_limit = window.rows_per_partition().map(first_rows);
     }
-    let direction = |key: &OrderKey| match key.descending {
-        true => SortOrder::Descending,
-        false => SortOrder::Ascending,
+    let direction = |key: &OrderKey| {
+        let falling =
+            if key.by_similarity { nearest_is_greatest(query, &key.expr, values) } else { key.descending };
+        if falling { SortOrder::Descending } else { SortOrder::Ascending }
     };
     QueryInfo {
+        has_non_streaming_order_by: keys.iter().any(OrderKey::is_score),
         order_by: keys.iter().map(direction).collect(),
         order_by_expressions: keys.iter().map(|key| key.expr.to_string()).collect(),
         rewritten_query: rewritten.to_string(),
@@ -104,17 +121,17 @@ fn ordered(query: &Query, keys: &[OrderKey], window: Window, info: QueryInfo) ->
     }
 }
 
+/// Whether the nearest documents have the greatest values of a distance.
+pub(super) fn nearest_is_greatest(query: &Query, distance: &Expr, values: Values<'_>) -> bool {
+    let ExprKind::Call(_, arguments) = &distance.kind else { return true };
+    let path = |argument: &Expr| member_names(query, argument);
+    metric_of(arguments, values.parameters, values.setting, path).is_greatest_nearest()
+}
+
 /// The query for rows with what they are sorted by, without a window.
 fn ordered_query(query: &Query, keys: &[OrderKey]) -> Query {
-    let source = query.from.as_ref().and_then(|from| from.source.binding()).unwrap_or_default();
-    let payload = match &query.select.spec {
-        SelectSpec::Star => name(source),
-        SelectSpec::Value(value) => value.clone(),
-        SelectSpec::List(selected) => {
-            let named = item_names(selected).into_iter().zip(selected);
-            expr(ExprKind::Object(named.map(|(name, item)| (name, item.expr.clone())).collect()))
-        }
-    };
+    let source = source_name(query);
+    let payload = payload(query);
     let spec = SelectSpec::List(vec![
         item(member(name(source), "_rid"), None),
         item(items(keys.iter().map(|key| &key.expr)), Some("orderByItems")),
@@ -130,10 +147,26 @@ fn ordered_query(query: &Query, keys: &[OrderKey]) -> Query {
     rewritten
 }
 
+/// The name that documents go by.
+pub(super) fn source_name(query: &Query) -> &str {
+    query.from.as_ref().and_then(|from| from.source.binding()).unwrap_or_default()
+}
+
+/// What is selected, as one value.
+pub(super) fn payload(query: &Query) -> Expr {
+    match &query.select.spec {
+        SelectSpec::Star => name(source_name(query)),
+        SelectSpec::Value(value) => value.clone(),
+        SelectSpec::List(selected) => {
+            let named = item_names(selected).into_iter().zip(selected);
+            expr(ExprKind::Object(named.map(|(name, item)| (name, item.expr.clone())).collect()))
+        }
+    }
+}
+
 /// The condition and the placeholder that clients replace by theirs.
-fn resumable(filter: Option<&Expr>) -> Expr {
-    // Printed as it stands, as a parameter is.
-    let placeholder = expr(ExprKind::Parameter(format!("({FILTER_PLACEHOLDER})")));
+pub(super) fn resumable(filter: Option<&Expr>) -> Expr {
+    let placeholder = verbatim(format!("({FILTER_PLACEHOLDER})"));
     match filter {
         None => placeholder,
         Some(filter) => and(filter.clone(), placeholder),
@@ -210,8 +243,9 @@ fn selected(query: &Query) -> Vec<&Expr> {
 
 /// `SELECT [VALUE] COUNT(1) FROM (SELECT DISTINCT …)`: the inner query, and the name that its count goes by.
 fn distinct_count(query: &Query) -> Option<(&Query, String)> {
-    let Query { select, from: Some(from), filter: None, group_by, order_by: None, offset_limit: None } =
-        query
+    let Query {
+        select, from: Some(from), filter: None, group_by, order_by: None, offset_limit: None, ..
+    } = query
     else {
         return None;
     };

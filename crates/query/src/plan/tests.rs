@@ -333,7 +333,9 @@ fn the_service_plans_no_window_for_one_partition_or_without_values() {
             [Some(3), None, None],
         ),
     ] {
-        let plan = super::service_plan(&parse(text).unwrap(), &parameters(), &"/pk".into()).unwrap();
+        let plan =
+            super::service_plan(&parse(text).unwrap(), &parameters(), &"/pk".into(), &Default::default());
+        let plan = plan.unwrap();
         let info = plan.query_info.unwrap();
         assert_eq!(
             (&*info.rewritten_query, [info.top, info.offset, info.limit]),

@@ -35,8 +35,13 @@ fn the_deepest_queries_go_all_the_way_through() {
             check(&query, &text).unwrap_or_else(|error| panic!("{error}"));
             plan(&query, &Parameters::new(), &"/pk".into()).unwrap();
             assert!(parse(&query.to_string()).is_ok());
-            let environment =
-                Environment { now_ticks: 0, random: &|| 0.5, limits: Limits::default(), computed: &[] };
+            let environment = Environment {
+                now_ticks: 0,
+                random: &|| 0.5,
+                limits: Limits::default(),
+                computed: &[],
+                setting: &Default::default(),
+            };
             let program = Program::compile(&query, &Parameters::new(), &environment).unwrap();
             let mut execution = program.start();
             let mut rows = Rows::new();

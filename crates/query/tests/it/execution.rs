@@ -84,7 +84,13 @@ fn parts_of_a_program_work_on_single_documents() {
 
 #[test]
 fn a_condition_alone_is_a_program_too() {
-    let environment = Environment { now_ticks: 0, random: &|| 0.0, limits: Limits::default(), computed: &[] };
+    let environment = Environment {
+        now_ticks: 0,
+        random: &|| 0.0,
+        limits: Limits::default(),
+        computed: &[],
+        setting: &Default::default(),
+    };
     let compile = |text: &str| Program::compile_condition(text, &environment);
     let program = compile("from c where c.x = 1 and not is_defined(c.y)").unwrap();
     assert_eq!(program.matches(b"{\"x\":1}"), Ok(true));

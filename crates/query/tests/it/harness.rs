@@ -16,7 +16,13 @@ pub(crate) fn compile_in(
     Program::compile(
         &query,
         parameters,
-        &Environment { now_ticks: NOW_TICKS, random: &|| 0.25, limits, computed },
+        &Environment {
+            now_ticks: NOW_TICKS,
+            random: &|| 0.25,
+            limits,
+            computed,
+            setting: &Default::default(),
+        },
     )
 }
 

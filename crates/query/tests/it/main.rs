@@ -9,6 +9,7 @@ mod generated;
 mod harness;
 mod print;
 mod resume_filters;
+mod search;
 mod semantics;
 mod spread;
 mod superset;

@@ -123,6 +123,9 @@ fn expression() -> impl Strategy<Value = Expr> {
             1 => query().prop_map(|q| expr(ExprKind::Subquery(q))),
             1 => query().prop_map(|q| expr(ExprKind::Exists(q))),
             1 => query().prop_map(|q| expr(ExprKind::ArraySubquery(q))),
+            1 => query().prop_map(|q| expr(ExprKind::All(q))),
+            1 => query().prop_map(|q| expr(ExprKind::First(q))),
+            1 => query().prop_map(|q| expr(ExprKind::Last(q))),
         ]
     })
 }
@@ -148,6 +151,7 @@ fn source(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Source> {
             group_by: Vec::new(),
             order_by,
             offset_limit,
+            spans: ClauseSpans::default(),
         }))
     });
     (prop_oneof![3 => path, 1 => value], proptest::option::of(name()), any::<bool>()).prop_map(
@@ -159,8 +163,13 @@ fn source(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Source> {
 }
 
 fn order_by(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = OrderBy> {
-    let key = (inner.clone(), any::<bool>()).prop_map(|(expr, descending)| OrderKey { expr, descending });
-    prop_oneof![3 => proptest::collection::vec(key, 1..3).prop_map(OrderBy::Keys), 1 => inner.prop_map(OrderBy::Rank)]
+    let key = (inner.clone(), any::<bool>()).prop_map(|(expr, descending)| OrderKey {
+        expr,
+        descending,
+        by_similarity: false,
+    });
+    let rank = inner.prop_map(|score| OrderBy::Rank(Rank { score, span: Span::default() }));
+    prop_oneof![3 => proptest::collection::vec(key, 1..3).prop_map(OrderBy::Keys), 1 => rank]
 }
 
 fn query_over(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Query> {
@@ -191,6 +200,7 @@ fn query_over(inner: BoxedStrategy<Expr>) -> impl Strategy<Value = Query> {
             group_by,
             order_by,
             offset_limit,
+            spans: ClauseSpans::default(),
         })
 }
 
@@ -214,7 +224,7 @@ proptest! {
     fn no_sequence_of_tokens_makes_the_parser_panic(words in proptest::collection::vec(proptest::sample::select(vec![
         "SELECT", "VALUE", "DISTINCT", "TOP", "*", "FROM", "JOIN", "IN", "WHERE", "GROUP", "ORDER", "BY", "OFFSET",
         "LIMIT", "c", ".", "x", "[", "]", "(", ")", "{", "}", ",", ":", "?", "??", "'s'", "1", "@p", "NOT", "AND",
-        "OR", "BETWEEN", "LIKE", "ESCAPE", "EXISTS", "ARRAY", "udf", "=", "-", "||", "AS", "RANK", "\\", "'", "ü",
+        "OR", "BETWEEN", "LIKE", "ESCAPE", "EXISTS", "ARRAY", "ALL", "FIRST", "udf", "=", "-", "||", "AS", "RANK", "\\", "'", "ü",
     ]), 0..40)) {
         let text = format!("SELECT {}", words.join(" "));
         if let Ok(query) = parse(&text) {

@@ -248,3 +248,35 @@ fn a_constant_that_is_too_large_fails_only_where_it_is_asked_for() {
         assert_eq!(rows.ok().and_then(|rows| rows.into_iter().next()).as_deref(), expected);
     }
 }
+
+#[test]
+fn subqueries_stand_for_values_in_several_ways() {
+    let document = r#"{"t":[1,2,3],"e":[],"n":{"name":"x"}}"#;
+    for (expression, expected) in [
+        ("EXISTS(SELECT VALUE undefined)", "false"),
+        ("EXISTS(SELECT undefined)", "true"),
+        ("ALL(SELECT VALUE t > 0 FROM t IN c.t)", "true"),
+        ("ALL(SELECT VALUE t > 1 FROM t IN c.t)", "false"),
+        ("ALL(SELECT VALUE t > 1 FROM t IN c.e)", "true"),
+        ("FIRST(SELECT VALUE t FROM t IN c.t)", "1"),
+        ("LAST(SELECT VALUE t FROM t IN c.t)", "3"),
+        ("FIRST(SELECT VALUE t FROM t IN c.e)", "undefined"),
+        ("LAST(SELECT VALUE t FROM t IN c.e)", "undefined"),
+        ("first(SELECT t FROM t IN c.t WHERE t > 1)", r#"{"t":2}"#),
+        ("(SELECT c.n.name WHERE c.n.name = 'x').name", "\"x\""),
+        ("(SELECT c.n.name WHERE c.n.name = 'y').name", "undefined"),
+        ("(SELECT COUNT(1) AS a, SUM(t) AS b FROM t IN c.t)", r#"{"a":3,"b":6}"#),
+        ("ARRAY(SELECT VALUE m FROM m IN (SELECT VALUE [5, 6]))", "[5,6]"),
+        ("ARRAY(SELECT VALUE 1 FROM t IN c.t JOIN (SELECT VALUE u FROM u IN c.t WHERE u > t))", "[1,1,1]"),
+    ] {
+        assert_eq!(value_in(expression, document), expected, "{expression}");
+    }
+    assert_eq!(
+        query(
+            "SELECT c.id FROM c JOIN (SELECT VALUE t FROM t IN c.t WHERE t > 1)",
+            &[r#"{"id":"a","t":[1,2,3]}"#]
+        ),
+        [r#"{"id":"a"}"#, r#"{"id":"a"}"#]
+    );
+    assert_eq!(query("SELECT * FROM (SELECT VALUE c.t FROM c)", &[document]), ["[1,2,3]"]);
+}

@@ -86,7 +86,13 @@ const ORDERED_DISTINCT: &[&str] = &[
 ];
 
 pub(crate) fn compile(query: &Query, parameters: &Parameters) -> Program {
-    let environment = Environment { now_ticks: 0, random: &|| 0.5, limits: Limits::default(), computed: &[] };
+    let environment = Environment {
+        now_ticks: 0,
+        random: &|| 0.5,
+        limits: Limits::default(),
+        computed: &[],
+        setting: &Default::default(),
+    };
     Program::compile(query, parameters, &environment).unwrap()
 }
 

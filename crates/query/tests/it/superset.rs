@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use cosmonaut_query::access::{DocPath, DocSegment, IndexFilter, access};
+use cosmonaut_query::search::{Language, Term, Words};
 use cosmonaut_query::value::Value;
 use cosmonaut_query::{Parameters, parse, plan};
 use cosmonaut_wire::model::{PartitionKeyDefinition, QueryRange};
@@ -28,6 +29,14 @@ fn admits(filter: &IndexFilter, document: &Value) -> bool {
             any(path, &|found| matches!(found, Value::String(text) if text.starts_with(&**prefix)))
         }
         IndexFilter::Defined(path) => any(path, &|_| true),
+        // Generated conditions have no shapes.
+        IndexFilter::Near(..) => unreachable!("a condition on shapes"),
+        IndexFilter::Text { path, terms, all } => any(path, &|found| {
+            let Value::String(text) = found else { return false };
+            let words = Words::of(text, Language::English);
+            let has = |term: &Value| matches!(term, Value::String(term) if Term::new(term, Language::English).count_in(&words) > 0);
+            if *all { terms.iter().all(has) } else { terms.iter().any(has) }
+        }),
     }
 }
 

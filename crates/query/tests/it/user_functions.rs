@@ -26,7 +26,13 @@ impl UserFunctions for Echo {
 fn program(text: &str) -> Program {
     let query = parse(text).unwrap();
     check(&query, text).unwrap();
-    let environment = Environment { now_ticks: 0, random: &|| 0.5, limits: Limits::default(), computed: &[] };
+    let environment = Environment {
+        now_ticks: 0,
+        random: &|| 0.5,
+        limits: Limits::default(),
+        computed: &[],
+        setting: &Default::default(),
+    };
     Program::compile(&query, &Parameters::default(), &environment).unwrap()
 }
 

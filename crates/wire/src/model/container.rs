@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ChangeFeedPolicy, ComputedProperty, ConflictResolutionPolicy, ExtraMembers, FullTextPolicy,
-    GeospatialConfig, IndexingPolicy, PartitionKeyDefinition, TimeToLive, UniqueKeyPolicy,
+    GeospatialConfig, GeospatialType, IndexingPolicy, PartitionKeyDefinition, TimeToLive, UniqueKeyPolicy,
     VectorEmbeddingPolicy,
 };
 
@@ -157,6 +157,14 @@ impl ContainerProperties {
     #[must_use]
     pub fn with_change_feed_policy(mut self, policy: ChangeFeedPolicy) -> Self {
         self.change_feed_policy = Some(policy);
+        self
+    }
+
+    /// Sets [`ContainerProperties::geospatial_config`].
+    #[must_use]
+    pub fn with_geospatial_type(mut self, kind: GeospatialType) -> Self {
+        let extra = self.geospatial_config.take().map(|config| config.extra).unwrap_or_default();
+        self.geospatial_config = Some(GeospatialConfig { kind: Some(kind), extra });
         self
     }
 

@@ -241,15 +241,46 @@ pub struct VectorEmbeddingPolicy {
 pub struct VectorEmbedding {
     /// Where the vector is in a document.
     pub path: String,
-    /// The type of its elements.
-    pub data_type: VectorDataType,
-    /// How many elements it has.
-    pub dimensions: u32,
-    /// How its distance to another is measured.
-    pub distance_function: VectorDistanceFunction,
+    /// The type of its elements; see [`VectorEmbedding::data_type`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_type: Option<VectorDataType>,
+    /// How many elements it has; see [`VectorEmbedding::dimensions`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<i64>,
+    /// How its distance to another is measured; see [`VectorEmbedding::distance_function`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance_function: Option<VectorDistanceFunction>,
     /// Members that this version does not know.
     #[serde(flatten)]
     pub extra: ExtraMembers,
+}
+
+impl VectorEmbedding {
+    /// Vectors of four-byte numbers at `path`, of so many dimensions.
+    pub fn new(path: impl Into<String>, dimensions: u32, distance_function: VectorDistanceFunction) -> Self {
+        Self {
+            path: path.into(),
+            data_type: Some(VectorDataType::Float32),
+            dimensions: Some(dimensions.into()),
+            distance_function: Some(distance_function),
+            extra: ExtraMembers::new(),
+        }
+    }
+
+    /// The type of its elements; four-byte numbers if it does not say.
+    pub fn data_type(&self) -> &VectorDataType {
+        self.data_type.as_ref().unwrap_or(&VectorDataType::Float32)
+    }
+
+    /// How many elements it has; 1,536 if it does not say.
+    pub fn dimensions(&self) -> i64 {
+        self.dimensions.unwrap_or(1536)
+    }
+
+    /// How its distance to another is measured; by the cosine if it does not say.
+    pub fn distance_function(&self) -> &VectorDistanceFunction {
+        self.distance_function.as_ref().unwrap_or(&VectorDistanceFunction::Cosine)
+    }
 }
 
 /// Which paths hold text to search.

@@ -2,7 +2,7 @@
 //!
 //! Nothing here builds or uses an index, and paths are kept as they are written.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::ExtraMembers;
@@ -205,12 +205,16 @@ open_enum! {
 
 /// An index over shapes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SpatialIndex {
     /// Where the shapes are: `/location/*`.
     pub path: String,
     /// Which shapes; all of them if it does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<SpatialType>>,
+    /// Where on a plane most shapes are; every index has one there, and none on the globe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bounding_box: Option<BoundingBox>,
     /// Members that this version does not know.
     #[serde(flatten)]
     pub extra: ExtraMembers,
@@ -220,7 +224,51 @@ impl SpatialIndex {
     /// An index over the shapes at `path`.
     pub fn new(path: impl Into<String>, types: impl IntoIterator<Item = SpatialType>) -> Self {
         let types = Some(types.into_iter().collect());
-        Self { path: path.into(), types, extra: ExtraMembers::new() }
+        Self { path: path.into(), types, bounding_box: None, extra: ExtraMembers::new() }
+    }
+
+    /// Sets [`SpatialIndex::bounding_box`].
+    #[must_use]
+    pub fn with_bounding_box(mut self, bounding_box: BoundingBox) -> Self {
+        self.bounding_box = Some(bounding_box);
+        self
+    }
+}
+
+/// A part of the plane.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BoundingBox {
+    /// The least first coordinate.
+    #[serde(serialize_with = "plain_number")]
+    pub xmin: f64,
+    /// The least second coordinate.
+    #[serde(serialize_with = "plain_number")]
+    pub ymin: f64,
+    /// The greatest first coordinate.
+    #[serde(serialize_with = "plain_number")]
+    pub xmax: f64,
+    /// The greatest second coordinate.
+    #[serde(serialize_with = "plain_number")]
+    pub ymax: f64,
+    /// Members that this version does not know.
+    #[serde(flatten)]
+    pub extra: ExtraMembers,
+}
+
+impl BoundingBox {
+    /// From the least coordinates, x and y, to the greatest.
+    pub fn new(least: [f64; 2], greatest: [f64; 2]) -> Self {
+        let ([xmin, ymin], [xmax, ymax]) = (least, greatest);
+        Self { xmin, ymin, xmax, ymax, extra: ExtraMembers::new() }
+    }
+}
+
+/// A number without a fraction is written without one, as clients do.
+fn plain_number<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    let whole = *number as i64;
+    match whole as f64 == *number && whole.unsigned_abs() < 1 << 53 {
+        true => serializer.serialize_i64(whole),
+        false => serializer.serialize_f64(*number),
     }
 }
 
@@ -314,6 +362,10 @@ mod tests {
             .with_included_path("/a/?")
             .with_composite_index([("/a", CompositeOrder::Ascending), ("/b", CompositeOrder::Descending)])
             .with_spatial_index(SpatialIndex::new("/s/*", [SpatialType::Point]))
+            .with_spatial_index(
+                SpatialIndex::new("/g/*", [SpatialType::Polygon])
+                    .with_bounding_box(BoundingBox::new([-10.0, 0.5], [10.0, 20.0])),
+            )
             .with_vector_index(VectorIndex::new("/v", VectorIndexType::DiskAnn))
             .with_full_text_index("/t");
         let expected = json!({
@@ -321,7 +373,14 @@ mod tests {
             "indexingMode": "none",
             "includedPaths": [{"path": "/a/?"}],
             "compositeIndexes": [[{"path": "/a", "order": "ascending"}, {"path": "/b", "order": "descending"}]],
-            "spatialIndexes": [{"path": "/s/*", "types": ["Point"]}],
+            "spatialIndexes": [
+                {"path": "/s/*", "types": ["Point"]},
+                {
+                    "path": "/g/*",
+                    "types": ["Polygon"],
+                    "boundingBox": {"xmin": -10, "ymin": 0.5, "xmax": 10, "ymax": 20},
+                },
+            ],
             "vectorIndexes": [{"path": "/v", "type": "diskANN"}],
             "fullTextIndexes": [{"path": "/t"}],
         });

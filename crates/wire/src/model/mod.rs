@@ -53,8 +53,8 @@ pub use database::DatabaseProperties;
 pub use error::ErrorBody;
 pub use feed::FeedEnvelope;
 pub use indexing::{
-    CompositeOrder, CompositePath, FullTextIndex, IndexedPath, IndexingMode, IndexingPolicy, SpatialIndex,
-    SpatialType, VectorIndex, VectorIndexType,
+    BoundingBox, CompositeOrder, CompositePath, FullTextIndex, IndexedPath, IndexingMode, IndexingPolicy,
+    SpatialIndex, SpatialType, VectorIndex, VectorIndexType,
 };
 pub use json::{JsonError, from_json, parse_value};
 pub use key_definition::{InvalidPartitionKeyDefinition, PartitionKeyDefinition, PartitionKeyKind};

@@ -179,10 +179,9 @@ pub struct HybridSearchQueryInfo {
     #[serde(deserialize_with = "null_as_default")]
     pub component_query_infos: Vec<QueryInfo>,
     /// The same queries without what the user selects.
-    #[serde(deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "null_as_default")]
     pub component_without_payload_query_infos: Vec<QueryInfo>,
     /// The query that fetches what the user selects.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub projection_query_info: Option<QueryInfo>,
     /// How much each query's rank counts; all the same if there are none.
     #[serde(deserialize_with = "null_as_default")]

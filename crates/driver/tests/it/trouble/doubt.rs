@@ -186,3 +186,23 @@ async fn a_probe_does_not_cost_a_user_an_unguarded_write() {
     }
     assert_eq!(lost, 0, "writes of 200 over half an hour whose outcome is unknown, with the west healthy");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_partition_that_was_thought_to_have_moved_is_found_at_home() {
+    let net = Net::new(&["east", "west", "north"], false, |_, region, request| {
+        is_doc(request).then(|| if region == "east" { Do::Say(5, 408, 0) } else { Do::Say(5, 403, 3) })
+    });
+    net.account.lock().unwrap()["enablePerPartitionFailoverBehavior"] = true.into();
+    let driver = net.driver(not_hedging());
+    let in_doubt = driver.execute_operation(&write(OperationType::Patch), &within(5_000)).await;
+    assert_eq!(in_doubt.unwrap_err().kind(), ErrorKind::OutcomeUnknown);
+    // The account's own endpoint leads to the east, where the partition has been all the time.
+    net.now(|_, region, request| {
+        let is_home = ["east", "global"].contains(&region);
+        is_doc(request).then_some(if is_home { Do::Say(5, 200, 0) } else { Do::Say(5, 403, 3) })
+    });
+    run(&driver, &write(OperationType::Patch)).await.unwrap();
+    net.calls();
+    run(&driver, &write(OperationType::Patch)).await.unwrap();
+    assert_eq!(net.calls(), ["PATCH east"]);
+}

@@ -22,7 +22,11 @@ impl Engine {
         properties: ContainerProperties,
         throughput: Option<ThroughputProperties>,
     ) -> Result<Written<Arc<Container>>, Failure> {
-        throughput.map_or(Ok(()), |throughput| throughput::check(throughput, throughput::MIN_MANUAL))?;
+        // A container that was made without a partition key has one partition.
+        let is_fixed = properties.partition_key.system_key == Some(true);
+        let most = if is_fixed { throughput::PARTITION_MOST } else { throughput::MAX };
+        throughput
+            .map_or(Ok(()), |throughput| throughput::check(throughput, throughput::MIN_MANUAL, most))?;
         let mut catalog = locks::write(&self.catalog);
         let database = catalog.database(&named(path, ResourceType::Database)?).ok_or_else(owner_gone)?;
         if database.containers.contains_key(&properties.id) {

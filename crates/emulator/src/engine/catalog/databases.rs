@@ -24,7 +24,9 @@ impl Engine {
     ) -> Result<Written<DatabaseProperties>, Failure> {
         let name = properties.id.clone();
         ResourcePath::database(&name).map_err(|error| Failure::invalid_id(&name, MAX_NAME, error))?;
-        throughput.map_or(Ok(()), |throughput| throughput::check(throughput, throughput::MIN_MANUAL))?;
+        throughput.map_or(Ok(()), |throughput| {
+            throughput::check(throughput, throughput::MIN_MANUAL, throughput::MAX)
+        })?;
         let mut catalog = locks::write(&self.catalog);
         if catalog.databases.contains_key(&name) {
             return Err(taken("database", &name));

@@ -25,6 +25,7 @@ pub use resources::{Resource, Upserted};
 use super::container::{Container, owner_gone};
 use super::throughput::Bucket;
 use super::{Engine, locks};
+use crate::failure::NOT_FOUND_HELP;
 use crate::storage::{ResourceRecord, Saved, StorageError};
 use crate::{Failure, Timestamp};
 use resources::Resources;
@@ -119,11 +120,15 @@ fn named(path: &ResourcePath, kind: ResourceType) -> Result<String, Failure> {
 }
 
 fn no_such(kind: &str, name: &str) -> Failure {
-    Failure::not_found(format!("Resource Not Found: there is no {kind} {name:?}"))
+    Failure::not_found(format!(
+        "Resource Not Found. Learn more: {NOT_FOUND_HELP} (there is no {kind} {name:?})"
+    ))
 }
 
 fn taken(kind: &str, name: &str) -> Failure {
-    Failure::conflict(format!("Resource with specified id or name already exists: {kind} {name:?}"))
+    Failure::conflict(format!(
+        "Resource with specified id, name, or unique index already exists. It is the {kind} {name:?}"
+    ))
 }
 
 impl Engine {

@@ -205,6 +205,6 @@ fn wanted(
             ));
         }
     }
-    throughput::check(asked, minimum_throughput(current))?;
+    throughput::check(asked, minimum_throughput(current), throughput::MAX)?;
     Ok(asked)
 }

@@ -118,7 +118,8 @@ impl Resources {
             }
             if draft.opened.as_ref().is_some_and(|opened| open_alike(other, opened, &draft.members)) {
                 return Err(Failure::conflict(format!(
-                    "Resource with specified id or name already exists: permission {:?} of this user is for the same resource",
+                    "Resource with specified id, name, or unique index already exists. Permission {:?} of this user is for \
+                     the same resource",
                     other.id()
                 )));
             }

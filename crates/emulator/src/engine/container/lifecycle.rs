@@ -3,7 +3,7 @@
 //! Its place in the catalog, and its offer, are the catalog's.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use arc_swap::ArcSwap;
 use cosmonaut_wire::model::ContainerProperties;
@@ -58,6 +58,7 @@ impl Container {
             next_range: partitions,
             version: 0,
             first_token_version,
+            is_followed: false,
         };
         let saved = SavedContainer::empty(rid, record);
         let record = Box::new(saved.record.clone());
@@ -96,6 +97,7 @@ impl Container {
                 own: AtomicU32::new(around.throughput),
             },
             first_token_version: saved.record.first_token_version,
+            followed: saved.record.is_followed.then(Commit::done).map_or_else(OnceLock::new, OnceLock::from),
             admin: Mutex::new(()),
         };
         container.share_throughput();
@@ -136,11 +138,13 @@ impl Container {
         let mut new = complete(properties, self.rid, etag, self.now())?;
         new.partition_key.version = current.partition_key.version;
         new.conflict_resolution_policy = current.conflict_resolution_policy.clone();
-        let (old_retention, new_retention) = (retention(&current), retention(&new));
-        let policy = new.indexing_policy.clone().unwrap_or_default();
+        let is_followed = self.followed.get().is_some();
+        let (old_retention, new_retention) = (retention(&current, is_followed), retention(&new, is_followed));
+        let indexed_alike = current.indexing_policy == new.indexing_policy
+            && current.full_text_policy == new.full_text_policy;
         for replica in self.replicas() {
-            if current.indexing_policy != new.indexing_policy {
-                replica.reindex(Index::new(&policy)?);
+            if !indexed_alike {
+                replica.reindex(Index::of(&new)?);
             }
             replica.write(|state| state.follow(new.default_ttl, new_retention));
         }
@@ -151,6 +155,27 @@ impl Container {
             records.extend(self.forget_all());
         }
         Ok(Written { value: new, commit: self.journal.append(records) })
+    }
+
+    /// Keeps all versions from now on, if no policy does and nobody has read them before. Resolves when that is safe.
+    pub(in crate::engine) fn keep_versions(&self) -> Result<Commit, Failure> {
+        if retention(&self.properties(), false) != Retention::Tail {
+            return Ok(Commit::done());
+        }
+        if let Some(safe) = self.followed.get() {
+            return Ok(safe.clone());
+        }
+        let _admin = locks::lock(&self.admin);
+        self.check_not_deleted()?;
+        let follow = || {
+            let properties = self.properties();
+            let kept = retention(&properties, true);
+            for replica in self.replicas() {
+                replica.write(|state| state.follow(properties.default_ttl, kept));
+            }
+            self.journal.append([self.record_as(true)].into_iter().chain(self.forget_all()))
+        };
+        Ok(self.followed.get_or_init(follow).clone())
     }
 
     /// Lets nothing more be written, before the container is taken from the catalog.
@@ -257,6 +282,10 @@ impl Container {
 
     /// The container as the journal keeps it.
     pub(super) fn record(&self) -> Record {
+        self.record_as(self.followed.get().is_some())
+    }
+
+    fn record_as(&self, is_followed: bool) -> Record {
         let layout = self.layout();
         let ranges = layout.ranges().iter().map(|range| {
             let lineage = range.group().lineage();
@@ -274,6 +303,7 @@ impl Container {
             next_range: self.next_range.load(Ordering::Relaxed),
             version: layout.version(),
             first_token_version: self.first_token_version,
+            is_followed,
         };
         Record::Container(self.rid, Box::new(record))
     }
@@ -309,17 +339,17 @@ fn restore_range(
     around: &Surroundings,
 ) -> Result<PartitionRange, Failure> {
     let properties = &saved.record.properties;
-    let policy = properties.indexing_policy.clone().unwrap_or_default();
     let topology = around.account.topology();
     let lineage = restore_lineage(saved, range, &around.account);
     let progress = saved.progress(range, &lineage);
     let documents = saved.documents.iter().filter(|document| range.keys.contains(&document.epk));
     let replica = |region: RegionId| {
-        let index = Index::new(&policy)?.with_one_thread(around.one_thread);
+        let index = Index::of(properties)?.with_one_thread(around.one_thread);
         let mut state = ReplicaState::new(progress.clone(), index, unique_keys.clone());
-        state.follow(properties.default_ttl, retention(properties));
+        let kept = retention(properties, saved.record.is_followed);
+        state.follow(properties.default_ttl, kept);
         state.fill(documents.clone().cloned().collect());
-        if retention(properties) != Retention::Tail {
+        if kept != Retention::Tail {
             state.restore_log(saved.log_of(range, &lineage));
         }
         if topology.multi_write {

@@ -3,15 +3,18 @@
 //! Operations on items are in [`items`](super::items), feeds in [`feed`](super::feed); this is what they share.
 
 mod delivery;
+mod encryption;
 mod lifecycle;
 mod properties;
 mod replicas;
+mod search_policies;
+mod spatial;
 mod split;
 mod unique;
 mod usage;
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 use arc_swap::ArcSwap;
 use cosmonaut_wire::model::{ContainerProperties, PartitionKeyDefinition, PartitionKeyRange};
@@ -53,6 +56,8 @@ pub struct Container {
     next_range: AtomicU32,
     rate: Rate,
     first_token_version: i64,
+    /// Set once somebody has read the feed of all versions, though no policy keeps them; resolves when that is safe.
+    followed: OnceLock<Commit>,
     /// Held by whoever changes properties or layout, so that these happen one after another.
     admin: Mutex<()>,
 }

@@ -2,20 +2,24 @@
 //!
 //! Acting on a policy is left to whoever it concerns.
 
+use cosmonaut_query::Wording;
 use cosmonaut_query::ast::SelectSpec;
 use cosmonaut_wire::model::{
-    ComputedProperty, ConflictResolutionPolicy, ContainerProperties, GeospatialConfig, GeospatialType,
-    IndexedPath, IndexingMode, IndexingPolicy, PartitionKeyKind,
+    ComputedProperty, ConflictResolutionPolicy, ContainerProperties, IndexedPath, IndexingMode,
+    IndexingPolicy, PartitionKeyKind,
 };
 use cosmonaut_wire::{Etag, ResourceId, ResourcePath, ResourceType};
 use serde_json::Value;
 
+use super::encryption;
+use super::search_policies;
+use super::spatial;
 use crate::engine::catalog::MAX_NAME;
 use crate::engine::key::KeyReader;
 use crate::engine::replica::Retention;
 use crate::engine::resolution::{Resolution, decide_alike};
 use crate::engine::unique::UniqueKeys;
-use crate::index::{Index, is_root};
+use crate::index::{Index, has_old_index, is_root};
 use crate::{Failure, Timestamp};
 
 /// The most computed properties of a container.
@@ -33,19 +37,19 @@ pub(crate) fn complete(
     UniqueKeys::new(properties.unique_key_policy.as_ref())?;
     Resolution::new(properties.conflict_resolution_policy.as_ref())?;
     check_computed(&properties)?;
-    refuse_what_is_missing(&properties)?;
+    properties.geospatial_config = Some(spatial::complete_config(properties.geospatial_config.take())?);
+    spatial::check_indexes(&properties)?;
+    search_policies::check(&properties)?;
+    encryption::check(&properties)?;
     let policy = complete_indexing(properties.indexing_policy.take().unwrap_or_default());
-    Index::new(&policy)?;
     properties.indexing_policy = Some(policy);
+    Index::of(&properties)?;
     properties.partition_key.kind.get_or_insert(PartitionKeyKind::Hash);
     properties.conflict_resolution_policy.get_or_insert_with(|| {
         let mut policy = ConflictResolutionPolicy::last_writer_wins("/_ts");
         policy.conflict_resolution_procedure = Some(String::new());
         policy
     });
-    properties
-        .geospatial_config
-        .get_or_insert(GeospatialConfig { kind: Some(GeospatialType::Geography), extra: Default::default() });
     let database = rid.parent().unwrap_or(rid);
     properties.rid = Some(rid.to_string());
     properties.self_link = Some(format!("dbs/{database}/colls/{rid}/"));
@@ -84,12 +88,18 @@ pub(super) fn check_replacement(
     // A client that does not care leaves it out.
     let resolution = (&current.conflict_resolution_policy, &new.conflict_resolution_policy);
     let alike = if let (Some(old), Some(new)) = resolution { decide_alike(old, new) } else { true };
-    keeps("conflict resolution policy", alike)
+    keeps("conflict resolution policy", alike)?;
+    search_policies::check_replacement(current, new)
 }
 
-/// How much of the log these properties ask for.
-pub(crate) fn retention(properties: &ContainerProperties) -> Retention {
+/// For how long all versions are kept where no policy says so: as long as an account of seven days of continuous backup
+/// keeps them.
+const BACKUP_MINUTES: u32 = 7 * 24 * 60;
+
+/// How much of the log is kept by these properties, or because somebody reads all versions.
+pub(crate) fn retention(properties: &ContainerProperties, is_followed: bool) -> Retention {
     match properties.change_feed_policy.as_ref().and_then(|policy| policy.retention_duration) {
+        None | Some(0) if is_followed => Retention::Minutes(BACKUP_MINUTES),
         None | Some(0) => Retention::Tail,
         Some(minutes) => Retention::Minutes(minutes),
     }
@@ -118,13 +128,14 @@ fn check_computed(properties: &ContainerProperties) -> Result<(), Failure> {
         } else if computed[..nth].iter().any(|other| other.name == *name) {
             format!("Computed property name '{name}' cannot be used in multiple definitions.")
         } else {
-            match cosmonaut_query::parse(query).map(|parsed| parsed.select.spec) {
+            match read_computed(query) {
                 Ok(SelectSpec::Value(_)) => continue,
                 Ok(SelectSpec::Star | SelectSpec::List(_)) => format!(
                     "Required VALUE expression missing from computed property query '{query}' at index ({nth})."
                 ),
-                Err(error) => format!(
-                    "Computed property at index ({nth}) has a malformed query: '{query}' Error details: '{error}'"
+                Err(wording) => format!(
+                    "Computed property at index ({nth}) has a malformed query: '{query}' Error details: '{}'",
+                    wording.to_json_with_numbers(query)
                 ),
             }
         };
@@ -133,18 +144,11 @@ fn check_computed(properties: &ContainerProperties) -> Result<(), Failure> {
     Ok(())
 }
 
-/// 501 for policies that nothing here would honour.
-fn refuse_what_is_missing(properties: &ContainerProperties) -> Result<(), Failure> {
-    let vectors = properties
-        .vector_embedding_policy
-        .as_ref()
-        .is_some_and(|policy| !policy.vector_embeddings.is_empty());
-    let texts = properties.full_text_policy.as_ref().and_then(|policy| policy.full_text_paths.as_ref());
-    match (vectors, texts.is_some_and(|paths| !paths.is_empty())) {
-        (true, _) => Err(Failure::not_implemented("vector search (vectorEmbeddingPolicy)")),
-        (_, true) => Err(Failure::not_implemented("full-text search (fullTextPolicy)")),
-        (false, false) => Ok(()),
-    }
+/// What the query of a computed property selects, or what the service says of the query.
+fn read_computed(text: &str) -> Result<SelectSpec, Wording> {
+    let query = cosmonaut_query::parse(text).map_err(|error| error.wording().clone())?;
+    cosmonaut_query::check(&query, text).map_err(|error| error.wording().clone())?;
+    Ok(query.select.spec)
 }
 
 /// Adds what the service adds to a policy that leaves it out.
@@ -163,7 +167,8 @@ fn complete_indexing(mut policy: IndexingPolicy) -> IndexingPolicy {
         excluded.push(IndexedPath::new(ETAG));
     }
     let all = || if excludes_all { Vec::new() } else { vec![IndexedPath::new("/*")] };
-    for path in policy.included_paths.get_or_insert_with(all) {
+    // A spatial index reads back as it was written.
+    for path in policy.included_paths.get_or_insert_with(all).iter_mut().filter(|path| !has_old_index(path)) {
         path.indexes.iter_mut().flatten().for_each(complete_index);
     }
     policy

@@ -185,8 +185,7 @@ impl Container {
     }
 
     pub(super) fn new_index(&self) -> Result<Index, Failure> {
-        let index = Index::new(&self.properties().indexing_policy.clone().unwrap_or_default())?;
-        Ok(index.with_one_thread(self.one_thread))
+        Ok(Index::of(&self.properties())?.with_one_thread(self.one_thread))
     }
 }
 

@@ -21,7 +21,8 @@ use crate::{Failure, Timestamp};
 pub enum FeedMode {
     /// The latest version of each item that changed.
     Incremental,
-    /// Every version and every delete, for as long as the container keeps them.
+    /// Every version and every delete, for as long as the container's policy keeps them; without one, for seven days from
+    /// the first time that somebody asks for them.
     FullFidelity,
 }
 
@@ -120,8 +121,10 @@ impl Part<'_> {
 impl Container {
     /// Reads a page of changes.
     pub fn change_feed(&self, region: RegionId, request: &ChangeRequest<'_>) -> Result<ChangePage, Failure> {
+        let mut commits = Vec::new();
         if request.mode == FeedMode::FullFidelity {
-            versions::check(&self.properties(), &request.start)?;
+            versions::check(&request.start)?;
+            commits.push(self.keep_versions()?);
         }
         let parts = request.scope.resolve(&self.layout(), self.definition())?;
         let single = if let [(range, _)] = &parts[..] { Some(Arc::clone(range)) } else { None };
@@ -133,7 +136,7 @@ impl Container {
             committed: 0,
             session: SessionToken::default(),
             range: single,
-            commits: Vec::new(),
+            commits,
         };
         let mut room = Room::new(request.max_items);
         let mut reached = Vec::with_capacity(parts.len());

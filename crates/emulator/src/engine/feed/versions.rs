@@ -10,25 +10,16 @@ use serde_json::value::RawValue;
 
 use super::changes::{FeedStart, Part, Room};
 use crate::Failure;
-use crate::engine::container::retention;
 use crate::engine::key::KeyReader;
-use crate::engine::replica::Retention;
 use crate::engine::{Change, Document, LogEntry, Progress, ReplicaState};
 
-/// 400 if the container keeps no versions, or the feed cannot start there.
-pub(super) fn check(properties: &ContainerProperties, start: &FeedStart) -> Result<(), Failure> {
-    if retention(properties) == Retention::Tail {
-        return Err(Failure::bad_request(format!(
-            "container {:?} keeps no earlier versions: set changeFeedPolicy.retentionDuration (minutes) before \
-             reading all versions and deletes",
-            properties.id
-        )));
-    }
+/// 400 if the feed cannot start there.
+pub(super) fn check(start: &FeedStart) -> Result<(), Failure> {
     match start {
         FeedStart::Now | FeedStart::After(_) => Ok(()),
         FeedStart::Beginning | FeedStart::Time(_) => Err(Failure::bad_request(
-            "the feed of all versions and deletes starts now (If-None-Match: *) or at a continuation, not at the \
-             beginning or at a point in time",
+            "You must read the change feed from within the retention period. The feed of all versions and deletes starts \
+             now (If-None-Match: *) or at a continuation, not at the beginning or at a point in time",
         )),
     }
 }
@@ -70,8 +61,8 @@ pub(super) fn read(
 ) -> Result<Progress, Failure> {
     let log = state.log_after(&part.after).ok_or_else(|| {
         Failure::bad_request(format!(
-            "the changes after {} are not all kept any more: start again from now, and read more often than the \
-             retention of the container",
+            "You must read the change feed from within the retention period. The changes after {} are not all kept any \
+             more: start again from now, and read more often than the retention of the container",
             part.after
         ))
     })?;

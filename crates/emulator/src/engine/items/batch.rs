@@ -76,6 +76,7 @@ impl Container {
         session: Option<&SessionToken>,
     ) -> Result<BatchReply, Failure> {
         check_limits(operations)?;
+        check_same_key(operations, key)?;
         let epk = self.keys().place(key)?;
         // A malformed operation fails as the operation it is, at its place.
         let prepared: Vec<_> = operations.iter().map(|operation| self.prepare(operation, key)).collect();
@@ -136,6 +137,20 @@ impl Container {
             BatchOperationType::Delete => Prepared::Delete(Delete { key, id, conditions }),
             BatchOperationType::Patch => Prepared::Patch(self.prepare_patch(key.clone(), &request())?),
         })
+    }
+}
+
+/// 400 if an operation of a batch names another partition key than the request. Some clients write a text as it is.
+fn check_same_key(operations: &[BatchOperation], key: &PartitionKey) -> Result<(), Failure> {
+    let is_other = |named: &String| match named.parse::<PartitionKey>() {
+        Ok(named) => named != *key,
+        Err(_) => PartitionKey::from(named.as_str()) != *key,
+    };
+    match operations.iter().filter_map(|operation| operation.partition_key.as_ref()).any(is_other) {
+        true => Err(Failure::bad_request(
+            "One or more operations within the batch request have a different partition key value than the request.",
+        )),
+        false => Ok(()),
     }
 }
 

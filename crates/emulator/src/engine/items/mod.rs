@@ -34,6 +34,7 @@ pub(crate) use put::Site;
 
 use super::replica::ReplicaState;
 use super::{Container, Document, Hold, PartitionRange, Standing};
+use crate::failure::NOT_FOUND_HELP;
 use crate::storage::Commit;
 use crate::{Failure, Timestamp};
 
@@ -120,7 +121,7 @@ fn required_key<'k>(
     let none = || (container.definition().system_key == Some(true)).then_some(&PartitionKey::NONE);
     key.or_else(none).ok_or_else(|| {
         Failure::bad_request(
-            "PartitionKey value must be supplied for this operation: send the header x-ms-documentdb-partitionkey",
+            "PartitionKey value must be supplied for this operation. Send the header x-ms-documentdb-partitionkey",
         )
     })
 }
@@ -145,7 +146,8 @@ fn find_live<'s>(
 fn not_found(id: &str) -> Failure {
     let shown: String = id.chars().take(200).collect();
     Failure::not_found(format!(
-        "Entity with the specified id does not exist in the system: {shown:?}, in this partition key"
+        "Entity with the specified id does not exist in the system. Resource Not Found. Learn more: \
+         {NOT_FOUND_HELP} (there is no item {shown:?} in this partition key)"
     ))
     .with_charge(super::charge::NOTHING)
 }

@@ -2,10 +2,10 @@
 //!
 //! The operations work on the item's own text (`patch_tree`); here is what they mean and what they may not touch.
 
-use cosmonaut_query::Parameters;
 use cosmonaut_query::ast::PathSegment;
 use cosmonaut_query::eval::{Environment, Limits, Program};
 use cosmonaut_query::raw::validate;
+use cosmonaut_query::{Parameters, Setting};
 use cosmonaut_wire::model::{PatchDocument, PatchOperation, PatchPath, from_json};
 use cosmonaut_wire::{CosmosStatus, PartitionKey};
 
@@ -48,7 +48,8 @@ impl Container {
         for (nth, operation) in document.operations.iter().enumerate() {
             check_paths(operation, self.keys()).map_err(|why| refuse(nth, operation, &why))?;
         }
-        let condition = document.condition.as_deref().map(|text| compile(text, self.now())).transpose()?;
+        let compiled = |text| compile(text, &Setting::of(&self.properties()), self.now());
+        let condition = document.condition.as_deref().map(compiled).transpose()?;
         let (id, conditions, operations) = (request.id, request.conditions, document.operations);
         Ok(Patch { key, id, conditions, condition, operations })
     }
@@ -145,11 +146,11 @@ fn check_paths(operation: &PatchOperation, keys: &KeyReader) -> Result<(), Strin
 }
 
 fn refuse(nth: usize, operation: &PatchOperation, why: &str) -> Failure {
-    Failure::bad_request(format!("For Operation({}), at {}: {why}", nth + 1, operation.path()))
+    Failure::bad_request(format!("For Operation({}): {why} (at {})", nth + 1, operation.path()))
 }
 
 /// A condition is a query without its `SELECT`: `FROM c WHERE …`.
-fn compile(condition: &str, now: Timestamp) -> Result<Program, Failure> {
+fn compile(condition: &str, setting: &Setting, now: Timestamp) -> Result<Program, Failure> {
     let invalid = |error: &dyn std::fmt::Display| {
         Failure::bad_request(format!("the patch's condition {condition:?} is not acceptable: {error}"))
     };
@@ -159,6 +160,7 @@ fn compile(condition: &str, now: Timestamp) -> Result<Program, Failure> {
         random: &|| 0.0,
         limits: Limits::default(),
         computed: &[],
+        setting,
     };
     Program::compile(&query, &Parameters::new(), &environment).map_err(|error| invalid(&error))
 }

@@ -34,6 +34,21 @@ pub(super) enum Edit {
     Remove,
 }
 
+/// Where the service explains patches.
+const PATCH_HELP: &str = "https://aka.ms/cosmosdbpatchdocs";
+
+impl Edit {
+    /// The operation's name, if it makes what is not there.
+    fn makes(&self) -> Option<&'static str> {
+        match self {
+            Self::Insert(_) => Some("Add"),
+            Self::Set(_) => Some("Set"),
+            Self::Increment(_) => Some("Increment"),
+            Self::Replace(_) | Self::Remove => None,
+        }
+    }
+}
+
 impl Node {
     /// The value that a JSON text holds.
     pub(super) fn new(text: &[u8]) -> Self {
@@ -47,7 +62,13 @@ impl Node {
         let Some((last, way)) = names.split_last() else { return Err("it names the whole item".to_owned()) };
         let mut at = self;
         for (nth, name) in way.iter().enumerate() {
-            let missing = || format!("there is nothing at /{}", way[..=nth].join("/"));
+            let missing = || match edit.makes() {
+                Some(operation) => format!(
+                    "{operation} Operation can only create a child object of an existing node(array or object) and cannot \
+                     create path recursively, no path found beyond: '{name}'. Learn more: {PATCH_HELP}"
+                ),
+                None => format!("there is nothing at /{}", way[..=nth].join("/")),
+            };
             at = at.child(name).ok_or_else(missing)?;
         }
         at.open();

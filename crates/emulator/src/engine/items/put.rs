@@ -223,12 +223,16 @@ fn purge_expired(tx: &mut Transaction<'_>, number: Option<u64>) {
 
 pub(super) fn not_unique() -> Failure {
     Failure::conflict(
-        "Unique index constraint violation: another item of this partition key has the same unique values",
+        "Unique index constraint violation: another item of this partition key has the same unique values. Resource with \
+         specified id, name, or unique index already exists.",
     )
     .with_charge(charge::NOTHING)
 }
 
 fn exists(id: &str) -> Failure {
-    Failure::conflict(format!("Entity with the specified id already exists in the system: {id:?}"))
-        .with_charge(charge::NOTHING)
+    Failure::conflict(format!(
+        "Entity with the specified id already exists in the system. Resource with specified id, name, or unique index \
+         already exists. The id is {id:?}"
+    ))
+    .with_charge(charge::NOTHING)
 }

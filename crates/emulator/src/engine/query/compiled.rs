@@ -1,17 +1,17 @@
 //! A query made ready: parsed, checked, compiled, and what an index could do for it.
 
-use cosmonaut_query::ast::{OrderBy, Query};
+use cosmonaut_query::ast::{OrderBy, OrderKey, Query};
 use cosmonaut_query::eval::{ComputedProperty, Environment, Limits, Place, Program};
 use cosmonaut_query::plan::service_plan;
 use cosmonaut_query::value::Value;
-use cosmonaut_query::{Parameters, Wording, access, check, parse};
+use cosmonaut_query::{Parameters, Setting, Wording, access, check, parse};
 use cosmonaut_wire::model::{
     ContainerProperties, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QuerySpec,
 };
 
 use super::index_filter;
 use super::token::{Key, Token};
-use crate::index::{Filter, IndexPath, OrderPart, Term};
+use crate::index::{Filter, IndexPath, OrderPart, Score, Term};
 use crate::{Failure, World};
 
 /// A query ready to run.
@@ -23,6 +23,12 @@ pub(super) struct Compiled {
     pub(super) filter: Option<Filter>,
     /// What `ORDER BY` sorts by, where these are paths of stored documents.
     pub(super) order: Option<Vec<OrderPart>>,
+    /// The score that `ORDER BY` sorts by, the best first, where it is one of a path of stored documents.
+    pub(super) score: Option<Score>,
+    /// The names of the container's computed properties.
+    pub(super) computed: Vec<String>,
+    /// What the container says of the values in its documents.
+    pub(super) setting: Setting,
     /// The path of stored documents by whose value rows of `GROUP BY` or `DISTINCT` are placed first.
     pub(super) lead: Option<IndexPath>,
     /// Whether rows of two documents are never equal.
@@ -36,13 +42,18 @@ impl Compiled {
         world: &dyn World,
     ) -> Result<Compiled, Failure> {
         let computed = computed_properties(properties)?;
-        Compiled::with_computed(spec, &computed, world)
+        Compiled::over(spec, &computed, Setting::of(properties), world)
     }
 
-    /// A query over documents that have these computed properties.
-    pub(super) fn with_computed(
+    /// A query over documents of no container.
+    pub(super) fn over_list(spec: &QuerySpec, world: &dyn World) -> Result<Compiled, Failure> {
+        Compiled::over(spec, &[], Setting::default(), world)
+    }
+
+    fn over(
         spec: &QuerySpec,
         computed: &[ComputedProperty],
+        setting: Setting,
         world: &dyn World,
     ) -> Result<Compiled, Failure> {
         let (query, parameters) = read(spec)?;
@@ -51,6 +62,7 @@ impl Compiled {
             random: &|| (world.random() >> 11) as f64 / (1u64 << 53) as f64,
             limits: Limits::default(),
             computed,
+            setting: &setting,
         };
         let program = Program::compile(&query, &parameters, &environment)
             .map_err(|error| Failure::bad_request(error.to_string()))?;
@@ -58,10 +70,17 @@ impl Compiled {
         let access = access::access(&query, &parameters);
         Ok(Compiled {
             program,
-            filter: access.filter.as_ref().and_then(|found| index_filter::from_access(found, &names)),
+            filter: access
+                .filter
+                .as_ref()
+                .and_then(|found| index_filter::from_access(found, &names, setting.surface)),
             order: access.order.as_deref().and_then(|found| index_filter::order_from_access(found, &names)),
+            score: (access.score.as_ref())
+                .and_then(|found| index_filter::score_from_access(found, &names, &setting)),
             lead: access.lead.as_ref().and_then(|path| index_filter::stored(path, &names)),
             shows_document: access.shows_document,
+            computed: computed.iter().map(|property| property.name.clone()).collect(),
+            setting,
             query,
             parameters,
         })
@@ -92,9 +111,14 @@ impl Compiled {
     /// Which keys of `ORDER BY` descend.
     pub(super) fn directions(&self) -> Vec<bool> {
         match &self.query.order_by {
-            Some(OrderBy::Keys(keys)) => keys.iter().map(|key| key.descending).collect(),
+            Some(OrderBy::Keys(keys)) => keys.iter().map(OrderKey::falls).collect(),
             Some(OrderBy::Rank(_)) | None => Vec::new(),
         }
+    }
+
+    /// Whether rows are sorted by a score.
+    pub(super) fn is_scored(&self) -> bool {
+        matches!(&self.query.order_by, Some(OrderBy::Keys(keys)) if keys.iter().any(OrderKey::is_score))
     }
 
     /// Whether the first key of `ORDER BY` descends.
@@ -122,8 +146,15 @@ impl Compiled {
         &self,
         key: &PartitionKeyDefinition,
     ) -> Result<PartitionedQueryExecutionInfo, Failure> {
-        planned(&self.query, &self.parameters, key)
+        planned(&self.query, &self.parameters, key, &self.setting)
     }
+}
+
+/// Whether a query has an `ORDER BY RANK`.
+pub(super) fn is_ranked(spec: &QuerySpec) -> bool {
+    // Most texts do not have the word, and need not be read twice.
+    let may_be = spec.query.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"RANK"));
+    may_be && parse(&spec.query).is_ok_and(|query| matches!(query.order_by, Some(OrderBy::Rank(_))))
 }
 
 /// The query and its parameters; 400 in the service's words if the query means nothing.
@@ -140,8 +171,9 @@ pub(super) fn planned(
     query: &Query,
     parameters: &Parameters,
     key: &PartitionKeyDefinition,
+    setting: &Setting,
 ) -> Result<PartitionedQueryExecutionInfo, Failure> {
-    service_plan(query, parameters, key).map_err(|error| {
+    service_plan(query, parameters, key, setting).map_err(|error| {
         // The text is looked at for places only, and plans have none.
         Failure::bad_request(format!("Message: {}", error.wording().to_json("")))
     })

@@ -4,17 +4,20 @@
 
 use std::ops::Bound;
 
-use cosmonaut_query::access::{DocPath, DocSegment, IndexFilter, OrderPath};
+use cosmonaut_query::Setting;
+use cosmonaut_query::access::{DocPath, DocSegment, IndexFilter, OrderPath, ScoreOrder};
+use cosmonaut_query::raw::RawJson;
+use cosmonaut_query::spatial::Surface;
 use cosmonaut_query::value::Value;
 
-use crate::index::{Filter, IndexPath, OrderPart, Span, Step, Term};
+use crate::index::{Filter, IndexPath, OrderPart, Score, Span, Step, Term};
 
-/// The filter in the index's terms; `None` if it restricts nothing.
-pub(super) fn from_access(filter: &IndexFilter, computed: &[&str]) -> Option<Filter> {
+/// The filter in the index's terms, where coordinates are of a surface; `None` if it restricts nothing.
+pub(super) fn from_access(filter: &IndexFilter, computed: &[&str], surface: Surface) -> Option<Filter> {
     match filter {
         IndexFilter::And(parts) => {
             let mut parts: Vec<Filter> =
-                parts.iter().filter_map(|part| from_access(part, computed)).collect();
+                parts.iter().filter_map(|part| from_access(part, computed, surface)).collect();
             match parts.len() {
                 0 => None,
                 1 => parts.pop(),
@@ -22,13 +25,42 @@ pub(super) fn from_access(filter: &IndexFilter, computed: &[&str]) -> Option<Fil
             }
         }
         IndexFilter::Or(parts) => {
-            parts.iter().map(|part| from_access(part, computed)).collect::<Option<Vec<_>>>().map(Filter::Any)
+            let parts = parts.iter().map(|part| from_access(part, computed, surface));
+            parts.collect::<Option<Vec<_>>>().map(Filter::Any)
         }
         IndexFilter::Equal(path, value) => terms(path, std::slice::from_ref(value), computed),
         IndexFilter::In(path, values) => terms(path, values, computed),
         IndexFilter::Range { path, low, high } => span(path, Span::of_range(low, high), computed),
         IndexFilter::Prefix(path, prefix) => span(path, Span::of_prefix(prefix), computed),
         IndexFilter::Defined(path) => span(path, Span::ALL, computed),
+        IndexFilter::Near(path, shape, distance) => near(stored(path, computed)?, shape, *distance, surface),
+        IndexFilter::Text { path, terms, all } => {
+            Some(Filter::Text(stored(path, computed)?, terms.clone(), *all))
+        }
+    }
+}
+
+/// The score in the index's terms; `None` if it is one of something that is not stored.
+pub(super) fn score_from_access(score: &ScoreOrder, computed: &[&str], setting: &Setting) -> Option<Score> {
+    Some(match score {
+        ScoreOrder::Vector { path, vector, metric } => {
+            let names: Vec<&str> = path.segments().iter().filter_map(member).collect();
+            let metric = metric.or_else(|| setting.metric_at(&names)).unwrap_or_default();
+            Score::Vector { path: stored(path, computed)?, vector: vector.clone(), metric }
+        }
+        ScoreOrder::Text { path, terms, hits, corpus } => Score::Text {
+            path: stored(path, computed)?,
+            terms: terms.clone(),
+            hits: hits.clone(),
+            corpus: *corpus,
+        },
+    })
+}
+
+fn member(segment: &DocSegment) -> Option<&str> {
+    match segment {
+        DocSegment::Member(name) => Some(name),
+        DocSegment::Element => None,
     }
 }
 
@@ -48,6 +80,15 @@ fn terms(path: &DocPath, values: &[Value], computed: &[&str]) -> Option<Filter> 
 
 fn span(path: &DocPath, span: Span, computed: &[&str]) -> Option<Filter> {
     Some(Filter::Span(stored(path, computed)?, span))
+}
+
+/// What touches the surroundings of a shape; nothing does if it is none.
+fn near(path: IndexPath, shape: &Value, distance: f64, surface: Surface) -> Option<Filter> {
+    let text = shape.to_json()?;
+    Some(match surface.extent_within(RawJson::new(&text), distance) {
+        Some(rectangles) => Filter::Touches(path, surface, rectangles),
+        None => Filter::Any(Vec::new()),
+    })
 }
 
 /// The path as the index knows it; `None` if it starts at a computed property.

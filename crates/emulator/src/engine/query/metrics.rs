@@ -48,12 +48,13 @@ pub(super) fn index_utilization(tally: &Tally, shape: IndexMetrics) -> String {
 
 /// What newer clients read.
 fn short_report(tally: &Tally) -> String {
-    let single = |paths: &[IndexPath]| {
-        paths.iter().map(|path| json!({"IndexSpec": format!("{path}/?")})).collect::<Vec<_>>()
+    let single = |paths: &[IndexPath], shapes: &[IndexPath]| {
+        specs(paths, shapes).map(|spec| json!({"IndexSpec": spec})).collect::<Vec<_>>()
     };
     let composite: Vec<_> = tally.composite.iter().map(|specs| json!({"IndexSpecs": specs})).collect();
-    let used = json!({"SingleIndexes": single(&tally.used.paths), "CompositeIndexes": composite});
-    let missed = json!({"SingleIndexes": single(&tally.used.missed), "CompositeIndexes": []});
+    let used = json!({"SingleIndexes": single(&tally.used.paths, &tally.used.shapes), "CompositeIndexes": composite});
+    let potential = single(&tally.used.missed, &tally.used.missed_shapes);
+    let missed = json!({"SingleIndexes": potential, "CompositeIndexes": []});
     // Members have an order, as the service writes them.
     format!(r#"{{"Utilized":{used},"Potential":{missed}}}"#)
 }
@@ -72,24 +73,32 @@ fn uri_encoded(text: &str) -> String {
 }
 
 fn in_base64(tally: &Tally) -> String {
-    let single = |paths: &[IndexPath]| paths.iter().map(single_index).collect::<Vec<_>>();
+    let single = |paths: &[IndexPath], shapes: &[IndexPath]| {
+        specs(paths, shapes).map(|spec| single_index(&spec)).collect::<Vec<_>>()
+    };
     let composite = tally
         .composite
         .iter()
         .map(|specs| json!({"IndexSpecs": specs, "IndexPreciseSet": true, "IndexImpactScore": "High"}));
     let report = json!({
-        "UtilizedSingleIndexes": single(&tally.used.paths),
-        "PotentialSingleIndexes": single(&tally.used.missed),
+        "UtilizedSingleIndexes": single(&tally.used.paths, &tally.used.shapes),
+        "PotentialSingleIndexes": single(&tally.used.missed, &tally.used.missed_shapes),
         "UtilizedCompositeIndexes": composite.collect::<Vec<_>>(),
         "PotentialCompositeIndexes": [],
     });
     STANDARD.encode(report.to_string())
 }
 
-fn single_index(path: &IndexPath) -> Value {
+/// Paths as policies write them: to values, and to shapes.
+fn specs(paths: &[IndexPath], shapes: &[IndexPath]) -> impl Iterator<Item = String> {
+    let values = paths.iter().map(|path| format!("{path}/?"));
+    values.chain(shapes.iter().map(|path| format!("{path}/*")))
+}
+
+fn single_index(spec: &str) -> Value {
     json!({
         "FilterExpression": "",
-        "IndexSpec": format!("{path}/?"),
+        "IndexSpec": spec,
         "FilterPreciseSet": true,
         "IndexPreciseSet": true,
         "IndexImpactScore": "High",

@@ -16,13 +16,16 @@ mod page_rows;
 mod parts;
 mod placed_rows;
 mod plan;
+mod rank;
 mod request;
 mod resume;
+mod scored;
 mod sort_candidates;
 mod source;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod text_counts;
 mod ties;
 mod token;
 mod walk;
@@ -64,6 +67,9 @@ fn run_within(
     request: &QueryRequest,
     world: &dyn World,
 ) -> Result<QueryPage, Failure> {
+    if compiled::is_ranked(&request.spec) {
+        return rank::run(rank::Place { properties, layout, region, world }, request);
+    }
     let started = world.now();
     let mut compiled = Compiled::new(&request.spec, properties, world)?;
     compiled.program =

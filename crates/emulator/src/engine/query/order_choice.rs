@@ -7,6 +7,7 @@ use std::ops::Bound;
 use super::feeder::View;
 use super::page::PageRun;
 use super::parts::Parts;
+use super::scored;
 use super::sort_candidates;
 use super::source;
 use super::walk::{after_prefix, along_composite, along_path, equal_prefix};
@@ -36,6 +37,11 @@ pub(super) fn run(page: &mut PageRun<'_>, mut parts: Parts, region: RegionId) ->
         parts.left.iter_mut().filter(|part| part.position.is_none()).for_each(|part| {
             part.position.clone_from(&start);
         });
+    }
+    if let Some(score) = &page.compiled.score
+        && scored::run(page, &parts, region, score)?
+    {
+        return Ok(());
     }
     let Some(part) = parts.left.front() else { return Ok(()) };
     let way = page.look(part, region, |page, view| choose(page, view))?;

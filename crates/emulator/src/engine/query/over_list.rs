@@ -48,7 +48,7 @@ pub fn run_over(
     query: &FeedQuery,
     world: &dyn World,
 ) -> Result<FeedQueryPage, Failure> {
-    let compiled = Compiled::with_computed(&query.spec, &[], world)?;
+    let compiled = Compiled::over_list(&query.spec, world)?;
     if let Some(name) = compiled.program.user_functions().first() {
         return Err(Failure::bad_request(format!("there is no user-defined function udf.{name} here")));
     }

@@ -14,7 +14,7 @@ use super::feeder::{Batch, CHUNK, Candidate, Flow, Found, View};
 use super::metrics::{self, Times};
 use super::page_rows::Output;
 use super::parts::{Part, Parts};
-use super::request::{QueryPage, QueryRequest};
+use super::request::{PageSize, QueryPage, QueryRequest};
 use super::resume::Directions;
 use super::token::{Key, Position, Token};
 use super::{order_choice, placed_rows, source, stream, walk, whole_result};
@@ -82,13 +82,17 @@ impl<'q> PageRun<'q> {
         now: Timestamp,
     ) -> PageRun<'q> {
         let progress = token.map(|token| token.progress).unwrap_or_default();
+        let page_size = match request.page_size {
+            PageSize::Unasked if compiled.is_scored() => PageSize::Any,
+            size @ (PageSize::Rows(_) | PageSize::Any | PageSize::Unasked) => size,
+        };
         PageRun {
             compiled,
             request,
             token,
             definition,
             now,
-            output: Output::new(&compiled.program, request.page_size, progress),
+            output: Output::new(&compiled.program, page_size, progress),
             continuation: None,
             tally: Tally::default(),
             room: FIRST_ROOM.min(CHUNK),
@@ -433,7 +437,7 @@ pub(super) fn eval_error(error: EvalError) -> Failure {
     match error {
         EvalError::Interrupted => Failure::new(
             CosmosStatus::REQUEST_TIMEOUT,
-            "Request timed out: the query needs to see everything before its first row, or looks at one document, for \
+            "Request timed out. The query needs to see everything before its first row, or looks at one document, for \
              longer than clients wait (filter more, or narrow its JOINs)",
         ),
         error => Failure::bad_request(error.to_string()),

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use cosmonaut_query::Setting;
 use cosmonaut_wire::CosmosStatus;
 use cosmonaut_wire::model::{
-    AggregateKind, DistinctType, PartitionedQueryExecutionInfo, QueryInfo, QuerySpec,
+    AggregateKind, DistinctType, HybridSearchQueryInfo, PartitionedQueryExecutionInfo, QueryInfo, QuerySpec,
 };
 
 use super::compiled::{self, Compiled};
@@ -38,9 +39,13 @@ pub fn plan(
     supported: &QueryFeatures,
 ) -> Result<PartitionedQueryExecutionInfo, Failure> {
     let (query, parameters) = compiled::read(spec)?;
-    let plan = compiled::planned(&query, &parameters, &container.properties().partition_key)?;
-    if let Some(info) = &plan.query_info {
-        let missing: Vec<_> = needed(info).into_iter().filter(|feature| !supported.has(feature)).collect();
+    let properties = container.properties();
+    let setting = Setting::of(&properties);
+    let plan = compiled::planned(&query, &parameters, &properties.partition_key, &setting)?;
+    let needed = plan.query_info.as_ref().map(needed);
+    let needed = needed.or_else(|| plan.hybrid_search_query_info.as_ref().map(needed_to_fuse));
+    if let Some(needed) = needed {
+        let missing: Vec<_> = needed.into_iter().filter(|feature| !supported.has(feature)).collect();
         if !missing.is_empty() {
             return Err(unsupported(&missing));
         }
@@ -81,12 +86,19 @@ fn needed(info: &QueryInfo) -> Vec<&'static str> {
         ("GroupBy", !info.group_by_expressions.is_empty()),
         ("OrderBy", !info.order_by.is_empty()),
         ("MultipleOrderBy", info.order_by.len() > 1),
+        ("NonStreamingOrderBy", info.has_non_streaming_order_by),
         ("OffsetAndLimit", info.offset.is_some() || info.limit.is_some()),
         ("Top", info.top.is_some()),
     ]
     .into_iter()
     .filter_map(|(feature, needed)| needed.then_some(feature))
     .collect()
+}
+
+/// What a client must be able to do to put the scores of a search together.
+fn needed_to_fuse(search: &HybridSearchQueryInfo) -> Vec<&'static str> {
+    let weighted = (!search.component_weights.is_empty()).then_some("WeightedRankFusion");
+    std::iter::once("HybridSearch").chain(weighted).collect()
 }
 
 /// Fails if the results of several partitions would have to be put together here, which is the client's part.
@@ -99,24 +111,36 @@ pub(super) fn check_servable(
     if parts.partitions <= 1 {
         return Ok(());
     }
-    if !request.cross_partition {
-        return Err(Failure::bad_request(
-            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to \
-             true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
-        ));
-    }
     let program = &compiled.program;
     let cut = program.limit().is_some() || program.offset() > 0;
-    if program.is_streaming() && !cut {
+    if request.cross_partition && program.is_streaming() && !cut {
         return Ok(());
     }
+    Err(needs_client(request, plan))
+}
+
+/// Why a query that needs the results of several partitions put together is not answered.
+pub(super) fn needs_client(
+    request: &QueryRequest,
+    plan: Result<PartitionedQueryExecutionInfo, Failure>,
+) -> Failure {
+    if !request.cross_partition {
+        return Failure::bad_request(
+            "Cross partition query is required but disabled. Please set x-ms-documentdb-query-enablecrosspartition to \
+             true, specify x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+        );
+    }
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(failure) => return failure,
+    };
     let mut failure = Failure::new(
         CosmosStatus::CROSS_PARTITION_QUERY_NOT_SERVABLE,
         "The provided cross partition query can not be directly served by the gateway: ask for its query plan, run that \
          against each partition, and merge the results.",
     );
-    failure.additional_info = serde_json::to_string(&plan?).ok();
-    Err(failure)
+    failure.additional_info = serde_json::to_string(&plan).ok();
+    failure
 }
 
 #[cfg(test)]

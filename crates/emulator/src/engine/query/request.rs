@@ -78,6 +78,9 @@ pub enum PageSize {
     Rows(usize),
     /// As many as fit into a response.
     Any,
+    /// The client does not say: a hundred, but all rows that are sorted by a score, since some clients read one page of
+    /// these.
+    Unasked,
 }
 
 impl PageSize {
@@ -93,10 +96,11 @@ impl PageSize {
         }
     }
 
-    pub(super) fn rows(self) -> usize {
+    pub(crate) fn rows(self) -> usize {
         match self {
             PageSize::Rows(rows) => rows.max(1),
             PageSize::Any => usize::MAX,
+            PageSize::Unasked => 100,
         }
     }
 }
@@ -104,7 +108,7 @@ impl PageSize {
 impl Default for PageSize {
     /// What the service gives a client that does not ask.
     fn default() -> PageSize {
-        PageSize::Rows(100)
+        PageSize::Unasked
     }
 }
 

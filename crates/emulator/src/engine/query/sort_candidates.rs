@@ -26,7 +26,7 @@ struct Placed {
 }
 
 /// The rows that come first after a position.
-struct Sorter {
+pub(super) struct Sorter {
     descending: Vec<bool>,
     ties_descending: bool,
     after: Option<Position>,
@@ -54,6 +54,12 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
         sorter.add(document.number, rows)?;
         Ok(Flow::Next)
     })?;
+    give(page, parts, sorter);
+    Ok(())
+}
+
+/// Moves the rows that come first into the page.
+pub(super) fn give(page: &mut PageRun<'_>, parts: &Parts, sorter: Sorter) {
     let mut reached = None;
     for placed in sorter.finish() {
         let taken = page.output.take(&placed.keyed.row);
@@ -70,11 +76,10 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
         let segments = parts.segments(reached);
         page.continuation = Some(Token { segments, progress: page.output.progress, ..Token::default() });
     }
-    Ok(())
 }
 
 impl Sorter {
-    fn new(page: &PageRun<'_>, after: Option<Position>) -> Result<Sorter, Failure> {
+    pub(super) fn new(page: &PageRun<'_>, after: Option<Position>) -> Result<Sorter, Failure> {
         let descending = page.compiled.directions();
         if let Some(position) = &after {
             match &position.key {
@@ -82,12 +87,13 @@ impl Sorter {
                 Key::Values(_) | Key::Number | Key::Term(_) | Key::Composite(_) => return Err(mismatched()),
             }
         }
-        let (ties_descending, wanted) = (page.ties_descending(), page.output.wanted());
+        let wanted = page.output.last_wanted().unwrap_or_else(|| page.output.wanted());
+        let ties_descending = page.ties_descending();
         let resume = page.request.resume.clone();
         Ok(Sorter { descending, ties_descending, after, resume, wanted, rows: Vec::new(), held: 0 })
     }
 
-    fn add(&mut self, number: u64, rows: Vec<KeyedRow>) -> Result<(), Failure> {
+    pub(super) fn add(&mut self, number: u64, rows: Vec<KeyedRow>) -> Result<(), Failure> {
         for (nth, keyed) in (0..).zip(rows) {
             let placed = Placed { keyed, number, nth };
             if self.is_given(&placed) || self.is_before_resume(&placed) {

@@ -8,12 +8,16 @@ use cosmonaut_query::eval::Rows;
 use super::feeder::Flow;
 use super::page::{PageRun, eval_error};
 use super::parts::Parts;
+use super::text_counts;
 use crate::Failure;
 use crate::engine::RegionId;
 
 /// Fills the page.
 pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Result<(), Failure> {
-    let rows = compute(page, parts, region)?;
+    let rows = match text_counts::compute(page, parts, region)? {
+        Some(rows) => rows,
+        None => compute(page, parts, region)?,
+    };
     page.output.pass_through();
     // One row always has room.
     for row in rows.iter() {

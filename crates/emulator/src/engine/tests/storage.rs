@@ -179,6 +179,33 @@ fn the_feed_of_all_versions_goes_on_after_a_restart_and_a_split() {
 }
 
 #[test]
+fn whoever_reads_all_versions_without_a_policy_goes_on_after_a_restart() {
+    let directory = Directory::new("followed");
+    let engine = open(&directory);
+    let _ = engine.create_database(DatabaseProperties::new("d"), None).unwrap();
+    let properties = ContainerProperties::new("c", "/pk");
+    let _ = engine.create_container(&path("/dbs/d"), properties, None).unwrap();
+    let read = |engine: &Engine, start: FeedStart| {
+        let request = ChangeRequest {
+            scope: FeedScope::Container,
+            mode: FeedMode::FullFidelity,
+            start,
+            max_items: Some(1000),
+            session: None,
+        };
+        engine.container(&path("/dbs/d/colls/c")).unwrap().change_feed(HERE, &request).unwrap()
+    };
+    let now = read(&engine, FeedStart::Now).next;
+    let container = engine.container(&path("/dbs/d/colls/c")).unwrap();
+    for n in 0..3 {
+        container.upsert_item(HERE, with("a", "", &json!({"id": "1", "pk": "a", "n": n}))).unwrap();
+    }
+    drop((container, engine));
+    let page = read(&open(&directory), FeedStart::After(now));
+    assert_eq!(page.items.len(), 3);
+}
+
+#[test]
 fn what_was_acknowledged_survives_a_sudden_end() {
     let (running, copied) = (Directory::new("running"), Directory::new("copied"));
     let engine = open(&running);

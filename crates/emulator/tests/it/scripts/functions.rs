@@ -1,9 +1,11 @@
 //! User-defined functions in queries.
 
+use std::time::Duration;
+
 use cosmonaut_emulator::Emulator;
 use serde_json::{Value, json};
 
-use super::{KEY, answer, create, error, patient, put};
+use super::{KEY, answer, create, error, patient, put, with_script_time};
 use crate::client::{Answer, send};
 
 async fn query(emulator: &Emulator, text: &str, key: Option<(&str, &str)>) -> Answer {
@@ -107,4 +109,18 @@ async fn a_plan_keeps_the_calls() {
     let rewritten = plan.body["queryInfo"]["rewrittenQuery"].as_str().unwrap();
     assert!(rewritten.contains("udf.tax(") && rewritten.contains("WHERE"), "{rewritten}");
     let _: &Value = &plan.body;
+}
+
+#[tokio::test]
+async fn a_function_that_takes_too_long_several_times_is_blocked() {
+    let emulator = with_script_time(Duration::from_millis(20)).await;
+    put(&emulator, "udfs", &json!({"id": "f", "body": "function () { for (;;) {} }"})).await;
+    create(&emulator, json!({"id": "1", "pk": "a"})).await;
+    let ask = || query(&emulator, "SELECT VALUE udf.f() FROM c", Some(KEY));
+    for _ in 0..5 {
+        assert_eq!(ask().await.code(), 408);
+    }
+    let (code, _, text) = error(&ask().await);
+    assert_eq!(code, 403, "{text}");
+    assert!(text.ends_with("has violated its allowed resources limit several times."), "{text}");
 }

@@ -1,8 +1,10 @@
 //! Running stored procedures: arguments, answers, errors, the log.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use super::{KEY, error, execute, patient, put, run, run_with};
+use super::{KEY, error, execute, patient, put, run, run_with, with_script_time};
 use crate::client::{request, send};
 
 const ECHO_ALL: &str =
@@ -107,4 +109,20 @@ async fn a_container_without_a_key_has_one_partition_for_its_scripts() {
     let ran = send(&emulator, "POST /dbs/d/colls/plain/sprocs/p", &[old], &json!([])).await;
     assert_eq!(ran.code(), 200, "{}", ran.body);
     assert_eq!(send(&emulator, "GET /dbs/d/colls/plain/docs/1", &[old], &Value::Null).await.code(), 200);
+}
+
+#[tokio::test]
+async fn a_script_that_takes_too_long_several_times_is_blocked_until_it_is_replaced() {
+    let emulator = with_script_time(Duration::from_millis(20)).await;
+    let endless = json!({"id": "p", "body": "function () { for (;;) {} }"});
+    put(&emulator, "sprocs", &endless).await;
+    for _ in 0..5 {
+        assert_eq!(execute(&emulator, &json!([]), &[KEY]).await.code(), 408);
+    }
+    let (code, _, text) = error(&execute(&emulator, &json!([]), &[KEY]).await);
+    let blocked = "The script with id 'p' is blocked for execution because it has violated its allowed resource limit \
+                   several times.";
+    assert_eq!((code, text.as_str()), (403, blocked));
+    put(&emulator, "sprocs", &endless).await;
+    assert_eq!(execute(&emulator, &json!([]), &[KEY]).await.code(), 408);
 }

@@ -138,3 +138,19 @@ async fn a_trigger_that_does_not_fit_is_refused() {
     let line = "GET /dbs/d/colls/c/docs/1";
     assert_eq!(send(&emulator, line, &[KEY, (PRE, "none")], &Value::Null).await.code(), 200);
 }
+
+/// Nobody says what the service does. A write that is to run a trigger must not succeed without it.
+#[tokio::test]
+async fn a_batch_that_names_triggers_is_refused() {
+    let emulator = patient().await;
+    let batch = [KEY, ("x-ms-cosmos-is-batch-request", "true"), ("x-ms-cosmos-batch-atomic", "true")];
+    let operations = json!([{"operationType": "Create", "resourceBody": {"id": "1", "pk": "a"}}]);
+    for header in [PRE, POST] {
+        let headers = [&batch[..], &[(header, "t")]].concat();
+        let answer = send(&emulator, "POST /dbs/d/colls/c/docs", &headers, &operations).await;
+        assert_eq!(answer.code(), 400, "{}", answer.body);
+        assert!(answer.body["message"].as_str().unwrap().contains(header), "{}", answer.body);
+    }
+    assert_eq!(read(&emulator, "1").await.code(), 404);
+    assert_eq!(send(&emulator, "POST /dbs/d/colls/c/docs", &batch, &operations).await.code(), 200);
+}

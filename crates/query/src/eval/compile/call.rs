@@ -5,11 +5,12 @@ use std::mem;
 use super::super::block::Block;
 use super::super::environment::ComputedProperty;
 use super::super::error::CompileError;
-use super::super::node::Node;
+use super::super::node::{Node, RegexCall};
 use super::super::scope::Const;
+use super::super::spatial_call::SpatialCall;
 use super::super::val::Val;
 use super::{Compiled, Compiler};
-use crate::ast::{Expr, Span};
+use crate::ast::{BinaryOp, Expr, Span};
 use crate::functions::{self, AggregateKind, FunctionInfo, Implementation};
 
 impl Compiler<'_> {
@@ -20,19 +21,35 @@ impl Compiler<'_> {
             Implementation::Aggregate(kind) => self.aggregate(kind, info, arguments, span),
             Implementation::Random => Ok(Node::Random),
             Implementation::Now(read) => Ok(Node::Const(Const::new(read(self.environment.now_ticks)))),
+            Implementation::Shifted(sign) => {
+                let now = Node::Const(Const::new(functions::current_date_time(self.environment.now_ticks)));
+                if arguments.is_empty() {
+                    return Ok(now);
+                }
+                let sign = Node::Const(Const::new(Val::Number(sign)));
+                let nodes = self.exprs(arguments)?;
+                Ok(self.shifted(nodes, sign, now))
+            }
             Implementation::Choice => {
                 let mut nodes = self.exprs(arguments)?.into_iter();
                 let mut next = || nodes.next().unwrap_or(Node::Const(Const::new(Val::Undefined)));
                 Ok(Node::Conditional(Box::new([next(), next(), next()])))
             }
-            Implementation::Regex(_) if !functions::REGEX_AVAILABLE => {
+            Implementation::Regex(..) if !functions::REGEX_AVAILABLE => {
                 let message = format!("{name} cannot be run by this build: it has no regular expressions");
                 Err(CompileError::new(span, message))
             }
-            Implementation::Regex(apply) => {
+            Implementation::Regex(apply, modifiers) => {
                 let nodes = self.exprs(arguments)?;
-                Ok(self.regex(nodes, apply))
+                Ok(self.regex(nodes, apply, modifiers))
             }
+            Implementation::Spatial(function) => {
+                let nodes = self.exprs(arguments)?;
+                let constant = nodes.iter().all(Node::is_const);
+                let call = SpatialCall::new(function, self.environment.setting.surface, nodes);
+                Ok(self.folded(constant, Node::Spatial(Box::new(call))))
+            }
+            Implementation::Search(function) => self.search(function, arguments),
             Implementation::Scalar(apply) => {
                 let nodes = self.exprs(arguments)?;
                 let constant = nodes.iter().all(Node::is_const);
@@ -41,24 +58,33 @@ impl Compiler<'_> {
         }
     }
 
-    /// A regular expression whose pattern is constant is compiled here rather than for each row.
-    fn regex(&self, mut nodes: Vec<Node>, apply: functions::Apply) -> Node {
-        let constants: Option<Vec<Val<'_>>> = nodes[1..]
-            .iter()
-            .map(|node| match node {
-                Node::Const(value) => Some(value.get()),
-                _ => None,
-            })
-            .collect();
-        let Some(constants) = constants else { return Node::Call(apply, nodes) };
-        let regex = functions::compile_regex(&constants[0], constants.get(1));
-        drop(constants);
-        let value = nodes.swap_remove(0);
-        let constant = value.is_const();
-        match regex {
-            Some(regex) => self.folded(constant, Node::Regex(Box::new(value), Box::new(regex))),
-            None => Node::Const(Const::new(Val::Undefined)),
-        }
+    /// A regular expression that is constant is compiled here rather than for each row.
+    fn regex(&self, arguments: Vec<Node>, apply: functions::ApplyRegex, modifiers: usize) -> Node {
+        let constant = |place: usize| match arguments.get(place) {
+            Some(Node::Const(value)) => Some(value.get()),
+            _ => None,
+        };
+        let pattern = match (constant(1), constant(modifiers)) {
+            (Some(pattern), given) if given.is_some() || arguments.len() <= modifiers => {
+                match functions::compile_regex(&pattern, given.as_ref()) {
+                    Some(compiled) => Some(compiled),
+                    None => return Node::Const(Const::new(Val::Undefined)),
+                }
+            }
+            _ => None,
+        };
+        let all_constant = arguments.iter().all(Node::is_const);
+        let call = RegexCall { apply, modifiers, pattern, arguments };
+        self.folded(all_constant, Node::Regex(Box::new(call)))
+    }
+
+    /// `DateTimeAdd` of the part and the number that are given, the number times a sign.
+    fn shifted(&self, arguments: Vec<Node>, sign: Node, now: Node) -> Node {
+        let constant = arguments.iter().all(Node::is_const);
+        let mut given = arguments.into_iter();
+        let mut next = || given.next().unwrap_or(Node::Const(Const::new(Val::Undefined)));
+        let (part, count) = (next(), Node::Arithmetic(BinaryOp::Mul, Box::new([next(), sign])));
+        self.folded(constant, Node::Call(functions::date_time_add, vec![part, count, now]))
     }
 
     /// An aggregate's argument sees the rows, not the groups.
@@ -117,9 +143,5 @@ fn check_count(info: &FunctionInfo, given: usize, span: Span) -> Compiled<()> {
 }
 
 fn unknown_function(name: &str, span: Span) -> CompileError {
-    let message = match functions::is_unsupported(name) {
-        true => format!("the function {name} is not supported yet"),
-        false => format!("there is no function {name}"),
-    };
-    CompileError::new(span, message)
+    CompileError::new(span, format!("there is no function {name}"))
 }

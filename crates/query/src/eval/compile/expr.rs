@@ -64,6 +64,9 @@ impl Compiler<'_> {
             ExprKind::Subquery(query) => Ok(Node::Scalar(self.subquery(query)?)),
             ExprKind::Exists(query) => Ok(Node::Exists(self.subquery(query)?)),
             ExprKind::ArraySubquery(query) => Ok(Node::ArrayOf(self.subquery(query)?)),
+            ExprKind::All(query) => Ok(Node::All(self.subquery(query)?)),
+            ExprKind::First(query) => Ok(Node::First(self.subquery(query)?)),
+            ExprKind::Last(query) => Ok(Node::Last(self.subquery(query)?)),
         }
     }
 
@@ -161,7 +164,7 @@ impl Compiler<'_> {
     }
 
     /// The path of the document that `expr` is, where all its steps are constant and the first is no computed property.
-    fn document_path(&self, expr: &Expr) -> Option<Vec<PathSegment>> {
+    pub(super) fn document_path(&self, expr: &Expr) -> Option<Vec<PathSegment>> {
         let (base, step) = match &expr.kind {
             ExprKind::Name(name) => match self.names.find(name)? {
                 Target::Document(path) => return Some(path.clone()),

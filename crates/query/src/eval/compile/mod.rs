@@ -5,6 +5,7 @@
 mod call;
 mod expr;
 mod names;
+mod search;
 mod sources;
 
 use std::cell::Cell;
@@ -21,7 +22,9 @@ use super::program::Inner;
 use super::scope::{Const, Document, Run, Scope};
 use super::user_functions::Functions;
 use crate::Parameters;
-use crate::ast::{self, Count, Expr, ExprKind, LARGEST_COUNT, OrderBy, Query, SelectItem, SelectSpec, Span};
+use crate::ast::{
+    self, Count, Expr, ExprKind, LARGEST_COUNT, OrderBy, OrderKey, Query, SelectItem, SelectSpec, Span,
+};
 use crate::functions;
 use crate::raw::{PathScan, PathSet, RawJson};
 use crate::value::Value;
@@ -143,10 +146,8 @@ impl Compiler<'_> {
             None => return Ok(Vec::new()),
             Some(OrderBy::Keys(keys)) => keys,
             Some(OrderBy::Rank(rank)) => {
-                return Err(CompileError::new(
-                    rank.span,
-                    "ORDER BY RANK is not supported: full-text and vector search are not available",
-                ));
+                let message = "ORDER BY RANK compares documents with all others: run what its plan says";
+                return Err(CompileError::new(rank.span, message));
             }
         };
         if let (Some(key), false) = (keys.first(), query.group_by.is_empty()) {
@@ -157,9 +158,21 @@ impl Compiler<'_> {
             // Aggregates of all rows make one row, whatever the order.
             return Ok(Vec::new());
         }
-        keys.iter()
-            .map(|key| Ok(OrderNode { key: self.expr(&key.expr)?, descending: key.descending }))
-            .collect()
+        keys.iter().map(|key| self.order_key(key)).collect()
+    }
+
+    fn order_key(&mut self, key: &OrderKey) -> Compiled<OrderNode> {
+        let node = self.expr(&key.expr)?;
+        if !key.is_score() {
+            return Ok(OrderNode { key: node, descending: key.descending });
+        }
+        let falling = match &node {
+            Node::Search(search) if key.by_similarity => search.is_greatest_nearest(),
+            _ => key.descending || key.by_similarity,
+        };
+        // What rises is negated, so that what has no score comes last in both directions.
+        let key = if falling { node } else { Node::Unary(ast::UnaryOp::Minus, Box::new(node)) };
+        Ok(OrderNode { key, descending: true })
     }
 
     /// Compiles the `SELECT` of a grouped query, which sees groups rather than rows.
@@ -258,6 +271,7 @@ impl Compiler<'_> {
             // What takes long is left to the run, which can be stopped.
             interrupt: &Interrupt::when(|| true),
             functions: &Functions::default(),
+            words: Default::default(),
         };
         let scope = Scope { run: &run, document: &document, vars: None, group: None };
         let folded = node.eval(&scope).map(Const::new);

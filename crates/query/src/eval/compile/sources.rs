@@ -119,9 +119,8 @@ pub(super) fn source_alias(source: &ast::Source) -> Compiled<&str> {
                 "a source that ends in an array index needs an alias: add AS and a name",
             )),
         },
-        Collection::Subquery(_) => {
-            Err(CompileError::new(source.span, "a subquery in FROM needs an alias: add AS and a name"))
-        }
+        // Nothing can be written that refers to it.
+        Collection::Subquery(_) => Ok(""),
     }
 }
 

@@ -152,3 +152,86 @@ fn the_time_of_the_query_is_the_one_it_was_given() {
         ]);
     }
 }
+
+#[test]
+fn the_time_of_the_query_is_moved_by_a_part() {
+    check(&[
+        ("NOW()", "\"2020-07-09T23:20:13.4575530Z\""),
+        ("NOW(\"yyyy\", 1)", "\"2021-07-09T23:20:13.4575530Z\""),
+        ("NOW(\"ss\", 30)", "\"2020-07-09T23:20:43.4575530Z\""),
+        ("NOW(\"dd\", -9)", "\"2020-06-30T23:20:13.4575530Z\""),
+        ("AGO(\"ms\", 4)", "\"2020-07-09T23:20:13.4535530Z\""),
+        ("AGO(\"hh\", -1)", "\"2020-07-10T00:20:13.4575530Z\""),
+        ("NOW(\"week\", 1)", "undefined"),
+        ("NOW(\"dd\", 0.5)", "undefined"),
+        ("NOW(\"dd\")", "undefined"),
+        ("AGO(\"dd\", \"1\")", "undefined"),
+        ("AGO(1, 1)", "undefined"),
+        ("NOW(c.none, 1)", "undefined"),
+    ]);
+}
+
+#[test]
+fn fields_of_a_date_have_functions_of_their_own() {
+    for (date, year, month, day) in [
+        ("\"2024-01-10\"", "2024", "1", "10"),
+        ("\"2000-12-12T10:00:00\"", "2000", "12", "12"),
+        ("\"2016-05-29T08:30:05.1301617Z\"", "2016", "5", "29"),
+        ("\"2016-05-29 08:30:05\"", "2016", "5", "29"),
+        ("\"yesterday\"", "undefined", "undefined", "undefined"),
+        ("2024", "undefined", "undefined", "undefined"),
+    ] {
+        check_calls("YEAR", &[(date, year)]);
+        check_calls("MONTH", &[(date, month)]);
+        check_calls("DAY", &[(date, day)]);
+    }
+}
+
+#[test]
+fn dates_are_formatted_by_a_pattern() {
+    for (format, expected) in [
+        ("yyyy-MM-dd [HH:mm:ss]", "\"2024-10-05 [14:40:20]\""),
+        ("HH:mm:ss.fff", "\"14:40:20.000\""),
+        ("HH:mm:ss.FFF", "\"14:40:20.\""),
+        ("yy M d H", "\"24 10 5 14\""),
+        ("MMM MMMM ddd dddd", "\"Oct October Sat Saturday\""),
+        ("\\\\d\\\\a\\\\y: d", "\"day: 5\""),
+        ("", "\"\""),
+        ("ffffffff", "undefined"),
+        ("yyyy\\\\", "undefined"),
+    ] {
+        check_calls("DATETIMEFORMAT", &[(&format!("\"2024-10-05 14:40:20\",\"{format}\""), expected)]);
+    }
+    check_calls(
+        "DATETIMEFORMAT",
+        &[
+            ("\"2024-10-10 14:40:20\",\"yyyy-MM-dd [HH:mm:ss]\"", "\"2024-10-10 [14:40:20]\""),
+            ("\"2024-10-10T14:40:20.1204Z\",\"fff FFF fffffff FFFFFFF\"", "\"120 12 1204000 1204\""),
+            ("\"1969-12-31\",\"dddd\"", "\"Wednesday\""),
+            ("\"no date\",\"yyyy\"", "undefined"),
+            ("\"2024-10-10\",1", "undefined"),
+        ],
+    );
+}
+
+#[test]
+fn texts_that_are_dates_are_told_from_others() {
+    for (value, expected) in [
+        ("\"2024-12-12\"", "true"),
+        ("\"2024-12-12Z\"", "true"),
+        ("\"2024-12-12 20:21:25\"", "true"),
+        ("\"2024-12-12T20:21:25Z\"", "true"),
+        ("\"2024-12-12T20:21:25.123\"", "true"),
+        ("\"2024-12-12 20:21:25.123Z\"", "true"),
+        ("\"2024-12-12T20:21:25.1234567Z\"", "true"),
+        ("\"2024-12-12T20:21:25.12345678Z\"", "false"),
+        ("\"2024-12-12T20Z\"", "false"),
+        ("\"2024-12-12 20:21:25.\"", "false"),
+        ("\"2024-13-12\"", "false"),
+        ("20241212", "false"),
+        ("undefined", "false"),
+    ] {
+        check_calls("IS_DATETIME", &[(value, expected)]);
+    }
+    check_calls("DateTimeToTicks", &[("\"1970-01-01 00:00:01\"", "10000000"), ("\"1970-01-01Z\"", "0")]);
+}

@@ -26,12 +26,18 @@ fn integer_functions_wrap_and_refuse_fractions() {
     ];
     for (function, rows) in rows {
         check_calls(function, rows);
+        // The names that SDKs know.
+        if let Some(operation) = function.strip_prefix("IntBit") {
+            check_calls(&format!("IntBitwise{operation}"), rows);
+        }
         for wrong in ["1.5,1", "1,0.5", "\"1\",1", "1,null", "undefined,1", "1e300,1"] {
             check_calls(function, &[(wrong, "undefined")]);
         }
     }
-    check_calls(
-        "IntBitNot",
-        &[("65535", "-65536"), ("0", "-1"), ("1.5", "undefined"), ("null", "undefined")],
-    );
+    for function in ["IntBitNot", "IntBitwiseNot"] {
+        check_calls(
+            function,
+            &[("65535", "-65536"), ("0", "-1"), ("1.5", "undefined"), ("null", "undefined")],
+        );
+    }
 }

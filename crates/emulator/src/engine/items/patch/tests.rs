@@ -74,7 +74,7 @@ fn what_cannot_be_applied_is_refused_by_its_operation() {
         (r#"[{"op":"replace","path":"/a/-","value":1}]"#, "2 elements"),
         (r#"[{"op":"add","path":"/a/01","value":1}]"#, "not an index"),
         (r#"[{"op":"add","path":"/a/x","value":1}]"#, "not an index"),
-        (r#"[{"op":"add","path":"/x/y","value":1}]"#, "nothing at /x"),
+        (r#"[{"op":"add","path":"/x/y","value":1}]"#, "no path found beyond: 'x'"),
         (r#"[{"op":"add","path":"/s/y","value":1}]"#, "no members"),
         (r#"[{"op":"incr","path":"/s","value":1}]"#, "not a number"),
         (r#"[{"op":"incr","path":"/a","value":1}]"#, "not a number"),
@@ -126,10 +126,14 @@ fn conditions_are_queries_without_a_select() {
         ("FROM c WHERE IS_DEFINED(c.x) AND c.x = 'y'", r#"{"x":"y"}"#, true),
         ("FROM c WHERE c.missing = 1", "{}", false),
     ] {
-        assert_eq!(compile(condition, now).unwrap().matches(body.as_bytes()), Ok(holds), "{condition}");
+        assert_eq!(
+            compile(condition, &Setting::default(), now).unwrap().matches(body.as_bytes()),
+            Ok(holds),
+            "{condition}"
+        );
     }
     for condition in ["c.n > 1", "FROM c WHERE", "FROM c WHERE @p = 1", "; DROP"] {
-        assert!(compile(condition, now).is_err(), "{condition}");
+        assert!(compile(condition, &Setting::default(), now).is_err(), "{condition}");
     }
 }
 

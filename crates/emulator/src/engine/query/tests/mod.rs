@@ -7,5 +7,7 @@ mod engine;
 mod paging;
 mod properties;
 mod resume;
+mod searches;
+mod spatial;
 mod store;
 mod summaries;

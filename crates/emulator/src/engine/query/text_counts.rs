@@ -1,0 +1,208 @@
+//! Counts of texts that an index has: documents, words, and documents with a term.
+//!
+//! Clients ask for them before they rank documents, so this is answered without reading all texts. A query that counts
+//! anything else is not answered here.
+
+use std::sync::Arc;
+
+use cosmonaut_query::ast::{Collection, Expr, ExprKind, Literal, Query, SelectItem, SelectSpec};
+use cosmonaut_query::eval::{Environment, Limits, Program, Rows};
+use cosmonaut_query::{Parameters, Setting, access};
+
+use super::compiled::Compiled;
+use super::feeder::View;
+use super::index_filter;
+use super::page::{PageRun, eval_error};
+use super::parts::Parts;
+use crate::Failure;
+use crate::engine::{Document, RegionId};
+use crate::index::{Filter, Hits, IndexPath, Phrase};
+
+/// A count, or what has to be looked at for it.
+enum Count {
+    Known(usize),
+    Among(Vec<Arc<Document>>, Phrase),
+}
+
+/// What is counted.
+enum Counted {
+    Documents,
+    Words(IndexPath),
+    Hits(IndexPath, cosmonaut_query::value::Value),
+}
+
+/// The one row of the query; none if it counts anything that the index does not know.
+pub(super) fn compute(
+    page: &mut PageRun<'_>,
+    parts: &Parts,
+    region: RegionId,
+) -> Result<Option<Rows>, Failure> {
+    let compiled = page.compiled;
+    let ([part], Some(wanted)) = (parts.left.as_slices().0, wanted(compiled)) else { return Ok(None) };
+    if part.keys != part.range.range || parts.left.len() > 1 {
+        return Ok(None);
+    }
+    let Some(counts) = page.look(part, region, |page, view| Ok(look_up(page, view, &wanted)))? else {
+        return Ok(None);
+    };
+    let (mut numbers, mut text) = (Vec::new(), Vec::new());
+    for count in counts {
+        numbers.push(match count {
+            Count::Known(count) => count,
+            Count::Among(documents, phrase) => {
+                let mut has = |document: &Arc<Document>| {
+                    page.tally.load(document);
+                    document.write_text(&mut text);
+                    phrase.is_in(&text)
+                };
+                documents.iter().filter(|document| has(document)).count()
+            }
+        });
+    }
+    page.spend(part, region);
+    row(&compiled.query, &numbers).map(Some)
+}
+
+/// What a query counts, in the order of its text.
+fn wanted(compiled: &Compiled) -> Option<Vec<Counted>> {
+    let Query {
+        select, from: Some(from), filter: None, group_by, order_by: None, offset_limit: None, ..
+    } = &compiled.query
+    else {
+        return None;
+    };
+    let whole = matches!(&from.source.collection, Collection::Path { segments, .. } if segments.is_empty());
+    let plain = from.joins.is_empty() && !from.source.iterate && group_by.is_empty();
+    let SelectSpec::List(items) = &select.spec else { return None };
+    if !whole || !plain || select.distinct || select.top.is_some() {
+        return None;
+    }
+    let mut counted = Vec::new();
+    let known = items.iter().all(|item| gather(&item.expr, compiled, &mut counted).is_some());
+    let texts = counted.iter().any(|counted| !matches!(counted, Counted::Documents));
+    (known && texts).then_some(counted)
+}
+
+/// Adds what an expression counts; none if it is made of anything else.
+fn gather(expr: &Expr, compiled: &Compiled, counted: &mut Vec<Counted>) -> Option<()> {
+    match &expr.kind {
+        ExprKind::Array(elements) => {
+            elements.iter().try_for_each(|element| gather(element, compiled, counted))
+        }
+        ExprKind::Object(members) => {
+            members.iter().try_for_each(|(_, member)| gather(member, compiled, counted))
+        }
+        ExprKind::Call(name, arguments) => {
+            let [argument] = &arguments[..] else { return None };
+            counted.push(match name.to_ascii_uppercase().as_str() {
+                "COUNT" if matches!(argument.kind, ExprKind::Literal(Literal::Number(_))) => {
+                    Counted::Documents
+                }
+                "SUM" => Counted::Words(words_of(argument, compiled)?),
+                "COUNTIF" => hits_of(argument, compiled)?,
+                _ => return None,
+            });
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+fn words_of(argument: &Expr, compiled: &Compiled) -> Option<IndexPath> {
+    let ExprKind::Call(name, arguments) = &argument.kind else { return None };
+    if !name.eq_ignore_ascii_case("_FullTextWordCount") {
+        return None;
+    }
+    let defined = ExprKind::Call("IS_DEFINED".to_owned(), arguments.clone());
+    match condition(Expr { kind: defined, span: argument.span }, compiled)? {
+        Filter::Span(path, _) => Some(path),
+        _ => None,
+    }
+}
+
+fn hits_of(argument: &Expr, compiled: &Compiled) -> Option<Counted> {
+    match condition(argument.clone(), compiled)? {
+        Filter::Text(path, mut terms, _) if terms.len() == 1 => Some(Counted::Hits(path, terms.pop()?)),
+        _ => None,
+    }
+}
+
+/// What an index could be asked for a condition of the query.
+fn condition(expr: Expr, compiled: &Compiled) -> Option<Filter> {
+    let query = Query { filter: Some(expr), ..compiled.query.clone() };
+    let names: Vec<&str> = compiled.computed.iter().map(String::as_str).collect();
+    let filter = access::access(&query, &compiled.parameters).filter?;
+    index_filter::from_access(&filter, &names, compiled.setting.surface)
+}
+
+fn look_up(page: &mut PageRun<'_>, view: View<'_>, wanted: &[Counted]) -> Option<Vec<Count>> {
+    let (state, index) = (view.state, view.state.index());
+    // Documents that are not indexed, or whose time has ended, would be counted differently.
+    let counts_all = view.key.is_none()
+        && state.documents().all(|document| document.indexed && state.is_live(document, view.now));
+    if !counts_all {
+        return None;
+    }
+    let mut count = |counted: &Counted| match counted {
+        Counted::Documents => Some(Count::Known(state.len())),
+        Counted::Words(path) => {
+            note(page, path);
+            Some(Count::Known(index.texts(path)?.total_words()))
+        }
+        Counted::Hits(path, term) => {
+            note(page, path);
+            Some(match index.texts(path)?.hits(term)? {
+                Hits::Exactly(count) => Count::Known(count),
+                Hits::Among(numbers, phrase) => {
+                    let documents = numbers.iter().filter_map(|number| state.share(*number).cloned());
+                    Count::Among(documents.collect(), phrase)
+                }
+            })
+        }
+    };
+    wanted.iter().map(&mut count).collect()
+}
+
+fn note(page: &mut PageRun<'_>, path: &IndexPath) {
+    page.tally.used.lookups += 1;
+    if !page.tally.used.paths.contains(path) {
+        page.tally.used.paths.push(path.clone());
+    }
+}
+
+/// The query's row with numbers in the places of its counts.
+fn row(query: &Query, numbers: &[usize]) -> Result<Rows, Failure> {
+    let SelectSpec::List(items) = &query.select.spec else { return Ok(Rows::new()) };
+    let mut numbers = numbers.iter().copied();
+    let items = items
+        .iter()
+        .map(|item| SelectItem { expr: filled(&item.expr, &mut numbers), alias: item.alias.clone() });
+    let mut counted = query.clone();
+    (counted.from, counted.select.spec) = (None, SelectSpec::List(items.collect()));
+    let (random, setting) = (|| 0.0, Setting::default());
+    let environment = Environment {
+        now_ticks: 0,
+        random: &random,
+        limits: Limits::default(),
+        computed: &[],
+        setting: &setting,
+    };
+    let program = Program::compile(&counted, &Parameters::new(), &environment)
+        .map_err(|error| Failure::bad_request(error.to_string()))?;
+    let mut rows = Rows::new();
+    program.start().finish(&mut rows).map_err(eval_error)?;
+    Ok(rows)
+}
+
+fn filled(expr: &Expr, numbers: &mut impl Iterator<Item = usize>) -> Expr {
+    let kind = match &expr.kind {
+        ExprKind::Array(elements) => {
+            ExprKind::Array(elements.iter().map(|element| filled(element, numbers)).collect())
+        }
+        ExprKind::Object(members) => ExprKind::Object(
+            members.iter().map(|(name, member)| (name.clone(), filled(member, numbers))).collect(),
+        ),
+        _ => ExprKind::Literal(Literal::Number(numbers.next().unwrap_or_default() as f64)),
+    };
+    Expr { kind, span: expr.span }
+}

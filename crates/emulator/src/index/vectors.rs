@@ -1,0 +1,147 @@
+//! The vectors at a path, packed one behind the other, so that a search parses no documents.
+//!
+//! Packed values are rounded to four bytes. What a search is told of a document is therefore a bound: no document is
+//! nearer than that.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use cosmonaut_query::raw::RawJson;
+use cosmonaut_query::search::{Metric, read_vector};
+
+use super::path::{IndexPath, Step};
+use super::scores::Bounded;
+
+/// The least number other than zero that is packed. Smaller ones lose more than their last digits.
+const LEAST: f64 = 1e-30;
+/// More than packing a value changes of it, and computing with it.
+const ROUNDING: f64 = 1.0 / (1u64 << 23) as f64;
+
+/// The vectors at one path.
+#[derive(Debug, Default)]
+pub(crate) struct Vectors {
+    path: IndexPath,
+    /// By their length.
+    packed: BTreeMap<usize, Packed>,
+    /// Documents with vectors that cannot be packed.
+    unpacked: BTreeSet<u64>,
+}
+
+/// Vectors of one length.
+#[derive(Debug, Default)]
+struct Packed {
+    values: Vec<f32>,
+    numbers: Vec<u64>,
+    places: HashMap<u64, usize>,
+}
+
+impl Vectors {
+    pub(super) fn new(path: IndexPath) -> Vectors {
+        Vectors { path, ..Vectors::default() }
+    }
+
+    pub(super) fn path(&self) -> &IndexPath {
+        &self.path
+    }
+
+    /// Adds the vector of a document, if it has one, and returns how many values that are.
+    pub(super) fn insert(&mut self, body: RawJson<'_>, number: u64) -> usize {
+        let Some(vector) = self.read(body) else { return 0 };
+        if !vector.iter().all(|value| is_packable(*value)) {
+            self.unpacked.insert(number);
+            return 1;
+        }
+        let packed = self.packed.entry(vector.len()).or_default();
+        packed.places.insert(number, packed.numbers.len());
+        packed.numbers.push(number);
+        packed.values.extend(vector.iter().map(|value| *value as f32));
+        1
+    }
+
+    /// Takes out the vector of a document that was inserted with this body.
+    pub(super) fn remove(&mut self, body: RawJson<'_>, number: u64) -> usize {
+        let Some(vector) = self.read(body) else { return 0 };
+        if let Some(packed) = self.packed.get_mut(&vector.len()) {
+            packed.remove(number, vector.len());
+        }
+        self.unpacked.remove(&number);
+        1
+    }
+
+    fn read(&self, body: RawJson<'_>) -> Option<Vec<f64>> {
+        read_vector(value_at(body, &self.path)?).filter(|vector| !vector.is_empty())
+    }
+
+    /// For every document with a vector of that length, how near it can be at most: more is nearer.
+    pub(crate) fn bounds(&self, vector: &[f64], metric: Metric) -> Vec<Bounded> {
+        let always = self.unpacked.iter().map(|number| Bounded { bound: f64::INFINITY, number: *number });
+        let Some(packed) = self.packed.get(&vector.len()) else { return always.collect() };
+        let bound = bound_of(vector, metric);
+        let chunks = packed.values.chunks_exact(vector.len().max(1)).zip(&packed.numbers);
+        always
+            .chain(chunks.map(|(values, number)| Bounded { bound: bound(values), number: *number }))
+            .collect()
+    }
+}
+
+impl Packed {
+    /// Moves the last vector to the place of one that is taken out.
+    fn remove(&mut self, number: u64, length: usize) {
+        let Some(place) = self.places.remove(&number) else { return };
+        self.numbers.swap_remove(place);
+        if let Some(moved) = self.numbers.get(place) {
+            self.places.insert(*moved, place);
+        }
+        let last = self.values.len().saturating_sub(length);
+        self.values.copy_within(last.., place * length);
+        self.values.truncate(last);
+    }
+}
+
+fn is_packable(value: f64) -> bool {
+    (value as f32).is_finite() && (value == 0.0 || value.abs() >= LEAST)
+}
+
+/// The nearness to a vector, with as much added as packing may have taken.
+fn bound_of(vector: &[f64], metric: Metric) -> impl Fn(&[f32]) -> f64 {
+    let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+    move |values| {
+        let (mut dot, mut squares, mut apart) = (0.0, 0.0, 0.0);
+        for (x, y) in vector.iter().zip(values) {
+            let y = f64::from(*y);
+            dot += x * y;
+            squares += y * y;
+            apart += (x - y) * (x - y);
+        }
+        let length = squares.sqrt();
+        let bound = match metric {
+            Metric::DotProduct => dot + ROUNDING * norm * length,
+            Metric::Cosine => dot / (norm * length) + 4.0 * ROUNDING,
+            Metric::Euclidean => -apart.sqrt() + ROUNDING * (length + norm),
+        };
+        // What has no cosine has no place of its own.
+        if bound.is_nan() { f64::INFINITY } else { bound }
+    }
+}
+
+/// The value that a path of members leads to.
+pub(super) fn value_at<'d>(body: RawJson<'d>, path: &IndexPath) -> Option<RawJson<'d>> {
+    path.0.iter().try_fold(body, |value, step| match step {
+        Step::Member(name) => value.member(name),
+        Step::Element => None,
+    })
+}
+
+/// Two are equal if they answer every search alike.
+#[cfg(test)]
+impl PartialEq for Vectors {
+    fn eq(&self, other: &Vectors) -> bool {
+        let all = |vectors: &Vectors| {
+            let packed = vectors.packed.iter().flat_map(|(length, packed)| {
+                let numbered = packed.numbers.iter().zip(packed.values.chunks(*length));
+                numbered.map(|(number, values)| (*number, values.to_vec()))
+            });
+            packed.collect::<BTreeMap<_, _>>()
+        };
+        self.path == other.path && self.unpacked == other.unpacked && all(self) == all(other)
+    }
+}

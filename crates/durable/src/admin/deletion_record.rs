@@ -105,16 +105,16 @@ impl Admin<'_> {
         Ok(true)
     }
 
-    /// Writes a record of a deletion that has none, for one of its instances; `None` if it has one after all.
+    /// Writes a record of a deletion that has none, for some of its instances; `None` if it has one after all.
     pub(super) async fn begin_again(
         &self,
-        instance: &str,
+        instances: Vec<String>,
         token: &str,
         committed: bool,
     ) -> Result<Option<Record>, ProviderError> {
         let call = self.call(OPERATION);
         let kept = clock::instant();
-        let (instances, id) = (vec![instance.to_owned()], format!("d:{token}"));
+        let id = format!("d:{token}");
         let content = Deletion {
             instances: instances.clone(),
             chunks: 0,

@@ -194,6 +194,16 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_ends_while_a_fetch_looks_at_it_is_not_waited_for() {
+        let mut queue = Instances::new();
+        queue.message("a", "1", 1, 1);
+        let handed = claim(&mut queue, 1).unwrap();
+        queue.lock("a", None, 2);
+        queue.settle(&handed, Found::Held { until: 50 }, 3);
+        assert_eq!(name(claim(&mut queue, 3)).as_deref(), Some("a"));
+    }
+
+    #[test]
     fn a_lock_that_ends_by_itself_brings_its_messages_back() {
         let mut queue = Instances::new();
         queue.message("a", "1", 1, 1);

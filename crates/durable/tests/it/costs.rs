@@ -31,7 +31,12 @@ const FAR: u64 = 4_000_000_000_000;
 
 #[tokio::test]
 async fn a_fetch_does_not_pay_for_timers_that_are_not_due() {
-    let (few, many) = (charge_of_fetch(3).await, charge_of_fetch(400).await);
+    let (mut few, mut many) = (f64::MAX, f64::MAX);
+    // What the provider looks at besides is counted, too, now and then.
+    for _ in 0..4 {
+        few = few.min(charge_of_fetch(3).await);
+        many = many.min(charge_of_fetch(400).await);
+    }
     assert!(many < few + 4.0, "{many:.1} RU with many timers, {few:.1} RU with few");
 }
 

@@ -187,7 +187,8 @@ async fn an_instance_that_a_later_version_has_written_is_not_taken_for_one_with_
 async fn every_instance_of_one_lost_deletion_is_dealt_with() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
-    let mut left = std::collections::BTreeSet::from(["a", "b", "c", "d"].map(str::to_owned));
+    // So many that they could not wait for each other.
+    let mut left: std::collections::BTreeSet<String> = (0..40).map(|n| format!("i{n}")).collect();
     for instance in &left {
         make(&provider, instance, None).await;
         lock(&home, instance, false).await;

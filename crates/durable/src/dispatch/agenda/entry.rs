@@ -34,6 +34,14 @@ pub(super) struct Holding {
     pub(super) told: Option<Told>,
     /// When it was last worth a look meanwhile, if it should wait for news.
     pub(super) woken: Option<u64>,
+    /// Whether a lock of it has ended meanwhile.
+    pub(super) is_unlocked: bool,
+}
+
+impl Holding {
+    pub(super) fn new(ticket: u64, turn: Turn, due: u64) -> Self {
+        Self { ticket, turn, due, news: Vec::new(), told: None, woken: None, is_unlocked: false }
+    }
 }
 
 /// A place among those that are ready: since when, and a number that makes it unique.
@@ -67,7 +75,7 @@ pub(in crate::dispatch) struct Told {
 pub(in crate::dispatch) enum Outcome<'a> {
     /// The holder has locked it, and has seen this news. Next: Locked, or Due when the lock is ended.
     Taken { until: u64, seen: &'a [u64], later: Option<u64> },
-    /// Somebody else has locked it. Next: Locked.
+    /// Somebody else has locked it. Next: Locked, or Due if a lock has ended meanwhile.
     Held { until: u64 },
     /// There is nothing to do before `later`, and this news was seen. Next: Due or absent.
     Idle { seen: &'a [u64], later: Option<u64> },

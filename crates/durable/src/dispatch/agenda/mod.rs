@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | (absent) | never | `news`, `hint`: Due; `lock`: Locked; `tell`: Due or Locked |
 //! | Due(at) | from `at` on | `claim`: Claimed; `lock`: Locked; `news`, `hint`: Due, at the earlier time |
-//! | Claimed | never | `settle`: see [`Outcome`]; `news`, `tell` and `wake` wait for the `settle` |
+//! | Claimed | never | `settle`: see [`Outcome`]; `news`, `tell`, `wake` and `unlock` wait for the `settle` |
 //! | Locked(until, due) | from `until` on | `claim`: Claimed; `unlock`: Due(due) or absent; `news`: Locked, with the earlier `due` |
 //! | Parked | never | `news`, `wake`: Due; `lock`: Locked; `hint`: Parked |
 //!
@@ -143,10 +143,12 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
     /// The lock has ended, and what was done under it is done.
     pub(super) fn unlock(&mut self, key: &K, now: u64) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let State::Locked { due, .. } = entry.state else { return };
-        match due {
-            Some(due) => entry.state = State::Due(due),
-            None => return self.remove(key),
+        match &mut entry.state {
+            State::Locked { due: Some(due), .. } => entry.state = State::Due(*due),
+            State::Locked { due: None, .. } => return self.remove(key),
+            // The holder may have seen the lock before.
+            State::Claimed(holding) => holding.is_unlocked = true,
+            State::Due(_) | State::Parked => return,
         }
         self.replace(key, now);
     }
@@ -212,8 +214,7 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
         };
         self.ready.remove(&entry.lane, turn);
         entry.place = Place::Nowhere;
-        entry.state =
-            State::Claimed(Holding { ticket, turn, due, news: Vec::new(), told: None, woken: None });
+        entry.state = State::Claimed(Holding::new(ticket, turn, due));
         self.claimed += 1;
         Some(Handed { key, ticket })
     }
@@ -225,7 +226,7 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
             State::Claimed(holding) if holding.ticket == handed.ticket => holding,
             State::Claimed(_) | State::Due(_) | State::Locked { .. } | State::Parked => return,
         };
-        let Holding { turn, due, news, told, woken, .. } = holding.clone();
+        let Holding { turn, due, news, told, woken, is_unlocked, .. } = holding.clone();
         let unseen =
             |seen: &[u64]| news.iter().filter(|news| !seen.contains(&news.mark)).map(|news| news.at).min();
         let as_before =
@@ -234,6 +235,9 @@ impl<K: Clone + Eq + Hash, L: Clone + Ord, D> Agenda<K, L, D> {
         let next = match outcome {
             Outcome::Taken { until, seen, later } => {
                 Some(State::Locked { until, due: earlier(later, unseen(seen)) })
+            }
+            Outcome::Held { .. } if is_unlocked => {
+                Some(State::Due(earlier(unseen(&[]), Some(due)).unwrap_or(due)))
             }
             Outcome::Held { until } => Some(State::Locked { until, due: earlier(unseen(&[]), Some(due)) }),
             Outcome::Idle { seen, later } => earlier(later, unseen(seen)).map(State::Due),

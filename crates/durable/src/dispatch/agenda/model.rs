@@ -23,6 +23,7 @@ struct Held {
     news: Vec<(u64, u64)>,
     told: Option<Told>,
     woken: Option<u64>,
+    is_unlocked: bool,
 }
 
 impl Thing {
@@ -131,7 +132,10 @@ impl Model {
         let before = earlier(thing.due, thing.locked_until);
         match said {
             Said::Taken => (thing.due, thing.locked_until) = (earlier(later, unseen(seen)), Some(until)),
-            Said::Held => (thing.due, thing.locked_until) = (earlier(before, unseen(false)), Some(until)),
+            Said::Held => {
+                let until = (!held.is_unlocked).then_some(until);
+                (thing.due, thing.locked_until) = (earlier(before, unseen(false)), until);
+            }
             Said::Idle => (thing.due, thing.locked_until) = (earlier(later, unseen(seen)), None),
             Said::Waits => {
                 let due = earlier(earlier(later, unseen(seen)), held.woken);
@@ -197,8 +201,11 @@ impl Model {
             }
             Step::Unlock(key) => {
                 agenda.unlock(&key, now);
-                if let Some(thing) = self.things.get_mut(&key).filter(|thing| thing.held.is_none()) {
-                    thing.locked_until = None;
+                if let Some(thing) = self.things.get_mut(&key) {
+                    match &mut thing.held {
+                        Some(held) => held.is_unlocked = true,
+                        None => thing.locked_until = None,
+                    }
                 }
                 self.tidy();
             }
@@ -222,8 +229,13 @@ impl Model {
                     Some(handed) => {
                         prop_assert!(claimable.contains(&handed.key), "{handed:?} is not to be had");
                         let thing = self.things.entry(handed.key).or_default();
-                        let held = Held { ticket: handed.ticket, news: Vec::new(), told: None, woken: None };
-                        thing.held = Some(held);
+                        thing.held = Some(Held {
+                            ticket: handed.ticket,
+                            news: Vec::new(),
+                            told: None,
+                            woken: None,
+                            is_unlocked: false,
+                        });
                     }
                 }
             }

@@ -1,7 +1,6 @@
 //! What is written ahead of a transaction: it does not stay if that never comes, and a late writer harms nobody.
 
-use std::time::Duration;
-
+use cosmonaut::Patch;
 use duroxide::EventKind;
 use duroxide::providers::{ExecutionMetadata, Provider, WorkItem};
 use duroxide_cosmonaut::CosmosProvider;
@@ -133,13 +132,14 @@ async fn a_late_write_of_a_large_turn_does_not_touch_what_a_successor_has_commit
     let (home, late) = provider_on(&wire).await;
     let successor = home.provider().await;
     send(&late, start(INSTANCE)).await;
-    // It has to hold until the first write is held back, on a machine that stalls for seconds.
-    let lock = Duration::from_secs(6);
-    let (_, token, _) = late.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
+    let (_, token, _) = late.fetch_orchestration_item(LOCK * 10, PATIENCE, None).await.unwrap().unwrap();
     wire.hold_after(0);
     let ack = wide().ack(&late, &token);
     let take_over = async {
         wire.holds().await;
+        // The lock ends here, however long the machine has stalled before.
+        let over = Patch::new().set("/lock/until", 1);
+        home.documents().patch_item(INSTANCE, "instance", over).await.unwrap();
         send(&successor, signal(INSTANCE, 1)).await;
         let (item, token) = fetch(&successor).await;
         assert_eq!(item.messages.len(), 2);

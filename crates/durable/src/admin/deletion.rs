@@ -126,25 +126,43 @@ impl Admin<'_> {
     pub(super) async fn finish_deletion(&self, record: Document<Deletion>) -> Result<(), ProviderError> {
         let is_committed = record.content.committed;
         let Some(mut record) = self.found(record).await? else { return Ok(()) };
-        if !is_committed {
-            if !self.has_erased(&record).await? {
-                // The writer may commit it at this very moment: then nothing is taken back, and it goes forward next time.
-                return self.take_back(&mut record).await;
-            }
-            // A failover has lost the decision, and not what followed it.
-            if !self.mark(&mut record, Patch::new().set("/committed", true).condition(NOT_WITHDRAWN)).await? {
-                self.free(&mut record).await?;
-                self.end(&record).await?;
-                let ends = record.instances.iter().map(|instance| self.end_lost_deletion(instance));
-                return join::all(ends.collect()).await.into_iter().collect();
-            }
+        let finished = self.finish(&mut record, is_committed).await;
+        if finished.is_err() {
+            // Nobody has to wait until the time is over that this process has given itself.
+            self.leave(&record).await;
         }
+        finished
+    }
+
+    async fn finish(&self, record: &mut Record, is_committed: bool) -> Result<(), ProviderError> {
+        if is_committed {
+            return self.erase_all(record).await;
+        }
+        if !self.has_erased(record).await? {
+            // The writer may commit it at this very moment: then nothing is taken back, and it goes forward next time.
+            return self.take_back(record).await;
+        }
+        // A failover has lost the decision, and not what followed it.
+        if self.mark(record, Patch::new().set("/committed", true).condition(NOT_WITHDRAWN)).await? {
+            return self.erase_all(record).await;
+        }
+        self.free(record).await?;
+        self.end(record).await?;
+        // What it has begun to remove is left, and has no record any more: somebody has to come back to it.
+        for instance in &record.instances {
+            self.core.dispatch.unfinished(instance, self.core.store.now_ms());
+        }
+        Ok(())
+    }
+
+    /// Erases what a committed deletion has left of its instances, and ends it.
+    pub(super) async fn erase_all(&self, record: &mut Record) -> Result<(), ProviderError> {
         for some in record.instances.clone().chunks(AT_ONCE) {
             let erased = some.iter().map(|instance| self.erase_rest(instance, &record.token));
             join::all(erased.collect()).await.into_iter().collect::<Result<(), _>>()?;
-            self.keep(&mut record).await?;
+            self.keep(record).await?;
         }
-        self.end(&record).await
+        self.end(record).await
     }
 
     /// Whether something was removed that the record has locked.

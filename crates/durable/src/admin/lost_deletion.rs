@@ -1,20 +1,21 @@
 //! Deletions whose record a forced failover has lost: an instance stays locked, and nobody would take the lock away.
 //!
 //! The head says whether anything was removed already. What has begun is finished; what has not is taken back. Either way
-//! the deletion gets a record again: for one instance that has begun to go, or for all of this process that stay. Making
-//! that record is the one write that decides who does it: it fails if there is a record after all.
+//! the deletion gets a record again, for all instances of this process that go, or for all that stay. Making that record is
+//! the one write that decides who does it: it fails if there is a record after all.
 
 use cosmonaut::{FeedScope, Query};
 use duroxide::providers::ProviderError;
 
 use super::Admin;
 use super::deletion::{AT_ONCE, OPERATION};
+use super::deletion_record::Record;
 use crate::hub::{hub_of, name_of};
 use crate::join;
 use crate::model::{Document, HEAD, Head, Lock};
 use crate::orchestration;
 
-/// How many instances are freed with one record.
+/// How many instances are dealt with by one record.
 const MOST: usize = 100;
 
 impl Admin<'_> {
@@ -35,37 +36,71 @@ impl Admin<'_> {
         }
         let has_begun = self.has_begun(&head, lock).await?;
         let mut instances = vec![instance.to_owned()];
-        if !has_begun {
-            // One by one they would wait for each other, longer and longer.
-            match self.others_that_stay(instance, &lock.token).await {
-                Ok(others) => instances.extend(others),
-                Err(error) => tracing::debug!(%error, "an instance is freed alone"),
-            }
+        // One by one they would wait for each other, longer and longer.
+        match self.others_alike(instance, &lock.token, has_begun).await {
+            Ok(others) => instances.extend(others),
+            Err(error) => tracing::debug!(%error, "an instance of a lost deletion is dealt with alone"),
         }
         let Some(mut record) = self.begin_again(instances, &lock.token, has_begun).await? else {
             return Err(not_yet());
         };
-        if !has_begun {
-            for instance in &record.instances {
-                tracing::error!(
-                    instance = name_of(instance),
-                    hub = hub_of(instance),
-                    "a failover has lost the record of a deletion that had removed nothing of this instance; the instance stays"
-                );
-            }
-            return self.take_back(&mut record).await;
+        let ended = match has_begun {
+            true => self.finish_lost(&mut record).await,
+            false => self.take_back_lost(&mut record).await,
+        };
+        if ended.is_err() {
+            self.leave(&record).await;
         }
-        tracing::error!(
-            instance = name_of(instance),
-            hub = hub_of(instance),
-            "a failover has lost the record of a deletion that had removed parts of this instance; it is finished"
-        );
-        self.erase(OPERATION, instance, &record.token).await?;
-        self.end(&record).await
+        ended
     }
 
-    /// Other instances of this process that the same deletion has locked, and of which it has removed nothing.
-    async fn others_that_stay(&self, instance: &str, token: &str) -> Result<Vec<String>, ProviderError> {
+    async fn finish_lost(&self, record: &mut Record) -> Result<(), ProviderError> {
+        for instance in &record.instances {
+            tracing::error!(
+                instance = name_of(instance),
+                hub = hub_of(instance),
+                "a failover has lost the record of a deletion that had removed parts of this instance; it is finished"
+            );
+        }
+        self.erase_all(record).await
+    }
+
+    async fn take_back_lost(&self, record: &mut Record) -> Result<(), ProviderError> {
+        for instance in &record.instances {
+            tracing::error!(
+                instance = name_of(instance),
+                hub = hub_of(instance),
+                "a failover has lost the record of a deletion that had removed nothing of this instance; the instance stays"
+            );
+        }
+        self.take_back(record).await
+    }
+
+    /// Other instances of this process that the same deletion has locked: those of which it has begun to remove something,
+    /// or those of which it has not.
+    async fn others_alike(
+        &self,
+        instance: &str,
+        token: &str,
+        begun: bool,
+    ) -> Result<Vec<String>, ProviderError> {
+        let mut locked = self.locked_by(token).await?;
+        locked.retain(|other| other != instance);
+        locked.truncate(MOST - 1);
+        let mut alike = Vec::new();
+        for some in locked.chunks(AT_ONCE) {
+            let states = join::all(some.iter().map(|other| self.state_of(other, token)).collect()).await;
+            for (other, has_begun) in some.iter().zip(states) {
+                if has_begun? == Some(begun) {
+                    alike.push(other.clone());
+                }
+            }
+        }
+        Ok(alike)
+    }
+
+    /// Instances of this process that a deletion has locked, as many as one record names, or a page more.
+    async fn locked_by(&self, token: &str) -> Result<Vec<String>, ProviderError> {
         let call = &self.call(OPERATION);
         let query = Query::new(format!(
             "SELECT VALUE c.instanceId FROM c WHERE c.type = 'instance' AND c.lock.until = {} AND c.lock.token = @token",
@@ -75,31 +110,28 @@ impl Admin<'_> {
         let mut locked: Vec<String> = Vec::new();
         let own = *self.core.dispatch.slots().borrow();
         for range in own.ranges() {
-            let scope = FeedScope::from(&range);
-            let (found, _) = self.core.store.query_page(call, (&query, &scope), MOST as u32, None).await?;
-            locked.extend(found);
-        }
-        locked.retain(|other| other != instance);
-        locked.truncate(MOST - 1);
-        let mut staying = Vec::new();
-        for some in locked.chunks(AT_ONCE) {
-            let stay = join::all(some.iter().map(|other| self.stays(other, token)).collect()).await;
-            for (other, stays) in some.iter().zip(stay) {
-                if stays? {
-                    staying.push(other.clone());
+            let (scope, mut next) = (FeedScope::from(&range), None);
+            while locked.len() < MOST {
+                // A server that is busy gives a page that is not full.
+                let page = self.core.store.query_page(call, (&query, &scope), MOST as u32, next);
+                let (found, continuation) = page.await?;
+                locked.extend(found);
+                next = continuation;
+                if next.is_none() {
+                    break;
                 }
             }
         }
-        Ok(staying)
+        Ok(locked)
     }
 
-    /// Whether a deletion has locked an instance and removed nothing of it.
-    async fn stays(&self, instance: &str, token: &str) -> Result<bool, ProviderError> {
+    /// Whether a deletion has removed something of an instance; `None` if it has not locked it.
+    async fn state_of(&self, instance: &str, token: &str) -> Result<Option<bool>, ProviderError> {
         let head = self.core.store.read::<Head>(&self.call(OPERATION), instance, HEAD).await?;
-        let Some(head) = head else { return Ok(false) };
+        let Some(head) = head else { return Ok(None) };
         match head.content.lock.as_ref().filter(|lock| lock.token == token) {
-            Some(lock) => Ok(!self.has_begun(&head, lock).await?),
-            None => Ok(false),
+            Some(lock) => self.has_begun(&head, lock).await.map(Some),
+            None => Ok(None),
         }
     }
 

@@ -1,17 +1,18 @@
 //! Deletions of which a forced failover has lost the record, or the decision: they are finished if they have begun to
 //! remove anything, and else taken back.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmonaut::Patch;
+use async_trait::async_trait;
 use cosmonaut::fault_injection::{
     FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
 };
+use cosmonaut::{CosmosStatus, Patch};
 use cosmonaut_driver::OperationType;
-use duroxide::providers::{Provider, ProviderAdmin};
-use duroxide_cosmonaut::{
-    CosmosLeaseProvider, CosmosProvider, CosmosProviderConfig, LeaseProvider, Leases, Role, slot_of,
-};
+use duroxide::providers::{Provider, ProviderAdmin, ProviderError};
+use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig, LeaseProvider, Leases, Role, Slots, slot_of};
+use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::harness::{Account, Home, Server};
@@ -39,14 +40,34 @@ async fn forget(home: &Home, instance: &str) {
     }
 }
 
+/// What processes have seen of failovers.
+async fn seen(home: &Home) -> Option<Value> {
+    home.all("$leases").await.into_iter().find(|document| document["type"] == "failovers")
+}
+
+/// A process has seen the partitions, and has ended.
+async fn ends_after_it_has_seen_all(home: &Home, provider: CosmosProvider) {
+    until("it is written down what was seen", async || seen(home).await.is_some()).await;
+    provider.checked_deliveries().await;
+}
+
 /// Makes it look as if the partitions had been in an earlier version when a process last saw them.
 async fn show_failover(home: &Home) {
-    let found = home.all("$leases").await;
-    let mut record = found.into_iter().find(|document| document["type"] == "failovers").unwrap();
+    let mut record = seen(home).await.unwrap();
     for version in record["versions"].as_object_mut().unwrap().values_mut() {
         *version = (version.as_i64().unwrap() - 1).into();
     }
     home.documents().upsert_item("$leases", &record).await.unwrap();
+}
+
+/// A record of a deletion that is not decided, and that its writer has left.
+async fn leave_record(home: &Home, instances: &[&str]) {
+    let record = json!({
+        "id": format!("d:{TOKEN}"), "instanceId": "$cleanup", "type": "deletion", "v": 1,
+        "slot": slot_of("$cleanup"), "instances": instances, "token": TOKEN,
+        "committed": false, "visibleAt": 0,
+    });
+    home.documents().create_item("$cleanup", &record).await.unwrap();
 }
 
 /// Waits until nothing is left of the deletion. Its record goes last.
@@ -110,52 +131,68 @@ async fn what_is_left_of_an_instance_goes_although_it_owes_something_that_cannot
     .await;
 }
 
+/// Leases that a test gives: nothing ends them but the test.
+struct Given(Mutex<Slots>);
+
+impl Given {
+    fn give(&self, slots: Slots) {
+        *self.0.lock().unwrap() = slots;
+    }
+}
+
+#[async_trait]
+impl LeaseProvider for Given {
+    fn owned(&self) -> Slots {
+        *self.0.lock().unwrap()
+    }
+
+    async fn renew(&self, _: Role) -> Result<Duration, ProviderError> {
+        Ok(Duration::from_millis(20))
+    }
+
+    async fn release(&self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_gets_slots_frees_what_a_lost_deletion_has_locked_there() {
-    const LEASE: Duration = Duration::from_secs(10);
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
     let names: Vec<String> = (0..16).map(|n| format!("i{n}")).collect();
     for name in &names {
         make(&provider, name, None).await;
     }
-    provider.checked_deliveries().await;
-    drop(provider);
+    ends_after_it_has_seen_all(&home, provider).await;
     for name in &names {
         lock(&home, name, false).await;
     }
     show_failover(&home).await;
-    // A process that has slots and does nothing with them.
-    let ghost = CosmosLeaseProvider::new(home.documents(), "ghost", LEASE);
-    let leases = Leases::Container { name: "heir".into(), lease: LEASE };
+    let half: Slots = (0..128).collect();
+    let given = Arc::new(Given(Mutex::new(half)));
+    let leases = Leases::Custom(given.clone());
     let heir = CosmosProvider::connect(CosmosProviderConfig { leases, ..home.config() }).await.unwrap();
     let locked = async || {
         let mut locked = Vec::new();
         for name in &names {
             let head = home.documents().read_item::<Value>(&**name, "instance").await.unwrap();
             if !head.value()["lock"].is_null() {
-                locked.push(slot_of(name));
+                locked.push(name.clone());
             }
         }
         locked
     };
-    let mut renewed = false;
-    until("only what the ghost has is locked", async || {
-        ghost.renew(Role::Leader).await.unwrap();
-        let own = ghost.owned();
-        // The heir comes when the ghost is there.
-        renewed |= own.contains(0);
-        if !renewed {
-            return false;
-        }
+    let of_others: Vec<String> = names.iter().filter(|name| !half.contains(slot_of(name))).cloned().collect();
+    assert!(!of_others.is_empty() && of_others.len() < names.len());
+    until("only what others have is locked", async || {
         assert!(fetch_now(&heir).await.is_none());
-        let locked = locked().await;
-        !locked.is_empty() && locked.len() < names.len() && locked.iter().all(|slot| own.contains(*slot))
+        locked().await == of_others
     })
     .await;
     heir.checked_deliveries().await;
-    assert!(!locked().await.is_empty(), "the heir leaves to others what is theirs");
-    ghost.release().await.unwrap();
+    has_ended(&home).await;
+    assert_eq!(locked().await, of_others, "the heir leaves to others what is theirs");
+    given.give(Slots::all());
     until("all are free", async || {
         assert!(fetch_now(&heir).await.is_none());
         locked().await.is_empty()
@@ -207,6 +244,81 @@ async fn every_instance_of_one_lost_deletion_is_dealt_with() {
 }
 
 #[tokio::test]
+async fn every_instance_that_a_lost_deletion_has_begun_to_remove_goes() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    // So many that they could not wait for each other; one of them stays.
+    let names: Vec<String> = (0..40).map(|n| format!("i{n}")).collect();
+    for instance in names.iter().map(String::as_str).chain(["stays"]) {
+        make(&provider, instance, None).await;
+        lock(&home, instance, instance != "stays").await;
+    }
+    for instance in names.iter().map(String::as_str).chain(["stays"]) {
+        send(&provider, signal(instance, 1)).await;
+    }
+    assert_eq!(fetch(&provider).await.0.instance, "stays");
+    until("the others are gone", async || {
+        assert!(fetch_now(&provider).await.is_none(), "they are not run any more");
+        home.count("instance").await == 1
+    })
+    .await;
+    has_ended(&home).await;
+}
+
+/// A process of which some patches are refused: those after the first so many.
+async fn refused_after(passing: u64, home: &Home) -> (CosmosProvider, FaultInjector) {
+    let faults = FaultInjector::new();
+    let patches = |max_hits| FaultInjectionCondition {
+        operation: Some(OperationType::Patch),
+        max_hits: Some(max_hits),
+        ..FaultInjectionCondition::default()
+    };
+    let passes = FaultInjectionResult::Delay(Duration::from_millis(1));
+    let refused = FaultInjectionResult::Status {
+        status: CosmosStatus::new(StatusCode::BAD_REQUEST, 0),
+        retry_after: None,
+    };
+    faults.set(FaultInjectionRule::new("first", passes).when(patches(passing)));
+    faults.set(FaultInjectionRule::new("refused", refused).when(patches(1)));
+    let client = Server::shared(Account::OneRegion).faulty_client(&faults);
+    (Home { client, ..home.clone() }.provider().await, faults)
+}
+
+#[tokio::test]
+async fn a_lost_deletion_that_cannot_be_ended_is_tried_again_soon() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", None).await;
+    lock(&home, "a", false).await;
+    send(&provider, signal("a", 1)).await;
+    drop(provider);
+    let (provider, faults) = refused_after(0, &home).await;
+    let (item, _) = fetch(&provider).await;
+    assert_eq!((&*item.instance, faults.hits("refused")), ("a", Some(1)));
+    has_ended(&home).await;
+}
+
+#[tokio::test]
+async fn a_deletion_that_its_finder_cannot_finish_is_tried_again_soon() {
+    let home = Server::shared(Account::OneRegion).home();
+    let provider = home.provider().await;
+    make(&provider, "a", Some("Completed")).await;
+    drop(provider);
+    lock(&home, "a", false).await;
+    leave_record(&home, &["a"]).await;
+    // It takes the record over, and then cannot take it back.
+    let (provider, faults) = refused_after(1, &home).await;
+    until("nothing is left of the deletion", async || {
+        assert!(fetch_now(&provider).await.is_none());
+        home.all("$cleanup").await.is_empty()
+    })
+    .await;
+    assert_eq!(faults.hits("refused"), Some(1));
+    let head: Value = home.documents().read_item("a", "instance").await.unwrap().into_value();
+    assert!(head["lock"].is_null(), "it stays");
+}
+
+#[tokio::test]
 async fn another_deletion_does_not_revive_what_is_left_of_an_instance() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
@@ -233,12 +345,7 @@ async fn a_deletion_whose_decision_is_lost_goes_on_if_it_has_begun() {
     }
     lock(&home, "a", true).await;
     lock(&home, "b", false).await;
-    let record = json!({
-        "id": format!("d:{TOKEN}"), "instanceId": "$cleanup", "type": "deletion", "v": 1,
-        "slot": slot_of("$cleanup"), "instances": ["a", "b"], "token": TOKEN,
-        "committed": false, "visibleAt": 0,
-    });
-    home.documents().create_item("$cleanup", &record).await.unwrap();
+    leave_record(&home, &["a", "b"]).await;
     let elsewhere = home.provider().await;
     until("the record is gone", async || {
         assert!(fetch_now(&elsewhere).await.is_none());
@@ -253,8 +360,7 @@ async fn after_a_failover_instances_that_nobody_talks_to_are_free_again() {
     let home = Server::shared(Account::OneRegion).home();
     let provider = home.provider().await;
     make(&provider, "a", None).await;
-    provider.checked_deliveries().await;
-    drop(provider);
+    ends_after_it_has_seen_all(&home, provider).await;
     lock(&home, "a", false).await;
     show_failover(&home).await;
     let later = home.provider().await;

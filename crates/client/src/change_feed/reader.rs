@@ -192,7 +192,8 @@ impl Begun {
                     Err(error) => return self.fail(asking, at, error),
                 },
                 Some(Arrival::Failed(at, error)) => return self.fail(asking, at, error),
-                Some(Arrival::Moved(at)) => {
+                Some(Arrival::Moved(at, error)) => {
+                    self.tally.add_failed(&error);
                     let range = self.parts[at].place.range.clone();
                     let found = places(asking.handle, &self.scope, &range, true);
                     let found = self.parts.during(found).await?;

@@ -23,8 +23,6 @@ pub(crate) struct Parts<S, A> {
     count: usize,
     /// Which page is being made.
     page: u64,
-    /// How often partitions turned out to be elsewhere since anything was read.
-    moves: u32,
 }
 
 /// A part that is asked by itself.
@@ -35,6 +33,16 @@ pub(crate) struct Part<S> {
     pub(crate) at: Option<String>,
     /// Whether a request for it is under way.
     pub(crate) is_asked: bool,
+    pub(crate) state: S,
+    /// How often it turned out to be elsewhere since anything was read.
+    moves: u32,
+}
+
+/// What takes the place of a part.
+pub(crate) struct Child<S> {
+    pub(crate) place: Place,
+    /// Where it goes on; `None` at its beginning.
+    pub(crate) at: Option<String>,
     pub(crate) state: S,
 }
 
@@ -49,8 +57,8 @@ struct Answer<A> {
 /// What has become of a part that was asked.
 pub(crate) enum Arrival<A> {
     Answered(usize, A),
-    /// Its partition is not there any more.
-    Moved(usize),
+    /// Its partition is not there any more, as this says.
+    Moved(usize, Error),
     /// Nobody looked for longer than the request had time. It is to be asked again.
     Late,
     /// What the request ended in. It can be asked again.
@@ -59,18 +67,18 @@ pub(crate) enum Arrival<A> {
 
 impl<S, A: Send + 'static> Parts<S, A> {
     pub(crate) fn new() -> Self {
-        Self { parts: VecDeque::new(), in_flight: InFlight::new(), count: 0, page: 0, moves: 0 }
+        Self { parts: VecDeque::new(), in_flight: InFlight::new(), count: 0, page: 0 }
     }
 
     /// Adds a part behind the others.
     pub(crate) fn push(&mut self, place: Place, at: Option<String>, state: S) {
-        let part = self.part(place, at, state);
+        let part = self.part(Child { place, at, state }, 0);
         self.parts.push_back(part);
     }
 
-    fn part(&mut self, place: Place, at: Option<String>, state: S) -> Part<S> {
+    fn part(&mut self, Child { place, at, state }: Child<S>, moves: u32) -> Part<S> {
         self.count += 1;
-        Part { number: self.count, place, at, is_asked: false, state }
+        Part { number: self.count, place, at, is_asked: false, state, moves }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -94,6 +102,11 @@ impl<S, A: Send + 'static> Parts<S, A> {
         self.parts.pop_front();
     }
 
+    /// Leaves a part: all of it was read.
+    pub(crate) fn remove(&mut self, at: usize) {
+        self.parts.remove(at);
+    }
+
     /// Leaves all parts, and cancels what is under way.
     pub(crate) fn clear(&mut self) {
         self.parts.clear();
@@ -112,6 +125,22 @@ impl<S, A: Send + 'static> Parts<S, A> {
         self.in_flight.push(async move { Answer { part, asked_for, result: request.await } });
     }
 
+    /// Asks the parts that are not being asked, in their order, as long as fewer than `most` requests are under way.
+    pub(crate) fn ask_idle<F>(&mut self, most: usize, request: impl Fn(&Part<S>) -> F)
+    where
+        F: Future<Output = Result<A>> + Send + 'static,
+    {
+        for at in 0..self.parts.len() {
+            if self.under_way() >= most {
+                return;
+            }
+            if !self.parts[at].is_asked {
+                let request = request(&self.parts[at]);
+                self.ask(at, request);
+            }
+        }
+    }
+
     /// Sends what was asked and not sent yet, and waits for nothing.
     pub(crate) async fn send(&mut self) {
         self.in_flight.send().await;
@@ -121,7 +150,12 @@ impl<S, A: Send + 'static> Parts<S, A> {
     /// polled it for longer than it had time.
     pub(crate) fn begin_page(&mut self) {
         self.page += 1;
-        self.moves = 0;
+        self.have_read();
+    }
+
+    /// Something was read: what has moved until now has not moved in vain.
+    fn have_read(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.moves = 0);
     }
 
     /// What has become of the part that is answered first; `None` if nothing is under way.
@@ -132,12 +166,14 @@ impl<S, A: Send + 'static> Parts<S, A> {
             self.parts[at].is_asked = false;
             return Some(match result {
                 Ok(answer) => {
-                    self.moves = 0;
+                    self.have_read();
                     Arrival::Answered(at, answer)
                 }
                 Err(error) if has_moved(&error) => {
-                    self.moves += 1;
-                    if self.moves <= MOST_MOVES { Arrival::Moved(at) } else { Arrival::Failed(at, error) }
+                    // Counted for each part: many may be in a partition that splits, or in several that do.
+                    let moves = &mut self.parts[at].moves;
+                    *moves += 1;
+                    if *moves <= MOST_MOVES { Arrival::Moved(at, error) } else { Arrival::Failed(at, error) }
                 }
                 Err(_) if asked_for < self.page => Arrival::Late,
                 Err(error) => Arrival::Failed(at, error),
@@ -152,18 +188,25 @@ impl<S, A: Send + 'static> Parts<S, A> {
 
     /// Replaces a part by those that hold it now, which go on where it was.
     pub(crate) fn replace(&mut self, at: usize, found: Vec<Place>, state: impl Fn() -> S) {
-        let Some(parent) = self.parts.remove(at) else { return };
+        let from = self.parts[at].at.clone().filter(|_| !mutation!("child-begins-anew-after-a-split"));
         let lost = usize::from(mutation!("split-loses-a-child"));
-        for place in found.into_iter().skip(lost).rev() {
-            let from = parent.at.clone().filter(|_| !mutation!("child-begins-anew-after-a-split"));
-            let child = self.part(place, from, state());
+        let child = |place| Child { place, at: from.clone(), state: state() };
+        self.divide(at, found.into_iter().skip(lost).map(child).collect());
+    }
+
+    /// Replaces a part by others, each of which begins somewhere.
+    pub(crate) fn divide(&mut self, at: usize, children: Vec<Child<S>>) {
+        let Some(parent) = self.parts.remove(at) else { return };
+        for child in children.into_iter().rev() {
+            let child = self.part(child, parent.moves);
             self.parts.insert(at, child);
         }
     }
 
     /// Goes on counting how often partitions were elsewhere, where another has begun.
     pub(crate) fn count_moves_of(&mut self, before: &Self) {
-        self.moves = before.moves;
+        let most = before.parts.iter().map(|part| part.moves).max().unwrap_or(0);
+        self.parts.iter_mut().for_each(|part| part.moves = most);
     }
 }
 

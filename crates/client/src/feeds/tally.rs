@@ -2,6 +2,8 @@
 
 use cosmonaut_driver::DiagnosticsContext;
 
+use crate::Error;
+
 /// What requests cost since this was last taken, and what was tried.
 #[derive(Default)]
 pub(crate) struct Tally {
@@ -14,5 +16,10 @@ impl Tally {
     pub(crate) fn add(&mut self, tried: &DiagnosticsContext) {
         self.charge += tried.request_charge();
         self.diagnostics.push(tried.clone());
+    }
+
+    /// Counts a request that has failed and is made in another way.
+    pub(crate) fn add_failed(&mut self, error: &Error) {
+        error.diagnostics().into_iter().for_each(|tried| self.add(tried));
     }
 }

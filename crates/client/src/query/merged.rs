@@ -157,7 +157,10 @@ impl Merged {
                 self.merger.feed(at, page.rows, part.state.has_ended).map_err(unmergeable)?;
                 if goes_on { self.pass_repeats(context, at) } else { Ok(()) }
             }
-            Some(Arrival::Moved(_)) => self.follow(context).await,
+            Some(Arrival::Moved(_, error)) => {
+                context.tally.add_failed(&error);
+                self.follow(context).await
+            }
             Some(Arrival::Failed(_, error)) => Err(context.explained(error)),
             Some(Arrival::Late) | None => Ok(()),
         }

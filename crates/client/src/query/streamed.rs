@@ -117,7 +117,8 @@ impl Streamed {
                 context.tally.add(response.diagnostics());
                 self.parts[at].state = Some(page);
             }
-            Some(Arrival::Moved(at)) => {
+            Some(Arrival::Moved(at, error)) => {
+                context.tally.add_failed(&error);
                 let range = self.parts[at].place.range.clone();
                 let found = self.parts.during(context.concerned(&range, true)).await?;
                 self.parts.replace(at, found, || None);

@@ -10,79 +10,51 @@ use cosmonaut_driver::{
     CosmosOperation, CosmosResponse, DiagnosticsContext, OperationOptions, OperationType, PartitionTarget,
 };
 use cosmonaut_wire::model::{FeedEnvelope, JsonError, PartitionKeyDefinition, QuerySpec, from_json};
-use cosmonaut_wire::{
-    CosmosStatus, PartitionKey, PartitionKeyRangeId, PartitionKeyValue, ResourceType, headers,
-};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyValue, ResourceType, headers};
 use http::HeaderValue;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Wanted;
-use super::plan::Lookup;
+use super::plan::Slots;
 use crate::container::ContainerHandle;
 use crate::feeds::source::check_progress;
 use crate::metadata::json_body;
 use crate::{Error, ErrorKind, Result};
 
-/// What came of a request.
-pub(super) enum Found {
-    /// Items, by their places in what is wanted, and what was tried.
-    Items { items: Vec<(usize, Bytes)>, diagnostics: Vec<DiagnosticsContext> },
-    /// The partition is no more: these are to be looked for where its items went.
-    Split { slots: Vec<usize>, error: Error },
+/// What every request is made with.
+pub(super) struct Asking {
+    pub(super) handle: Arc<ContainerHandle>,
+    pub(super) wanted: Arc<[Wanted]>,
+    pub(super) definition: PartitionKeyDefinition,
+    pub(super) options: OperationOptions,
 }
 
-pub(super) async fn look_up(
-    handle: &ContainerHandle,
-    wanted: &[Wanted],
-    lookup: Lookup,
-    definition: &PartitionKeyDefinition,
-    options: &OperationOptions,
-) -> Result<Found> {
-    match lookup {
-        Lookup::Read(slot) => read(handle, wanted, slot, options).await,
-        Lookup::Query(range, slots) => {
-            let query = Query { handle, wanted, slots: &slots, definition };
-            match query.run(range, options).await {
-                Err(error) if error.status().is_some_and(CosmosStatus::is_partition_map_stale) => {
-                    Ok(Found::Split { slots, error })
-                }
-                result => result,
-            }
+/// What is asked of a partition: a read, or a query that may have several pages.
+#[derive(Clone)]
+pub(super) enum Inquiry {
+    Read(usize),
+    Query { slots: Arc<[usize]>, body: Bytes },
+}
+
+impl Inquiry {
+    /// The items that it is about.
+    pub(super) fn slots(&self) -> &[usize] {
+        match self {
+            Self::Read(slot) => std::slice::from_ref(slot),
+            Self::Query { slots, .. } => slots,
         }
     }
 }
 
-async fn read(
-    handle: &ContainerHandle,
-    wanted: &[Wanted],
-    slot: usize,
-    options: &OperationOptions,
-) -> Result<Found> {
-    let Wanted { key, id } = &wanted[slot];
-    let path = handle.path.child(ResourceType::Document, id)?;
-    let operation = CosmosOperation::new(OperationType::Read, path).with_target(key.clone());
-    match handle.run(&operation, options).await {
-        Ok(response) => {
-            let diagnostics = vec![response.diagnostics().clone()];
-            Ok(Found::Items { items: vec![(slot, response.into_body())], diagnostics })
-        }
-        // Only the item is missing, not the container.
-        Err(error) if error.status() == Some(CosmosStatus::NOT_FOUND) => Ok(Found::Items {
-            items: Vec::new(),
-            diagnostics: error.diagnostics().cloned().into_iter().collect(),
-        }),
-        Err(error) => Err(error),
-    }
-}
-
-/// A query for several items of one partition.
-struct Query<'a> {
-    handle: &'a ContainerHandle,
-    wanted: &'a [Wanted],
-    slots: &'a [usize],
-    definition: &'a PartitionKeyDefinition,
+/// What a request was answered with.
+pub(super) struct Answer {
+    /// Items, by their places in what is wanted.
+    pub(super) items: Vec<(usize, Bytes)>,
+    /// Where the next page begins.
+    pub(super) continuation: Option<String>,
+    pub(super) tried: Option<DiagnosticsContext>,
 }
 
 /// What the query gives for an item: where it belongs, so that it need not be looked for in the item itself.
@@ -95,38 +67,77 @@ struct Row<'a> {
     item: &'a RawValue,
 }
 
-impl Query<'_> {
-    async fn run(&self, range: PartitionKeyRangeId, options: &OperationOptions) -> Result<Found> {
-        let text = query_text(self.wanted, self.slots, self.definition)?;
-        let operation = CosmosOperation::new(OperationType::Query, Arc::clone(&self.handle.items))
-            .with_target(PartitionTarget::Range(range))
-            .with_header(headers::MAX_ITEM_COUNT, HeaderValue::from_static("-1"))
-            .with_body(json_body(&text)?);
-        let places: HashMap<(String, &str), usize> =
-            self.slots.iter().map(|slot| self.place(*slot)).collect();
-        let (mut items, mut diagnostics) = (Vec::new(), Vec::new());
-        let mut from: Option<String> = None;
-        loop {
-            let mut page = operation.clone();
-            if let Some(from) = from.as_deref().and_then(|from| HeaderValue::try_from(from).ok()) {
-                page = page.with_header(headers::CONTINUATION, from);
+impl Asking {
+    /// What is asked for these.
+    pub(super) fn inquiry(&self, slots: Slots) -> Result<Inquiry> {
+        Ok(match slots {
+            Slots::Read(slot) => Inquiry::Read(slot),
+            Slots::Query(slots) => {
+                let body = json_body(&query_text(&self.wanted, &slots, &self.definition)?)?;
+                Inquiry::Query { slots: slots.into(), body }
             }
-            let response = self.handle.run(&page, options).await?;
-            diagnostics.push(response.diagnostics().clone());
-            let before = items.len();
-            if let Err(error) = take_rows(&response, &places, &mut items) {
+        })
+    }
+
+    /// Asks once: for an item, or for the page that begins somewhere.
+    pub(super) async fn ask(
+        self: Arc<Self>,
+        inquiry: Inquiry,
+        target: PartitionTarget,
+        from: Option<String>,
+    ) -> Result<Answer> {
+        match inquiry {
+            Inquiry::Read(slot) => self.read(slot).await,
+            Inquiry::Query { slots, body } => {
+                let operation = CosmosOperation::new(OperationType::Query, Arc::clone(&self.handle.items))
+                    .with_target(target)
+                    .with_header(headers::MAX_ITEM_COUNT, HeaderValue::from_static("-1"))
+                    .with_body(body);
+                self.page(operation, &slots, from.as_deref()).await
+            }
+        }
+    }
+
+    async fn read(&self, slot: usize) -> Result<Answer> {
+        let Wanted { key, id } = &self.wanted[slot];
+        let path = self.handle.path.child(ResourceType::Document, id)?;
+        let operation = CosmosOperation::new(OperationType::Read, path).with_target(key.clone());
+        match self.handle.run(&operation, &self.options).await {
+            Ok(response) => {
+                let tried = Some(response.diagnostics().clone());
+                Ok(Answer { items: vec![(slot, response.into_body())], continuation: None, tried })
+            }
+            // Only the item is missing, not the container.
+            Err(error) if error.status() == Some(CosmosStatus::NOT_FOUND) => {
+                Ok(Answer { items: Vec::new(), continuation: None, tried: error.diagnostics().cloned() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn page(
+        &self,
+        mut operation: CosmosOperation,
+        slots: &[usize],
+        from: Option<&str>,
+    ) -> Result<Answer> {
+        if let Some(from) = from.and_then(|from| HeaderValue::try_from(from).ok()) {
+            operation = operation.with_header(headers::CONTINUATION, from);
+        }
+        let response = self.handle.run(&operation, &self.options).await?;
+        let places = slots.iter().map(|slot| self.place(*slot)).collect();
+        let items = match rows(&response, &places) {
+            Ok(items) => items,
+            Err(error) => {
                 let message = format!("rows of {}: {error}", self.handle.items);
                 return Err(Error::caused_by(ErrorKind::InvalidResponse, message, error).found_in(response));
             }
-            let next = response.continuation().map(str::to_owned);
-            if let Err(error) = check_progress(items.len() - before, from.as_deref(), next.as_deref()) {
-                return Err(error.found_in(response));
-            }
-            if next.is_none() {
-                return Ok(Found::Items { items, diagnostics });
-            }
-            from = next;
+        };
+        let continuation = response.continuation().map(str::to_owned);
+        if let Err(error) = check_progress(items.len(), from, continuation.as_deref()) {
+            return Err(error.found_in(response));
         }
+        Ok(Answer { items, continuation, tried: Some(response.diagnostics().clone()) })
     }
 
     fn place(&self, slot: usize) -> ((String, &str), usize) {
@@ -136,12 +147,11 @@ impl Query<'_> {
 }
 
 /// The rows of a page, each at the place of the item that it is.
-fn take_rows(
+fn rows(
     response: &CosmosResponse,
     places: &HashMap<(String, &str), usize>,
-    items: &mut Vec<(usize, Bytes)>,
-) -> Result<(), JsonError> {
-    let body = response.body();
+) -> Result<Vec<(usize, Bytes)>, JsonError> {
+    let (body, mut items) = (response.body(), Vec::new());
     for row in FeedEnvelope::parse(ResourceType::Document, body)?.items {
         let row: Row<'_> = from_json("row", row.get().as_bytes())?;
         let components: Option<Vec<_>> =
@@ -152,7 +162,7 @@ fn take_rows(
             items.push((*slot, body.slice_ref(row.item.get().as_bytes())));
         }
     }
-    Ok(())
+    Ok(items)
 }
 
 /// Asks for exactly the items that are wanted: for each key the ids under it. An index serves both.

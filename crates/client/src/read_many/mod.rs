@@ -2,25 +2,20 @@
 
 mod lookup;
 mod plan;
+mod search;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use bytes::Bytes;
-use cosmonaut_driver::{DiagnosticsContext, OperationOptions};
-use cosmonaut_wire::{PartitionKey, mutation};
+use cosmonaut_driver::DiagnosticsContext;
+use cosmonaut_wire::PartitionKey;
 
-use crate::container::ContainerHandle;
-use crate::feeds::in_flight::try_all;
 use crate::feeds::tally::Tally;
 use crate::items::ItemName;
 use crate::options::FeedOptions;
-use crate::{ContainerClient, Error, FromItem, Request, Result};
+use crate::{ContainerClient, FromItem, Request, Result};
 
-use lookup::{Found, look_up};
-use plan::plan;
-
-/// How often partitions may split under one call before it gives up.
-const MOST_ROUNDS: usize = 5;
+use search::{Found, Search};
 
 /// One item that is asked for.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,12 +98,18 @@ impl ContainerClient {
     ) -> Request<FeedOptions, ReadMany<T>> {
         let asked = items.into_iter().map(|(key, id)| Wanted { key: key.into(), id: id.into() });
         let (wanted, slots) = distinct(asked);
+        let wanted: Arc<[Wanted]> = wanted.into();
         let handle = self.handle().cloned();
         Request::new(async move |options: Option<FeedOptions>| {
             let (handle, options) = (handle?, options.unwrap_or_default());
             let whole = "all that are there are read at once";
             options.refuse(Some(whole), Some(whole))?;
-            let found = find(&handle, &wanted, options).await?;
+            let found = match wanted.is_empty() {
+                true => Found::default(),
+                false => {
+                    Search::start(Arc::clone(&handle), Arc::clone(&wanted), options).await?.run().await?
+                }
+            };
             let read = |slot: usize| {
                 let name = ItemName { handle: &handle, id: &wanted[slot].id };
                 found.items[slot].as_ref().map(|json| T::from_json(json, name)).transpose()
@@ -132,48 +133,4 @@ fn distinct(asked: impl Iterator<Item = Wanted>) -> (Vec<Wanted>, Vec<usize>) {
         slots.push(slot);
     }
     (wanted, slots)
-}
-
-/// What was found, by the place of what was wanted.
-struct FoundItems {
-    items: Vec<Option<Bytes>>,
-    tally: Tally,
-}
-
-async fn find(handle: &ContainerHandle, wanted: &[Wanted], options: FeedOptions) -> Result<FoundItems> {
-    let concurrency = options.concurrency();
-    let layer = OperationOptions { operation_name: Some("read_many_items"), ..options.operation_layer() };
-    let mut found_items = FoundItems { items: vec![None; wanted.len()], tally: Tally::default() };
-    let mut open: Vec<usize> = (0..wanted.len()).collect();
-    let mut last_split: Option<Error> = None;
-    for round in 0..MOST_ROUNDS {
-        if open.is_empty() {
-            return Ok(found_items);
-        }
-        let container = handle.driver.container(&handle.path).await?;
-        let partitions = handle.driver.partitions(&handle.path, round > 0).await?;
-        let lookups = plan(wanted, &open, &container.partition_key, &partitions)?;
-        let requests = lookups
-            .into_iter()
-            .map(|lookup| look_up(handle, wanted, lookup, &container.partition_key, &layer));
-        open.clear();
-        for found in try_all(requests, concurrency).await? {
-            match found {
-                Found::Items { items, diagnostics } => {
-                    diagnostics.iter().for_each(|tried| found_items.tally.add(tried));
-                    items.into_iter().for_each(|(slot, json)| found_items.items[slot] = Some(json));
-                }
-                Found::Split { slots, error } => {
-                    error.diagnostics().into_iter().for_each(|tried| found_items.tally.add(tried));
-                    let forgotten = usize::from(mutation!("read-many-forgets-an-item-after-a-split"));
-                    open.extend(slots.into_iter().skip(forgotten));
-                    last_split = Some(error);
-                }
-            }
-        }
-    }
-    match last_split {
-        Some(error) if !open.is_empty() => Err(error),
-        Some(_) | None => Ok(found_items),
-    }
 }

@@ -2,32 +2,55 @@
 
 use std::collections::BTreeMap;
 
-use cosmonaut_driver::PartitionInfo;
+use cosmonaut_driver::{PartitionInfo, PartitionTarget};
+use cosmonaut_wire::PartitionKeyValue;
 use cosmonaut_wire::model::PartitionKeyDefinition;
-use cosmonaut_wire::{PartitionKeyRangeId, PartitionKeyValue};
 
 use super::Wanted;
+use crate::feed_scope::key_range;
+use crate::feeds::place::Place;
 use crate::{Error, ErrorKind, Result};
 
 /// Items that one query asks for at most: the text of the query stays far below what the service takes.
 pub(super) const MOST_PER_QUERY: usize = 100;
 
-/// One request. Items are named by their places in what is wanted.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Lookup {
-    /// Reads one item.
-    Read(usize),
-    /// Asks a partition for several.
-    Query(PartitionKeyRangeId, Vec<usize>),
+/// What is asked for together. Items are named by their places in what is wanted.
+#[derive(Debug, PartialEq)]
+pub(super) struct Lookup {
+    pub(super) place: Place,
+    pub(super) slots: Slots,
 }
 
-/// The requests for those of the items that are still open.
+/// How items are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Slots {
+    /// One is read.
+    Read(usize),
+    /// A partition is asked for several.
+    Query(Vec<usize>),
+}
+
+impl Slots {
+    pub(super) fn all(&self) -> &[usize] {
+        match self {
+            Self::Read(slot) => std::slice::from_ref(slot),
+            Self::Query(slots) => slots,
+        }
+    }
+}
+
+/// What is asked for those of the items that are still open.
 pub(super) fn plan(
     wanted: &[Wanted],
     open: &[usize],
     definition: &PartitionKeyDefinition,
     partitions: &[PartitionInfo],
 ) -> Result<Vec<Lookup>> {
+    let read = |slot: usize| -> Result<Lookup> {
+        let key = &wanted[slot].key;
+        let place = Place { range: key_range(key, definition)?, target: key.clone().into() };
+        Ok(Lookup { place, slots: Slots::Read(slot) })
+    };
     let mut lookups = Vec::new();
     let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for &slot in open {
@@ -41,14 +64,18 @@ pub(super) fn plan(
             !key.components().is_empty() && !key.components().contains(&PartitionKeyValue::Undefined);
         match partitions.iter().position(|partition| partition.range.contains(&place)) {
             Some(partition) if comparable => groups.entry(partition).or_default().push(slot),
-            Some(_) | None => lookups.push(Lookup::Read(slot)),
+            Some(_) | None => lookups.push(read(slot)?),
         }
     }
     for (partition, slots) in groups {
+        let PartitionInfo { id, range, .. } = &partitions[partition];
         for chunk in slots.chunks(MOST_PER_QUERY) {
             lookups.push(match chunk {
-                [slot] => Lookup::Read(*slot),
-                slots => Lookup::Query(partitions[partition].id.range().clone(), slots.to_vec()),
+                [slot] => read(*slot)?,
+                slots => Lookup {
+                    place: Place { range: range.clone(), target: PartitionTarget::Range(id.range().clone()) },
+                    slots: Slots::Query(slots.to_vec()),
+                },
             });
         }
     }
@@ -72,10 +99,17 @@ mod tests {
         let definition = PartitionKeyDefinition::from("/pk");
         let items = [wanted("a", "1"), wanted(PartitionKey::UNDEFINED, "1"), wanted(PartitionKey::NONE, "1")];
         let planned = plan(&items, &[0, 1, 2], &definition, &partitions(1, "")).unwrap();
-        assert_eq!(planned, [Lookup::Read(1), Lookup::Read(2), Lookup::Read(0)]);
+        let slots =
+            |planned: &[Lookup]| planned.iter().map(|lookup| lookup.slots.clone()).collect::<Vec<_>>();
+        assert_eq!(slots(&planned), [Slots::Read(1), Slots::Read(2), Slots::Read(0)]);
+        for lookup in &planned {
+            let key = items[lookup.slots.all()[0]].key.clone();
+            assert_eq!(lookup.place.target, PartitionTarget::from(key));
+        }
         let two =
             plan(&[wanted("a", "1"), wanted(7, "1")], &[0, 1], &definition, &partitions(1, "")).unwrap();
-        assert_eq!(two, [Lookup::Query("0".into(), vec![0, 1])]);
+        assert_eq!(slots(&two), [Slots::Query(vec![0, 1])]);
+        assert_eq!(two[0].place.target, PartitionTarget::Range("0".into()));
     }
 
     #[test]
@@ -94,17 +128,16 @@ mod tests {
             let partitions = partitions(count, "");
             let mut asked = Vec::new();
             for lookup in plan(&items, &open, &definition, &partitions).unwrap() {
-                match lookup {
-                    Lookup::Read(slot) => asked.push(slot),
-                    Lookup::Query(range, slots) => {
-                        prop_assert!((2..=MOST_PER_QUERY).contains(&slots.len()));
-                        let partition = partitions.iter().find(|partition| *partition.id.range() == range).unwrap();
-                        for slot in &slots {
-                            prop_assert!(partition.range.contains(&items[*slot].key.effective(&definition).unwrap()));
-                        }
-                        asked.extend(slots);
-                    }
+                for slot in lookup.slots.all() {
+                    prop_assert!(lookup.place.range.contains(&items[*slot].key.effective(&definition).unwrap()));
                 }
+                if let Slots::Query(slots) = &lookup.slots {
+                    prop_assert!((2..=MOST_PER_QUERY).contains(&slots.len()));
+                    let partition = partitions.iter().find(|partition| partition.range == lookup.place.range).unwrap();
+                    let target = PartitionTarget::Range(partition.id.range().clone());
+                    prop_assert_eq!(&lookup.place.target, &target);
+                }
+                asked.extend_from_slice(lookup.slots.all());
             }
             asked.sort_unstable();
             prop_assert_eq!(asked, open);

@@ -219,6 +219,31 @@ async fn a_partition_that_splits_is_followed() {
     assert_eq!(read.missing().count(), 0);
 }
 
+/// Many requests to one partition learn of its split at the same time; what was found by then is not asked for again.
+#[tokio::test]
+async fn a_partition_that_splits_under_many_requests_is_asked_for_anew_once() {
+    let bench = Bench::start().await;
+    let container = bench.container().await;
+    let keys: Vec<String> = (0..2000).map(|number| format!("key {number}")).collect();
+    for key in &keys {
+        container.create_item(key, json!({"id": "1", "pk": key})).await.unwrap();
+    }
+    let read = async || {
+        let options = FeedOptions { max_concurrency: Some(20), ..Default::default() };
+        container.read_many::<Item>(keys.iter().map(|key| (key, "1"))).options(options).await.unwrap()
+    };
+    assert_eq!(read().await.diagnostics().len(), 20, "a request for each hundred");
+    let path = ResourcePath::parse("/dbs/d/colls/c").unwrap();
+    let stored = bench.emulator.engine().container(&path).unwrap();
+    drop(stored.split(&PartitionKeyRangeId::from("0")).unwrap());
+    let read = read().await;
+    for (item, key) in read.items().iter().zip(&keys) {
+        assert_eq!(item.as_ref().unwrap().pk, **key);
+    }
+    assert_eq!(read.missing().count(), 0);
+    assert_eq!(read.diagnostics().len(), 60, "those that were refused, and two in the place of each");
+}
+
 #[tokio::test]
 async fn an_item_of_the_wrong_type_is_named() {
     let bench = Bench::start().await;

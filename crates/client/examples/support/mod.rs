@@ -31,13 +31,21 @@ impl Account {
 
     /// A client of a runtime; the default one is what `CosmosClient::new` uses.
     pub(crate) fn client(&self, runtime: CosmosDriverRuntimeBuilder) -> Result<CosmosClient, Box<dyn Error>> {
+        self.client_with(runtime, Credential::master_key(self.connection.key())?)
+    }
+
+    /// As [`client`](Self::client), with another credential than the account's key.
+    pub(crate) fn client_with(
+        &self,
+        runtime: CosmosDriverRuntimeBuilder,
+        credential: Credential,
+    ) -> Result<CosmosClient, Box<dyn Error>> {
         let trust = Trust { accept_invalid: self.connection.accepts_any_certificate(), ..Trust::default() };
         let runtime = runtime.trust(trust).build()?;
-        let key = Credential::master_key(self.connection.key())?;
         Ok(CosmosClient::builder()
             .runtime(&runtime)
             .endpoint(self.connection.endpoint())
-            .credential(key)
+            .credential(credential)
             .build()?)
     }
 }

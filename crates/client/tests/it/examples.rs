@@ -21,12 +21,18 @@ mod first_steps;
 mod processor;
 #[path = "../../examples/queries.rs"]
 mod queries;
+#[path = "../../examples/read_many.rs"]
+mod read_many;
 #[path = "../../examples/scripts.rs"]
 mod scripts;
+#[path = "../../examples/search.rs"]
+mod search;
 #[path = "../../examples/support/mod.rs"]
 mod support;
 #[path = "../../examples/throughput.rs"]
 mod throughput;
+#[path = "../../examples/users.rs"]
+mod users;
 
 use cosmonaut::fault_injection::FaultInjector;
 use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential};
@@ -61,6 +67,26 @@ async fn queries_run() {
 async fn scripts_run() {
     let account = Account::emulated().await.unwrap();
     scripts::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn many_reads_at_once_run() {
+    let account = Account::emulated().await.unwrap();
+    read_many::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn searches_run() {
+    let account = Account::emulated().await.unwrap();
+    search::run(&account.client(CosmosDriverRuntime::builder()).unwrap()).await.unwrap();
+}
+
+#[tokio::test]
+async fn users_and_their_tokens_run() {
+    let account = Account::emulated().await.unwrap();
+    let with = |credential| account.client_with(CosmosDriverRuntime::builder(), credential);
+    let client = account.client(CosmosDriverRuntime::builder()).unwrap();
+    users::run(&client, with).await.unwrap();
 }
 
 #[tokio::test]

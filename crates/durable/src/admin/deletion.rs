@@ -89,14 +89,34 @@ impl Admin<'_> {
             return Err(withdrawn());
         }
         let mut result = DeleteInstanceResult::default();
-        for some in record.instances.clone().chunks(AT_ONCE) {
+        let (unborn, born): (Vec<_>, Vec<_>) =
+            record.instances.iter().cloned().partition(|instance| record.unborn.contains(instance));
+        for some in born.chunks(AT_ONCE) {
             let erased = some.iter().map(|instance| self.erase(OPERATION, instance, &record.token));
             for one in join::all(erased.collect()).await {
                 add(&mut result, &one?);
             }
             self.keep(record).await?;
         }
+        add(&mut result, &self.erase_all_unborn(record, &unborn).await?);
         self.end(record).await?;
+        Ok(result)
+    }
+
+    /// Erases instances that have not come to be, when all others are erased.
+    async fn erase_all_unborn(
+        &self,
+        record: &mut Record,
+        unborn: &[String],
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let mut result = DeleteInstanceResult::default();
+        for some in unborn.chunks(AT_ONCE) {
+            let erased = some.iter().map(|instance| self.erase_unborn(instance, record));
+            for one in join::all(erased.collect()).await {
+                add(&mut result, &one?);
+            }
+            self.keep(record).await?;
+        }
         Ok(result)
     }
 
@@ -157,11 +177,18 @@ impl Admin<'_> {
 
     /// Erases what a committed deletion has left of its instances, and ends it.
     pub(super) async fn erase_all(&self, record: &mut Record) -> Result<(), ProviderError> {
+        let mut unborn = Vec::new();
         for some in record.instances.clone().chunks(AT_ONCE) {
             let erased = some.iter().map(|instance| self.erase_rest(instance, &record.token));
-            join::all(erased.collect()).await.into_iter().collect::<Result<(), _>>()?;
+            for (instance, rest) in some.iter().zip(join::all(erased.collect()).await) {
+                match rest? {
+                    Rest::Gone => {}
+                    Rest::Unborn => unborn.push(instance.clone()),
+                }
+            }
             self.keep(record).await?;
         }
+        self.erase_all_unborn(record, &unborn).await?;
         self.end(record).await
     }
 
@@ -189,14 +216,19 @@ impl Admin<'_> {
         Ok(false)
     }
 
-    /// Erases an instance that is locked for the deletion. Any other instance of that name is a later one.
-    async fn erase_rest(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
+    /// Erases an instance that is locked for the deletion, if it has come to be. Any other instance of that name is a later
+    /// one.
+    async fn erase_rest(&self, instance: &str, token: &str) -> Result<Rest, ProviderError> {
         let head = self.core.store.read::<Head>(&self.call(OPERATION), instance, HEAD).await?;
-        let lock = head.and_then(|head| head.content.lock);
-        if lock.is_some_and(|lock| lock.token == token) {
-            self.erase(OPERATION, instance, token).await?;
+        let Some(head) = head.filter(|head| head.content.lock.as_ref().is_some_and(|it| it.token == token))
+        else {
+            return Ok(Rest::Gone);
+        };
+        if !head.content.is_born() {
+            return Ok(Rest::Unborn);
         }
-        Ok(())
+        self.erase(OPERATION, instance, token).await?;
+        Ok(Rest::Gone)
     }
 
     /// Deletes ended instances with all that they have started, as many as the filter says.
@@ -240,6 +272,14 @@ impl Admin<'_> {
             }
         }
     }
+}
+
+/// What is left of an instance.
+enum Rest {
+    /// Nothing, or another one of its name.
+    Gone,
+    /// Its lock, and what waits for it.
+    Unborn,
 }
 
 fn add(all: &mut DeleteInstanceResult, one: &DeleteInstanceResult) {

@@ -1,5 +1,7 @@
 //! The record of a deletion: which instances go, whether that is decided, and whose business it is.
 
+use std::collections::HashSet;
+
 use cosmonaut::Patch;
 use duroxide::providers::ProviderError;
 use serde::{Deserialize, Serialize};
@@ -52,6 +54,8 @@ pub(super) struct Record {
     chunks: u32,
     pub(super) token: String,
     pub(super) instances: Vec<String>,
+    /// Those of them that this process has locked before they came to be.
+    pub(super) unborn: HashSet<String>,
     /// How many of the names are in other documents than the record: the first.
     elsewhere: usize,
     /// When it was last made this process's business.
@@ -84,7 +88,7 @@ impl Admin<'_> {
             Err(failure) => return Err(failure.into_error(&call)),
         }
         let elsewhere = if chunks > 0 { instances.len() } else { 0 };
-        Ok(Record { id, chunks, token, instances, elsewhere, kept })
+        Ok(Record { id, chunks, token, instances, unborn: HashSet::new(), elsewhere, kept })
     }
 
     /// Names more instances in a record that is not decided yet; false if the record has no room for them.
@@ -125,7 +129,8 @@ impl Admin<'_> {
         };
         match self.core.store.create(&call, &Document::new(&self.records(), &*id, content)).await {
             Ok(_) => {
-                Ok(Some(Record { id, chunks: 0, token: token.to_owned(), instances, elsewhere: 0, kept }))
+                let (token, unborn) = (token.to_owned(), HashSet::new());
+                Ok(Some(Record { id, chunks: 0, token, instances, unborn, elsewhere: 0, kept }))
             }
             // If an attempt that got no answer has written it, it is found when its time is over.
             Err(failure) if failure.cause() == Cause::Conflict => Ok(None),
@@ -167,7 +172,8 @@ impl Admin<'_> {
             first.append(&mut instances);
             instances = first;
         }
-        let mut record = Record { id, chunks, token, instances, elsewhere, kept: clock::instant() };
+        let (unborn, kept) = (HashSet::new(), clock::instant());
+        let mut record = Record { id, chunks, token, instances, unborn, elsewhere, kept };
         Ok(self.mark(&mut record, Patch::new()).await?.then_some(record))
     }
 

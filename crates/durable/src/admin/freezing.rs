@@ -49,7 +49,7 @@ impl Admin<'_> {
             let written = match self.core.store.read::<Head>(call, instance, HEAD).await? {
                 Some(mut head) => {
                     let state = &head.content.state;
-                    if state.exists || state.last_event > 0 {
+                    if head.content.is_born() {
                         frozen = Frozen::Born;
                     }
                     if head.content.lock.as_ref().is_some_and(|lock| lock.token == token) {
@@ -96,7 +96,8 @@ impl Admin<'_> {
         Ok(())
     }
 
-    async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
+    /// Frees an instance that is locked with `token`, unless something of it was removed.
+    pub(super) async fn unlock(&self, instance: &str, token: &str) -> Result<(), ProviderError> {
         let call = self.call(OPERATION);
         let condition =
             |is: &str| format!("FROM c WHERE c.lock.token = '{token}' AND {NOT_ERASING} AND {is}");

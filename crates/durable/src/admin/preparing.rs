@@ -105,7 +105,9 @@ impl Admin<'_> {
         let frozen = some.iter().map(|instance| self.freeze(instance, &record.token, force));
         for (instance, frozen) in some.iter().zip(join::all(frozen.collect()).await) {
             match frozen? {
-                Frozen::Unborn => {}
+                Frozen::Unborn => {
+                    record.unborn.insert(instance.clone());
+                }
                 Frozen::Born if given.contains(instance) => {}
                 Frozen::Born => return Err(orphan(instance, "one of the instances")),
                 Frozen::NotAsItRuns => {

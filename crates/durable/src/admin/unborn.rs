@@ -2,20 +2,24 @@
 //!
 //! They are found by what their parents have sent in the last day, page by page. Queries say what of a page still waits for
 //! somebody who is not there, and only that is read. A start that waits for longer than a day is not found.
+//!
+//! They are erased after their parents. A failover may have freed a parent whose deletion was decided: then it goes on, and
+//! its children start.
 
 use std::collections::HashSet;
 
 use cosmonaut::{FeedScope, Query};
-use duroxide::providers::{ProviderError, WorkItem};
+use duroxide::providers::{DeleteInstanceResult, ProviderError, WorkItem};
 use serde::Deserialize;
 
 use super::Admin;
 use super::children::NAMES;
 use super::deletion::OPERATION;
+use super::deletion_record::Record;
 use super::instances::EXISTING;
-use crate::hub::plain_kind;
+use crate::hub::{hub_of, name_of, plain_kind};
 use crate::join;
-use crate::model::{Intent, Kind, Message, Row};
+use crate::model::{HEAD, Head, Intent, Kind, Message, Row};
 use crate::store::{Call, Kinds, TextFailure};
 
 /// How many messages of an instance are looked at at once.
@@ -86,6 +90,52 @@ impl Admin<'_> {
             unborn.extend(self.unborn_among(some).await?);
         }
         Ok((unborn, further))
+    }
+
+    /// Erases an instance that a deletion has locked before it came to be. If the one that has started it was to go too, and
+    /// is there all the same, it is freed instead. All others are erased by now.
+    pub(super) async fn erase_unborn(
+        &self,
+        child: &str,
+        record: &Record,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let Some(parent) = self.parent_that_stays(child, record).await? else {
+            return self.erase(OPERATION, child, &record.token).await;
+        };
+        tracing::error!(
+            instance = name_of(&parent),
+            child = name_of(child),
+            hub = hub_of(&parent),
+            "a failover has freed an instance whose deletion was decided; it stays, and so does the start of its child"
+        );
+        self.unlock(child, &record.token).await?;
+        Ok(DeleteInstanceResult::default())
+    }
+
+    /// An instance that a deletion was to erase and has not, and that waits for this child.
+    async fn parent_that_stays(&self, child: &str, record: &Record) -> Result<Option<String>, ProviderError> {
+        let call = &self.call(OPERATION);
+        let query = Query::new("SELECT * FROM c WHERE c.type = 'message'");
+        for row in self.within::<Row>(call, child, query).await? {
+            // What cannot be read, or is damaged, is not known to be a start.
+            let Ok(message) = row.read::<Message>(call.operation()) else { continue };
+            let Message { body, chunks, .. } = message.content;
+            let text = match self.core.store.read_text(call, (child, &message.id), body, chunks).await {
+                Ok(text) => text,
+                Err(TextFailure::Lost(_) | TextFailure::Sealed(_)) => continue,
+                Err(TextFailure::Unanswered(error)) => return Err(error),
+            };
+            let Some(parent) = parent_by(&text).map(|parent| self.core.hub().key(&parent).into_owned())
+            else {
+                continue;
+            };
+            if record.instances.contains(&parent)
+                && self.core.store.read::<Head>(call, &parent, HEAD).await?.is_some()
+            {
+                return Ok(Some(parent));
+            }
+        }
+        Ok(None)
     }
 
     /// A page of what an instance has sent, and where the next one begins.
@@ -191,8 +241,13 @@ impl Admin<'_> {
 }
 
 fn is_start_by(parent: &str, text: &str) -> bool {
+    parent_by(text).is_some_and(|by| by == parent)
+}
+
+/// Whose child a message starts, if it starts one.
+fn parent_by(text: &str) -> Option<String> {
     match serde_json::from_str(text) {
-        Ok(WorkItem::StartOrchestration { parent_instance: Some(by), .. }) => by == parent,
-        Ok(_) | Err(_) => false,
+        Ok(WorkItem::StartOrchestration { parent_instance, .. }) => parent_instance,
+        Ok(_) | Err(_) => None,
     }
 }

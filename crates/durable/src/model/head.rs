@@ -63,6 +63,11 @@ impl Head {
         Document::new(instance, HEAD, head)
     }
 
+    /// Whether it is more than a place for a lock.
+    pub(crate) fn is_born(&self) -> bool {
+        self.state.exists || self.state.last_event > 0
+    }
+
     /// Until when somebody holds the lock, if anybody does.
     pub(crate) fn locked_until(&self, now: u64) -> Option<u64> {
         self.lock.as_ref().map(|lock| lock.until).filter(|until| *until > now)

@@ -153,10 +153,7 @@ async fn try_lock(
             false => Outcome::Waits { messages: known, later },
         });
     }
-    let is_known = snapshot.head.as_ref().is_some_and(|head| {
-        let state = &head.content.state;
-        state.exists || state.last_event > 0
-    });
+    let is_known = snapshot.head.as_ref().is_some_and(|head| head.content.is_born());
     if !is_known && !readings.items.iter().any(is_start) {
         return without_instance(core, call, instance, &readings, (known, later)).await;
     }

@@ -178,6 +178,75 @@ async fn children_that_are_found_are_named_in_the_record_so_that_anybody_can_tak
     until("nothing is left of the deletion", async || home.all("$cleanup").await.is_empty()).await;
 }
 
+/// What becomes of the process that deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Process {
+    Ends,
+    GoesOn,
+}
+
+/// Stops a deletion of the parent after so many requests, and takes back the lock of the parent alone, as a failover may.
+/// Gives whether the deletion was over before, and whether there was a lock.
+async fn freed_after(requests: u64, home: &Home, process: Process) -> (bool, bool) {
+    let deleting = home.provider().await;
+    let begun = deleting.usage().requests;
+    let reached = async {
+        while deleting.usage().requests < begun + requests {
+            tokio::task::yield_now().await;
+        }
+    };
+    let names = ["parent".to_owned()];
+    let mut deletion = Box::pin(deleting.delete_instances_atomic(&names, true));
+    let has_ended = tokio::select! {
+        biased;
+        () = reached => false,
+        deleted = &mut deletion => {
+            deleted.unwrap();
+            true
+        }
+    };
+    let free =
+        Patch::new().set("/lock", ()).condition(format!("FROM c WHERE c.lock.until = {}", 1_u64 << 52));
+    let freed = home.documents().patch_item("parent", "instance", free).await;
+    match process {
+        Process::GoesOn if !has_ended => println!("{:?}", deletion.await),
+        Process::GoesOn | Process::Ends => drop(deletion),
+    }
+    (has_ended, freed.is_ok())
+}
+
+#[tokio::test]
+async fn a_parent_that_a_failover_has_freed_gets_its_child_whenever_that_was() {
+    for process in [Process::GoesOn, Process::Ends] {
+        let mut stages = 0;
+        for requests in 1.. {
+            let home = Server::shared(Account::OneRegion).home();
+            parent(&home.provider().await, None).await;
+            let (has_ended, has_freed) = freed_after(requests, &home, process).await;
+            for record in home.all("$cleanup").await {
+                let left = Patch::new().set("/visibleAt", 0);
+                home.documents().patch_item("$cleanup", record["id"].as_str().unwrap(), left).await.unwrap();
+            }
+            if has_freed {
+                stages += 1;
+                let later = home.provider().await;
+                assert_eq!(fetch(&later).await.0.instance, "child", "{process:?} after {requests} requests");
+                assert_eq!(
+                    later.list_instances().await.unwrap(),
+                    ["parent"],
+                    "it stays, and the child is not yet"
+                );
+                until("nothing is left of the deletion", async || home.all("$cleanup").await.is_empty())
+                    .await;
+            }
+            if has_ended {
+                break;
+            }
+        }
+        assert!(stages > 3, "{stages} stages of the deletion had locked the parent");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_unborn_children_than_a_record_has_room_for_go_with_their_parent() {
     let home = Server::shared(Account::OneRegion).home();

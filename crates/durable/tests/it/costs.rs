@@ -40,14 +40,15 @@ async fn a_fetch_does_not_pay_for_timers_that_are_not_due() {
     assert!(many < few + 4.0, "{many:.1} RU with many timers, {few:.1} RU with few");
 }
 
-#[tokio::test]
-async fn of_many_timers_the_first_is_fetched_when_it_is_due() {
+/// Sets many timers, of which one is due so many milliseconds after the beginning. Gives whether it came alone, after a turn
+/// in between; a machine that stalls for longer brings it with that turn.
+async fn first_of_many_timers_comes_alone(after_ms: u64) -> bool {
     let provider = Server::shared(Account::OneRegion).home().provider().await;
     send(&provider, start("a")).await;
     let (_, token) = fetch(&provider).await;
     let admin = provider.as_management_capability().unwrap();
     Turn::first("a").ack(&provider, &token).await.unwrap();
-    let soon = admin.get_instance_info("a").await.unwrap().updated_at + 1500;
+    let soon = admin.get_instance_info("a").await.unwrap().updated_at + after_ms;
     send(&provider, signal("a", 0)).await;
     let (_, token) = fetch(&provider).await;
     let timer = |n: u64| {
@@ -58,9 +59,23 @@ async fn of_many_timers_the_first_is_fetched_when_it_is_due() {
     Turn { events, messages, ..Turn::default() }.ack(&provider, &token).await.unwrap();
     // A turn in between, after which only the container knows of the timer.
     send(&provider, signal("a", 1)).await;
-    let (_, token) = fetch(&provider).await;
+    let (item, token) = fetch(&provider).await;
+    if item.messages.contains(&timer(39)) {
+        return false;
+    }
     Turn { events: vec![scheduled("a", 3, "x")], ..Turn::default() }.ack(&provider, &token).await.unwrap();
     assert_eq!(fetch(&provider).await.0.messages, [timer(39)]);
+    true
+}
+
+#[tokio::test]
+async fn of_many_timers_the_first_is_fetched_when_it_is_due() {
+    for after_ms in [1500, 5000, 20_000] {
+        if first_of_many_timers_comes_alone(after_ms).await {
+            return;
+        }
+    }
+    panic!("it came too early, or this machine stalled for twenty seconds");
 }
 
 #[tokio::test]

@@ -141,32 +141,43 @@ pub(crate) async fn send(provider: &dyn Provider, item: WorkItem) {
     provider.enqueue_for_orchestrator(item, None).await.unwrap();
 }
 
+/// Tries again what failed for now: the first look at something ends after two seconds, and a machine may stall for longer.
+async fn in_the_end<T>(mut tried: impl AsyncFnMut() -> Result<T, ProviderError>) -> T {
+    const TIMES: u32 = 10;
+    for _ in 1..TIMES {
+        match tried().await {
+            Err(error) if error.is_retryable() => println!("tried again: {error}"),
+            done => return done.unwrap(),
+        }
+    }
+    tried().await.unwrap()
+}
+
 /// The next turn to run, which must come.
 pub(crate) async fn fetch(provider: &dyn Provider) -> (OrchestrationItem, String) {
-    let (item, token, _) = provider
-        .fetch_orchestration_item(LOCK, PATIENCE, None)
-        .await
-        .unwrap()
-        .expect("there is a turn to run");
+    let fetched = in_the_end(async || provider.fetch_orchestration_item(LOCK, PATIENCE, None).await).await;
+    let (item, token, _) = fetched.expect("there is a turn to run");
     (item, token)
 }
 
 /// What is there to do at this moment.
 pub(crate) async fn fetch_now(provider: &dyn Provider) -> Option<(OrchestrationItem, String)> {
-    let fetched = provider.fetch_orchestration_item(LOCK, Duration::ZERO, None).await.unwrap();
-    fetched.map(|(item, token, _)| (item, token))
+    let fetched = in_the_end(async || provider.fetch_orchestration_item(LOCK, Duration::ZERO, None).await);
+    fetched.await.map(|(item, token, _)| (item, token))
 }
 
 /// The next work item, which must come.
 pub(crate) async fn fetch_work(provider: &dyn Provider) -> (WorkItem, String) {
-    let fetched = provider.fetch_work_item(LOCK, PATIENCE, None, &TagFilter::Any).await.unwrap();
+    let any = &TagFilter::Any;
+    let fetched = in_the_end(async || provider.fetch_work_item(LOCK, PATIENCE, None, any).await).await;
     let (item, token, _) = fetched.expect("there is work");
     (item, token)
 }
 
 pub(crate) async fn work_now(provider: &dyn Provider) -> Option<(WorkItem, String)> {
-    let fetched = provider.fetch_work_item(LOCK, Duration::ZERO, None, &TagFilter::Any).await.unwrap();
-    fetched.map(|(item, token, _)| (item, token))
+    let any = &TagFilter::Any;
+    let fetched = in_the_end(async || provider.fetch_work_item(LOCK, Duration::ZERO, None, any).await);
+    fetched.await.map(|(item, token, _)| (item, token))
 }
 
 /// An instance after a first turn: running, or ended with a status.

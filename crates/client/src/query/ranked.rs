@@ -3,21 +3,16 @@
 //!
 //! The result is one page: it is known as a whole or not at all.
 
-use bytes::Bytes;
-use cosmonaut_driver::DiagnosticsContext;
 use cosmonaut_query::merge::{Fusion, MergeError, Statistics};
 use cosmonaut_wire::EpkRange;
 use cosmonaut_wire::model::HybridSearchQueryInfo;
 use serde_json::value::RawValue;
 
-use super::fetch::PageRequest;
+use super::fetch::{Fetched, PageRequest};
 use super::run::Context;
-use crate::feeds::in_flight::try_all;
-use crate::feeds::place::{MOST_MOVES, Place, has_moved, places};
+use crate::feeds::parts::{Arrival, Child, Parts};
+use crate::feeds::place::{Place, places};
 use crate::{Error, ErrorKind, Result};
-
-/// All rows that one place has answered a query with, and what was tried for them.
-type Answered = (Vec<Box<RawValue>>, Vec<DiagnosticsContext>);
 
 /// The rows of the result.
 pub(super) async fn rows(
@@ -50,45 +45,56 @@ enum Where {
     Results,
 }
 
-/// The rows of a query from all partitions, which are asked again if some of them are not there any more.
+impl Where {
+    /// The places of a part of the container that are asked.
+    async fn places(self, context: &Context, range: &EpkRange, refresh: bool) -> Result<Vec<Place>> {
+        match self {
+            Self::Container => places(context.handle(), &context.scope, range, refresh).await,
+            Self::Results => context.concerned(range, refresh).await,
+        }
+    }
+}
+
+/// The rows of a query from all partitions. Those that take the place of one that is not there any more begin anew: its rows
+/// are in an order that only it has.
 async fn everywhere(context: &mut Context, asked: Where, text: &str) -> Result<Vec<Box<RawValue>>> {
     let body = context.plan.body_of(text)?;
-    let mut moves = 0;
-    let answered = loop {
-        match ask_all(context, asked, &body, moves > 0).await {
-            Err(error) if has_moved(&error) && moves < MOST_MOVES => moves += 1,
-            Err(error) => return Err(context.explained(error)),
-            Ok(answered) => break answered,
-        }
+    let range = match asked {
+        Where::Container => EpkRange::FULL,
+        Where::Results => context.scope.range.clone(),
     };
-    let mut rows = Vec::new();
-    for (more, tried) in answered {
-        rows.extend(more);
-        tried.iter().for_each(|tried| context.tally.add(tried));
+    let mut parts: Parts<Vec<Box<RawValue>>, Fetched> = Parts::new();
+    for place in asked.places(context, &range, false).await? {
+        parts.push(place, None, Vec::new());
     }
-    Ok(rows)
-}
-
-async fn ask_all(context: &Context, asked: Where, body: &Bytes, refresh: bool) -> Result<Vec<Answered>> {
-    let found = match asked {
-        Where::Container => places(context.handle(), &context.scope, &EpkRange::FULL, refresh).await?,
-        Where::Results => context.concerned(&context.scope.range, refresh).await?,
-    };
-    try_all(found.into_iter().map(|place| ask(context, place, body.clone())), context.concurrency).await
-}
-
-/// All pages of one place.
-async fn ask(context: &Context, place: Place, body: Bytes) -> Result<Answered> {
-    let (mut rows, mut tried, mut continuation) = (Vec::new(), Vec::new(), None);
+    parts.begin_page();
+    let mut rows = Vec::new();
     loop {
-        let request =
-            PageRequest { target: place.target.clone(), body: body.clone(), continuation, most: None };
-        let (page, response) = context.fetcher.page(request).await?;
-        rows.extend(page.rows);
-        tried.push(response.diagnostics().clone());
-        continuation = page.continuation;
-        if continuation.is_none() {
-            return Ok((rows, tried));
+        parts.ask_idle(context.concurrency, |part| {
+            let (target, continuation) = (part.place.target.clone(), part.at.clone());
+            context.fetcher.fetch(PageRequest { target, body: body.clone(), continuation, most: None })
+        });
+        match parts.next().await {
+            Some(Arrival::Answered(at, (page, response))) => {
+                context.tally.add(response.diagnostics());
+                let part = &mut parts[at];
+                part.state.extend(page.rows);
+                part.at = page.continuation;
+                if part.at.is_none() {
+                    rows.append(&mut part.state);
+                    parts.remove(at);
+                }
+            }
+            Some(Arrival::Moved(at, error)) => {
+                context.tally.add_failed(&error);
+                let range = parts[at].place.range.clone();
+                let found = parts.during(asked.places(context, &range, true)).await?;
+                let child = |place| Child { place, at: None, state: Vec::new() };
+                parts.divide(at, found.into_iter().map(child).collect());
+            }
+            Some(Arrival::Failed(_, error)) => return Err(context.explained(error)),
+            Some(Arrival::Late) => {}
+            None => return Ok(rows),
         }
     }
 }

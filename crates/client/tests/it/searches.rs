@@ -11,7 +11,7 @@ use cosmonaut::{ContainerClient, ContainerProperties, ErrorKind, FeedScope, Quer
 use serde_json::{Value, json};
 
 use crate::harness::Bench;
-use crate::partitioned::{FIVE, make};
+use crate::partitioned::{FIVE, make, split};
 
 const COUNT: u32 = 40;
 
@@ -139,6 +139,24 @@ async fn ranks_by_text_and_vector_are_fused_with_weights_and_windows() {
             let found = numbers(&container, Query::new(&text).with("@w", [-1, -1])).await;
             let scores: Vec<f64> = found.iter().map(|n| fused(*n, weights)).collect();
             assert_eq!(scores, expected[range], "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_search_by_both_follows_partitions_that_have_split_unnoticed() {
+    let bench = Bench::start().await;
+    let container = articles(&bench, VectorDistanceFunction::Cosine).await;
+    let mut expected: Vec<f64> = (0..COUNT).map(|n| fused(n, [1.0, 1.0])).collect();
+    expected.sort_by(|a, b| b.total_cmp(a));
+    let text = "SELECT TOP 10 VALUE c.n FROM c \
+                ORDER BY RANK RRF(FullTextScore(c.t, 'red'), VectorDistance(c.v, [1, 0]))";
+    for round in 0..2 {
+        let found = numbers(&container, text).await;
+        let scores: Vec<f64> = found.iter().map(|n| fused(*n, [1.0, 1.0])).collect();
+        assert_eq!(scores, expected[..10], "in round {round}");
+        for nth in 0..5 {
+            split(&bench, "articles", 2 * nth);
         }
     }
 }

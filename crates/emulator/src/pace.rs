@@ -4,8 +4,11 @@
 //! [`workers`](crate::server::Workers).
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 use std::time::Duration;
 
 use cosmonaut_query::eval::Interrupt;
@@ -38,6 +41,8 @@ struct Limits {
     is_unwanted: AtomicBool,
     /// Since when this turn is held.
     since: AtomicU64,
+    /// How many microseconds were spent on waiting for turns.
+    waited: AtomicU64,
     /// None: work goes on without others.
     turn: Option<Mutex<Turn>>,
 }
@@ -47,6 +52,8 @@ pub(crate) struct Turn {
     pub(crate) turns: Arc<Semaphore>,
     pub(crate) held: Option<OwnedSemaphorePermit>,
     pub(crate) runtime: Handle,
+    /// How long it waits for others who do not give their turn up. After that it goes on beside them.
+    pub(crate) patience: Option<Duration>,
 }
 
 /// What to do next.
@@ -72,6 +79,7 @@ impl Pace {
             gives_up: after(page_time.max(PATIENCE)),
             is_unwanted: AtomicBool::new(false),
             since: AtomicU64::new(now.0),
+            waited: AtomicU64::new(0),
             world,
             turn: turn.map(Mutex::new),
         })))
@@ -121,6 +129,13 @@ impl Pace {
         }
     }
 
+    /// How long the work has waited for its turns so far.
+    #[cfg_attr(not(feature = "scripts"), expect(dead_code, reason = "a build without scripts runs none"))]
+    pub(crate) fn waited(&self) -> Duration {
+        let waited = self.0.as_ref().map_or(0, |limits| limits.waited.load(Ordering::Relaxed));
+        Duration::from_micros(waited)
+    }
+
     /// Lets others have their turn.
     pub(crate) fn finish(&self) {
         if let Some(turn) = self.0.as_ref().and_then(|limits| limits.turn.as_ref()) {
@@ -135,9 +150,44 @@ impl Limits {
         // The work is done by one thread: nobody waits for this lock.
         let mut turn = locks::lock(turn);
         turn.held = None;
+        let asked = self.world.now();
         // Turns are had in the order in which they were asked for. Nobody closes them.
-        turn.held = turn.runtime.block_on(Arc::clone(&turn.turns).acquire_owned()).ok();
-        self.since.store(self.world.now().0, Ordering::Relaxed);
+        let next = Arc::clone(&turn.turns).acquire_owned();
+        turn.held = match turn.patience {
+            None => turn.runtime.block_on(next).ok(),
+            Some(patience) => self.wait(next, patience).and_then(Result::ok),
+        };
+        if turn.held.is_none() {
+            // Who has waited in vain does not wait so long again.
+            turn.patience = Some(Duration::ZERO);
+        }
+        let now = self.world.now();
+        self.waited.fetch_add(now.micros_since(asked), Ordering::Relaxed);
+        self.since.store(now.0, Ordering::Relaxed);
+    }
+
+    /// Waits on this thread. No timer of a runtime is used, as the runtime may end meanwhile.
+    fn wait<F: Future>(&self, future: F, patience: Duration) -> Option<F::Output> {
+        let mut future = pin!(future);
+        let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+        let begun = self.world.now();
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(output);
+            }
+            let waited = Duration::from_micros(self.world.now().micros_since(begun));
+            let left = patience.checked_sub(waited).filter(|left| !left.is_zero())?;
+            std::thread::park_timeout(left);
+        }
+    }
+}
+
+/// Wakes a thread that waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 

@@ -174,23 +174,9 @@ fn a_key_that_cannot_be_read_is_refused() {
 }
 
 /// For https://cosmos.azure.com until the year 2100, signed by [`ENTRA_KEY`]; both made by another program.
-const ENTRA_TOKEN: &str = "\
-    eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiIsImtpZCI6Im9uZSJ9.eyJhdWQiOiJodHRwczovL2Nvc21vcy5henVyZS5jb20iLCJleHAiOjQxM\
-    DI0NDQ4MDB9.Rlqa3K9Y3hS_e9V_epQbDwQ0fEHjlUaHIitWCg_GLAvxmwTD0YiVM6_XIFkL7KvwIsoxo97eda1npdkpBc1nBLoycXSE9JrFEn\
-    7M0wRwQSpsfk7MeTH0L-oASXlvtyOk_63pN2OFQYTWGakucsf8mAkg_k1NWZIM4tHaevWDHvi3ur13z0ZZBzvTq9y0rnYefMHPwMd3ZwnqTFRa\
-    YKdF06mdu23huO_wjrlhLFojE4dBL98OSecX7Pg-N2oU0WOu2gBsdy53IYBn_GZVF4QEfMs2F7KdyH-kyopfZGwwuRZYLfFsOFsVBAmjrOKLGF\
-    8vwmvI4WDxGXb6AXsqKyxgFQ";
+const ENTRA_TOKEN: &str = include_str!("../../../emulator/tests/entra/signed.jwt");
 
-const ENTRA_KEY: &str = "-----BEGIN PUBLIC KEY-----
-MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAyBsgJzWLCS+bvCMqbOYX
-s/jQVtwRd1Et6tR9CDklMahEGts3N8wsDBRONStEDEasWStQFR5wdmvEI+uUo5u/
-lfZp3nmUCHEkKqnVE1jm6ZxxhBDTAHiaRLVdaSxie3sRs+G4F4bxaxN2IXUNeqgm
-EKQGlDy9UY87gNMYjd1fDuP4V/bvWrrHcf0yk4mWGxCkE+KEZAoIjpO9id9kk8I9
-dy1JkmLkStJWgIURQZnvtbE+A3VqlRYt8tO6lsM+NFJiOlYelPb5NxWk8Zb8EpLG
-SxedF2ppeM1PrE7kUGMxsq1W5WYYV7jX0qFMg1u/u7jtAeFl9LTcj6KCbsOriNOz
-/wIDAQAB
------END PUBLIC KEY-----
-";
+const ENTRA_KEY: &str = include_str!("../../../emulator/tests/entra/public.pem");
 
 #[test]
 fn entra_tokens_are_accepted_as_the_argument_says() {

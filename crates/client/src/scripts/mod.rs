@@ -66,7 +66,7 @@ impl Scripts {
     /// Runs a stored procedure on the items of one partition key. The arguments are a tuple or a list; `()` is none.
     ///
     /// All that the procedure writes is written in one transaction, or nothing if it fails. An execution is repeated
-    /// only if it certainly has not begun. A procedure that sets no answer answers with an empty text; with
+    /// only if it certainly has changed nothing. A procedure that sets no answer answers with an empty text; with
     /// `serde::de::IgnoredAny` as `T`, the answer may be anything.
     ///
     /// ```no_run

@@ -14,8 +14,26 @@ use crate::Failure;
 pub(crate) struct Admitted {
     /// What it is for.
     pub(super) path: ResourcePath,
-    /// The only container that it may be for: the one that its resource token opens.
-    pub(super) only: Option<ResourceId>,
+    /// What it may be for alone, if it came with a resource token.
+    pub(super) only: Option<Only>,
+}
+
+/// What a resource token opens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Only {
+    /// The container.
+    pub(super) container: ResourceId,
+    /// The stored procedure, trigger or function, if it opens one of these and no more.
+    #[cfg_attr(not(feature = "scripts"), expect(dead_code, reason = "a build without scripts runs none"))]
+    pub(super) script: Option<ResourceId>,
+}
+
+#[cfg(feature = "scripts")]
+impl Only {
+    /// Whether a script may be run.
+    pub(super) fn runs(&self, script: ResourceId) -> bool {
+        self.script.is_none_or(|own| own == script)
+    }
 }
 
 impl Gateway {
@@ -34,7 +52,9 @@ impl Gateway {
 
     fn check_path(&self, request: &Parts, path: ResourcePath) -> Result<Admitted, Failure> {
         let Parts { method, headers, .. } = request;
+        // Who may call by any name must not choose the one that a token is for.
         let host = Origin::of(request, Scheme::Http, None).authority;
+        let host = host.filter(|host| self.visitors.is_own_name(host));
         let only = match self.access.check(method, &path, headers, host, self.world.now())? {
             Caller::Owner => None,
             Caller::Identity => {

@@ -4,10 +4,11 @@
 
 use bytes::Bytes;
 use cosmonaut_wire::model::from_json;
-use cosmonaut_wire::{EpkRange, PartitionKey, PartitionKeyRangeId, ResourceId, ResourcePath, headers};
+use cosmonaut_wire::{EpkRange, PartitionKey, PartitionKeyRangeId, ResourcePath, headers};
 use http::{HeaderMap, HeaderName, header};
 use serde::Deserialize;
 
+use super::admission::Only;
 use super::origin::{Origin, Scheme};
 use crate::engine::query::PageSize;
 use crate::engine::{Conditions, FeedScope};
@@ -21,8 +22,8 @@ pub(crate) struct Call<'a> {
     pub(super) origin: Origin<'a>,
     /// How long it may take.
     pub(super) pace: Pace,
-    /// The only container that it may be for.
-    pub(super) only: Option<ResourceId>,
+    /// What it may be for alone.
+    pub(super) only: Option<Only>,
 }
 
 /// The same, to be taken to another thread.
@@ -32,7 +33,7 @@ pub(super) struct OwnedCall {
     body: Bytes,
     scheme: Scheme,
     authority: Option<String>,
-    only: Option<ResourceId>,
+    only: Option<Only>,
 }
 
 impl OwnedCall {

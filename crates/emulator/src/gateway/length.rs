@@ -12,7 +12,8 @@ pub(super) enum Length {
     Read,
     /// As long as there is data to change, to its end.
     Write,
-    /// As long as a script runs. It can stop when its client leaves.
+    /// As long as a script runs. It can stop when its client leaves. What calls scripts by the way is no exception: a step of
+    /// one may take long, and then only other scripts wait for it.
     Script,
 }
 
@@ -24,13 +25,55 @@ impl Action {
         let is_short_plan = self == Self::PlanQuery && call.body.len() <= SHORT_QUERY;
         let is_item_write =
             matches!(self, Self::CreateItem | Self::UpsertItem | Self::ReplaceItem | Self::DeleteItem);
-        if self == Self::ExecuteProcedure || (is_item_write && call.has_triggers().unwrap_or(false)) {
+        let runs_scripts = self == Self::ExecuteProcedure
+            || is_item_write && call.has_triggers().unwrap_or(false)
+            || self == Self::QueryItems && may_call_functions(&call.body);
+        if runs_scripts {
             return Length::Script;
         }
         match self.may_be_long() && !is_short_plan {
             false => Length::Short,
             true if self.writes() => Length::Write,
             true => Length::Read,
+        }
+    }
+}
+
+/// Whether the query in a body may call functions of users. An escaped letter may be one of theirs.
+fn may_call_functions(body: &[u8]) -> bool {
+    body.windows(3).any(|three| three.eq_ignore_ascii_case(b"udf"))
+        || body.windows(2).any(|two| two == b"\\u")
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use cosmonaut_wire::ResourcePath;
+    use http::HeaderMap;
+
+    use super::super::origin::{Origin, Scheme};
+    use super::*;
+    use crate::Pace;
+
+    #[test]
+    fn whatever_runs_scripts_has_their_turns() {
+        for (action, body, expected) in [
+            (Action::QueryItems, r#"{"query":"SELECT * FROM c"}"#, Length::Read),
+            (Action::QueryItems, r#"{"query":"SELECT VALUE udf.f(c) FROM c"}"#, Length::Script),
+            (Action::QueryItems, r#"{"query":"SELECT VALUE UDF.f(c) FROM c"}"#, Length::Script),
+            (Action::QueryItems, r#"{"query":"SELECT VALUE \u0075df.f(c) FROM c"}"#, Length::Script),
+            (Action::PlanQuery, r#"{"query":"SELECT VALUE udf.f(c) FROM c"}"#, Length::Short),
+            (Action::ExecuteProcedure, "[]", Length::Script),
+            (Action::CreateItem, "{}", Length::Short),
+            (Action::ListItems, "", Length::Read),
+            (Action::DeleteContainer, "", Length::Write),
+        ] {
+            let origin = Origin { scheme: Scheme::Http, authority: None, peer: None };
+            let (headers, pace) = (HeaderMap::new(), Pace::default());
+            let body = Bytes::from(body);
+            let call =
+                Call { path: ResourcePath::account(), headers: &headers, body, origin, pace, only: None };
+            assert_eq!(action.length(&call), expected, "{action:?} {:?}", call.body);
         }
     }
 }

@@ -42,7 +42,7 @@ impl Gateway {
     pub(super) fn container<'c>(&self, call: &'c Call<'_>) -> Result<Located<'c>, Failure> {
         self.engine.topology().check_present(self.region)?;
         let container = self.engine.container(&call.path)?;
-        if call.only.is_some_and(|only| only != container.rid()) {
+        if call.only.is_some_and(|only| only.container != container.rid()) {
             // The one that the request's token is for has just been deleted.
             return Err(owner_gone());
         }

@@ -283,6 +283,11 @@ impl Gateway {
         let body = text_of(body)?;
         let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default(), only };
         self.ready(action, &call).await?;
+        if call.only.is_some() {
+            // Since the head of the request was looked at, what its token is for may have been made anew: a client can
+            // hold the body back.
+            self.check(request)?;
+        }
         match action.length(&call) {
             Length::Short => action.answer(self, &call),
             Length::Read => {

@@ -4,11 +4,12 @@
 //! not. The token says all that is known of the permission, which may be gone. How a token is read is in `resource_token`.
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, PartitionKey, ResourceId, ResourcePath, ResourceType};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, ResourcePath, ResourceType};
 use http::HeaderMap;
 
 use super::Gateway;
 use super::action::Action;
+use super::admission::Only;
 use super::call::Call;
 use super::origin::{Origin, Scheme};
 use super::resource_token::Claim;
@@ -147,15 +148,15 @@ fn holding(permission: &Permission) -> Holding {
 }
 
 impl Gateway {
-    /// Passes a request of a token's holder or refuses it with 403; returns the container that the token is for, unless the
-    /// request is for the account.
+    /// Passes a request of a token's holder or refuses it with 403; returns what the token is for, unless the request is for
+    /// the account.
     pub(super) fn admit_holder(
         &self,
         claim: &Claim,
         action: Action,
         path: &ResourcePath,
         headers: &HeaderMap,
-    ) -> Result<Option<ResourceId>, Failure> {
+    ) -> Result<Option<Only>, Failure> {
         let permission = &claim.opens;
         let door = door(action, path.kind());
         if door == Door::Account {
@@ -170,11 +171,12 @@ impl Gateway {
         let is_open = match when(door, holding(permission)) {
             When::Always => true,
             When::OfItsKey => is_of_its_key(permission, &container, &call)?,
-            When::OfItself => self.is_itself(permission, &container, &call)?,
+            When::OfItself => self.is_itself(permission, action, &container, &call)?,
             When::Never => false,
         };
         if is_there && is_open && (may_write || !action.writes()) {
-            return Ok(Some(container.rid()));
+            let script = Some(permission.rid).filter(|_| holding(permission) == Holding::Script);
+            return Ok(Some(Only { container: container.rid(), script }));
         }
         Err(insufficient())
     }
@@ -183,10 +185,13 @@ impl Gateway {
     fn is_itself(
         &self,
         permission: &Permission,
+        action: Action,
         container: &Container,
         call: &Call<'_>,
     ) -> Result<bool, Failure> {
         match permission.rid.kind() {
+            // A trigger sees all items of the partition key, so that it takes a permission for these.
+            ResourceType::Document if action.writes() && call.has_triggers()? => Ok(false),
             ResourceType::Document => {
                 let is_keyless = container.definition().system_key == Some(true);
                 let key = call.partition_key()?.or(is_keyless.then_some(PartitionKey::NONE));
@@ -212,7 +217,7 @@ fn is_of_its_key(permission: &Permission, container: &Container, call: &Call<'_>
     Ok(matches!((&permission.key, asked), (Some(own), Some(asked)) if container.covers(own, &asked)))
 }
 
-fn insufficient() -> Failure {
+pub(super) fn insufficient() -> Failure {
     Failure::new(
         CosmosStatus::FORBIDDEN,
         "Insufficient permissions provided in the authorization header for the corresponding request. Please retry with \

@@ -9,6 +9,7 @@
   const { freeze, create, defineProperty, getOwnPropertyDescriptor } = Object;
   const { isArray } = Array;
   const { construct, apply } = Reflect;
+  const { toWellFormed } = String.prototype;
   const text = String;
   const config = parse(configText);
   const NativeError = Error;
@@ -59,9 +60,11 @@
     }
   }
 
+  // The host takes no half of a surrogate pair, whether the script had it or the cut makes it.
   function limited(title) {
     const most = 65536;
-    return title === undefined ? 'undefined' : title.length > most ? title.slice(0, most) : title;
+    if (title === undefined) return 'undefined';
+    return apply(toWellFormed, title.length > most ? title.slice(0, most) : title, []);
   }
 
   // Calls of the store wait until the function has returned, and then go one after another.
@@ -168,7 +171,7 @@
     if (typeof document !== 'object' || document === null || isArray(document)) {
       throw fail(400, 'The document body must be an object or a string representing a JSON-serialized object.');
     }
-    if (makesId && !document.id) document = Object.assign({}, document, { id: host.uuid() });
+    if (makesId && !document.id) document = { ...document, id: host.uuid() };
     const written = stringify(document);
     if (typeof written !== 'string') {
       throw fail(400, 'The document body must be an object or a string representing a JSON-serialized object.');
@@ -392,6 +395,26 @@
     return chained;
   };
 
+  // The functions of space: the store computes them as a query does. Unlike its other calls, they answer at once.
+  function spatial(name, least) {
+    return (...given) => {
+      needs(name, least, given.length);
+      for (let nth = 0; nth < least; nth += 1) {
+        if (typeof given[nth] !== 'object' || given[nth] === null) throw mistyped('geometry', 'object', given[nth]);
+      }
+      const answer = parse(host.spatial(name, stringify(given.slice(0, least))));
+      if (answer.error !== undefined) throw fail(answer.error, answer.body, answer.body);
+      return answer.body;
+    };
+  }
+  collection.spatial = {
+    distance: spatial('distance', 2),
+    intersects: spatial('intersects', 2),
+    within: spatial('within', 2),
+    isValid: spatial('isValid', 1),
+    isValidDetailed: spatial('isValidDetailed', 1),
+  };
+
   // Messages: values by name, some of which can be set.
   const MOST_BODY = config.mostBody;
 
@@ -534,6 +557,6 @@
     },
     request: () => requestBody.text(),
     response: () => responseBody.text(),
-    logged: () => logged,
+    logged: () => apply(toWellFormed, logged, []),
   };
 })

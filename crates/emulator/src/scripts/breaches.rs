@@ -54,3 +54,36 @@ impl Breaches {
         known.insert(script.rid(), (script.etag(), count));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::storage::ResourceRecord;
+
+    fn script(etag: &str) -> Resource {
+        let serde_json::Value::Object(members) = json!({"id": "s", "_etag": etag}) else {
+            panic!("an object")
+        };
+        Resource::restore("AQAAAJ0fgTc=".parse().unwrap(), ResourceRecord { members, opened: None })
+    }
+
+    #[test]
+    fn a_script_is_blocked_for_what_it_has_used_alone_and_until_it_is_replaced() {
+        let breaches = Breaches::default();
+        let run = |etag: &str, ended: ScriptError| {
+            breaches.guard(&script(etag), || Err::<(), _>(ended)).unwrap_err()
+        };
+        let others = [Stopped::Delayed, Stopped::Unwanted, Stopped::Stale, Stopped::Aborted(String::new())];
+        for stopped in others.iter().cycle().take(20) {
+            let ended = ScriptError::Stopped(stopped.clone());
+            assert_eq!(run("1", ended.clone()), ended);
+        }
+        for _ in 0..MOST_BREACHES {
+            assert_eq!(run("1", ScriptError::Memory), ScriptError::Memory);
+        }
+        assert!(matches!(run("1", ScriptError::Memory), ScriptError::Blocked { .. }));
+        assert_eq!(run("2", ScriptError::Memory), ScriptError::Memory);
+    }
+}

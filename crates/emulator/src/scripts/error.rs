@@ -100,7 +100,7 @@ impl ScriptError {
                 )
             }
             Self::Stopped(Stopped::Aborted(told)) => Self::told(told.clone(), "").failure(),
-            Self::Stopped(Stopped::TimedOut | Stopped::Unwanted) => refused(
+            Self::Stopped(Stopped::TimedOut | Stopped::Delayed | Stopped::Unwanted) => refused(
                 StatusCode::REQUEST_TIMEOUT.into(),
                 "The requested operation exceeded maximum alloted time. Learn more: \
                  https://aka.ms/cosmosdb-tsg-service-request-timeout",

@@ -1,9 +1,11 @@
 //! User-defined functions of a container, as a query calls them.
 //!
-//! A query has one engine for all of them, on the thread that evaluates it; it ends with the query's page.
+//! A query has one engine, on the thread that evaluates it, in which each of them has a world of its own. It ends with the
+//! query's page: until then a function finds what it has left behind, and never what another one has.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,12 +39,18 @@ thread_local! {
     static LOADED: RefCell<Option<Loaded>> = const { RefCell::new(None) };
 }
 
-/// An engine with the functions that were called so far. What it holds goes before the engine.
+/// An engine with the functions that were called so far.
 struct Loaded {
     number: u64,
-    functions: HashMap<String, Persistent<Function<'static>>>,
-    entry: Persistent<Object<'static>>,
+    functions: HashMap<String, LoadedFunction>,
     watch: Rc<Watch>,
+    sandbox: Sandbox,
+}
+
+/// A function in a sandbox of its own. What it holds goes before the sandbox.
+struct LoadedFunction {
+    compiled: Persistent<Function<'static>>,
+    entry: Persistent<Object<'static>>,
     sandbox: Sandbox,
 }
 
@@ -80,27 +88,34 @@ impl Loaded {
     fn new(functions: &Functions) -> Result<Self, ScriptError> {
         let watch = Rc::new(Watch::new(functions.budget.clone()));
         let sandbox = Sandbox::new(Rc::clone(&watch))?;
-        let entry = sandbox.with(|inside| {
-            let host = inside.own(Object::new(inside.ctx.clone()))?;
-            let entry = inside.prepare(host, CONFIG)?;
-            Ok(Persistent::save(&inside.ctx, entry))
-        })?;
-        Ok(Self { number: functions.number, functions: HashMap::new(), entry, watch, sandbox })
+        Ok(Self { number: functions.number, functions: HashMap::new(), watch, sandbox })
     }
 
     fn call(&mut self, name: &str, source: &str, arguments: &str) -> Result<Option<String>, ScriptError> {
         self.watch.restart();
-        let Self { functions, entry, sandbox, .. } = self;
-        sandbox.with(|inside| {
-            let entry = inside.own(entry.clone().restore(&inside.ctx))?;
-            let function = match functions.get(name) {
-                Some(function) => inside.own(function.clone().restore(&inside.ctx))?,
-                None => {
-                    let compiled = inside.compile(name, source)?;
-                    functions.insert(name.to_owned(), Persistent::save(&inside.ctx, compiled.clone()));
-                    compiled
-                }
-            };
+        let loaded = match self.functions.entry(name.to_owned()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(LoadedFunction::new(self.sandbox.beside()?, name, source)?),
+        };
+        loaded.call(name, arguments)
+    }
+}
+
+impl LoadedFunction {
+    fn new(sandbox: Sandbox, name: &str, source: &str) -> Result<Self, ScriptError> {
+        let (compiled, entry) = sandbox.with(|inside| {
+            let host = inside.own(Object::new(inside.ctx.clone()))?;
+            let entry = inside.prepare(host, CONFIG)?;
+            let compiled = inside.compile(name, source)?;
+            Ok((Persistent::save(&inside.ctx, compiled), Persistent::save(&inside.ctx, entry)))
+        })?;
+        Ok(Self { compiled, entry, sandbox })
+    }
+
+    fn call(&self, name: &str, arguments: &str) -> Result<Option<String>, ScriptError> {
+        self.sandbox.with(|inside| {
+            let entry = inside.own(self.entry.clone().restore(&inside.ctx))?;
+            let function = inside.own(self.compiled.clone().restore(&inside.ctx))?;
             let compute: Function<'_> = inside.own(entry.get("compute"))?;
             let computed = compute.call((function, arguments));
             let result: Option<String> = inside.outcome(&entry, name, computed)?;

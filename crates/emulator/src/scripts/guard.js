@@ -9,6 +9,7 @@
   const { create, defineProperty, getOwnPropertyDescriptor, getPrototypeOf } = Object;
   const { isArray } = Array;
   const { isView } = ArrayBuffer;
+  const { max, min, trunc: whole } = Math;
   const text = String;
 
   // As many elements as fit into the memory of a script.
@@ -17,6 +18,10 @@
   const MANY = 4096;
   // How many characters a search may compare in the worst case.
   const MOST_COMPARED = 2 ** 32;
+
+  function trunc(number) {
+    return whole(number) || 0;
+  }
 
   function put(object, name, value) {
     defineProperty(object, name, { value, writable: true, configurable: true, enumerable: false });
@@ -86,6 +91,29 @@
     });
   }
   put(Array.prototype, Symbol.iterator, Array.prototype.values);
+  // A long text is compared with one element after another.
+  for (const name of ['includes', 'indexOf', 'lastIndexOf']) {
+    const isBackward = name === 'lastIndexOf';
+    wrap(Array.prototype, name, (guarded) => function (sought, from) {
+      if (typeof sought !== 'string' || sought.length <= MANY || this === undefined || this === null) {
+        return apply(guarded, this, arguments);
+      }
+      const list = Object(this);
+      const length = trunc(weigh(list));
+      const start = arguments.length < 2 ? (isBackward ? length - 1 : 0) : trunc(+from);
+      const step = isBackward ? -1 : 1;
+      let at = start < 0 ? length + start : start;
+      if (isBackward) at = min(at, length - 1);
+      else at = max(at, 0);
+      for (; at >= 0 && at < length; at += step) {
+        const one = list[at];
+        if (typeof one !== 'string' || one.length !== sought.length) continue;
+        look();
+        if (one === sought) return name === 'includes' ? true : at;
+      }
+      return name === 'includes' ? false : -1;
+    });
+  }
 
   // Without an order of its own, a list is sorted by its texts; here in steps.
   function byText(a, b) {
@@ -132,19 +160,41 @@
     });
   }
 
-  // A set takes the elements of a list one after another.
-  const NativeSet = Set;
-  const { add } = NativeSet.prototype;
-  function GuardedSet(items) {
-    if (new.target === undefined) throw new TypeError("Constructor Set requires 'new'");
-    const made = construct(NativeSet, [], new.target);
-    if (items !== undefined && items !== null) for (const item of items) apply(add, made, [item]);
-    return made;
+  // Sets and maps take the elements of a list one after another, and work through all of a long text for each.
+  function weighKey(key) {
+    if (typeof key === 'string' && key.length > MANY) look();
+    return key;
   }
-  GuardedSet.prototype = NativeSet.prototype;
-  defineProperty(GuardedSet, 'name', { value: 'Set' });
-  put(NativeSet.prototype, 'constructor', GuardedSet);
-  put(globalThis, 'Set', GuardedSet);
+  function collect(Native, add) {
+    const { name } = Native;
+    function Guarded(items) {
+      if (new.target === undefined) throw new TypeError(`Constructor ${name} requires 'new'`);
+      const made = construct(Native, [], new.target);
+      if (items !== undefined && items !== null) for (const item of items) add(made, item);
+      return made;
+    }
+    Guarded.prototype = Native.prototype;
+    for (const own of ownKeys(Native)) {
+      if (own !== 'prototype') defineProperty(Guarded, own, getOwnPropertyDescriptor(Native, own));
+    }
+    put(Native.prototype, 'constructor', Guarded);
+    put(globalThis, name, Guarded);
+  }
+  const { add } = Set.prototype;
+  const { set } = Map.prototype;
+  collect(Set, (made, item) => apply(add, made, [weighKey(item)]));
+  collect(Map, (made, pair) => {
+    if ((typeof pair !== 'object' || pair === null) && typeof pair !== 'function') throw new TypeError('An entry of a map must be an object');
+    apply(set, made, [weighKey(pair[0]), pair[1]]);
+  });
+  for (const [kind, names] of [[Set, ['add', 'has', 'delete']], [Map, ['get', 'set', 'has', 'delete']]]) {
+    for (const name of names) {
+      wrap(kind.prototype, name, (native) => function (...given) {
+        weighKey(given[0]);
+        return apply(native, this, given);
+      });
+    }
+  }
 
   // Searching a text for a long one.
   const dispatch = { split: Symbol.split, replace: Symbol.replace, replaceAll: Symbol.replace };
@@ -183,12 +233,23 @@
     look();
     return apply(native, checkMarks(text(this)), [checkMarks(text(other))]);
   });
-  for (const name of ['toLowerCase', 'toUpperCase', 'trim', 'toWellFormed', 'isWellFormed']) {
+  const linear = ['toLowerCase', 'toUpperCase', 'trim', 'trimStart', 'trimEnd', 'toWellFormed', 'isWellFormed', 'slice', 'substring', 'substr', 'concat', 'startsWith', 'endsWith'];
+  for (const name of linear) {
     wrap(String.prototype, name, (native) => function (...given) {
       weigh(this);
       return apply(native, this, given);
     });
   }
+  for (const name of ['encodeURI', 'encodeURIComponent', 'decodeURI', 'decodeURIComponent', 'escape', 'unescape', 'parseFloat', 'parseInt']) {
+    wrap(globalThis, name, (native) => function (...given) {
+      weigh(given[0]);
+      return apply(native, undefined, given);
+    });
+  }
+  // The same functions by other names.
+  for (const name of ['parseFloat', 'parseInt']) put(Number, name, globalThis[name]);
+  put(String.prototype, 'trimLeft', String.prototype.trimStart);
+  put(String.prototype, 'trimRight', String.prototype.trimEnd);
   for (const name of ['repeat', 'padStart', 'padEnd']) {
     wrap(String.prototype, name, (native) => function (...given) {
       look();
@@ -267,7 +328,16 @@
     look();
     return apply(native, JSON, [source, reviver]);
   });
-  for (const name of ['assign', 'entries', 'freeze', 'fromEntries', 'getOwnPropertyDescriptors', 'getOwnPropertyNames', 'isFrozen', 'keys', 'seal', 'values']) {
+  wrap(Object, 'fromEntries', () => function (entries) {
+    const made = {};
+    for (const pair of entries) {
+      if ((typeof pair !== 'object' || pair === null) && typeof pair !== 'function') throw new TypeError('An entry of an object must be an object');
+      const name = weighKey(pair[0]);
+      defineProperty(made, name, { value: pair[1], writable: true, configurable: true, enumerable: true });
+    }
+    return made;
+  });
+  for (const name of ['assign', 'entries', 'freeze', 'getOwnPropertyDescriptors', 'getOwnPropertyNames', 'isFrozen', 'keys', 'seal', 'values']) {
     wrap(Object, name, (native) => function (...given) {
       look();
       return apply(native, Object, given);

@@ -13,7 +13,12 @@ use super::watch::{Stopped, Watch};
 pub(crate) trait Host {
     /// Does one operation, described by JSON text, and answers with JSON text.
     fn call(&mut self, operation: &str, payload: &str, watch: &Watch) -> String;
+
+    /// Computes a function of space over shapes, a JSON array, and answers with JSON text.
+    fn spatial(&mut self, function: &str, shapes: &str, watch: &Watch) -> String;
 }
+
+const STOPPED: &str = r#"{"error":449,"body":"the script was stopped"}"#;
 
 /// A host that a run shares with its engine.
 pub(crate) type SharedHost = Rc<RefCell<dyn Host>>;
@@ -34,13 +39,23 @@ pub(super) fn install<'js>(
         "call",
         Function::new(ctx(), move |operation: String, payload: String| {
             if watching.must_stop() {
-                return r#"{"error":449,"body":"the script was stopped"}"#.to_owned();
+                return STOPPED.to_owned();
             }
             // Characters are counted as JavaScript counts them.
             if !watching.was_accepted(payload.encode_utf16().count()) {
                 return r#"{"error":400,"body":"the call of the store was not accepted"}"#.to_owned();
             }
             store.borrow_mut().call(&operation, &payload, &watching)
+        }),
+    )?;
+    let (store, watching) = (Rc::clone(host), Rc::clone(watch));
+    add(
+        "spatial",
+        Function::new(ctx(), move |function: String, shapes: String| {
+            if watching.must_stop() {
+                return STOPPED.to_owned();
+            }
+            store.borrow_mut().spatial(&function, &shapes, &watching)
         }),
     )?;
     let watching = Rc::clone(watch);

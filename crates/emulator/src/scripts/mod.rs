@@ -1,7 +1,7 @@
 //! JavaScript on the server: stored procedures, triggers and user-defined functions.
 //!
-//! A script runs in a [`sandbox`] of its own that ends with it: nothing carries over, and nothing of the host can be
-//! reached but the functions of [`api.js`](self). What it writes is gathered in a draft of the engine and committed at
+//! A script runs in a [`sandbox`] of its own that ends with it (that of a function with the page of its query): nothing carries
+//! over, and nothing of the host can be reached but the functions of [`api.js`](self). What it writes is gathered in a draft of the engine and committed at
 //! its end. Which request runs which script is the gateway's business.
 
 mod breaches;

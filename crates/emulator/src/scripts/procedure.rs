@@ -109,7 +109,33 @@ fn run_inside<'js>(
         let read: Function<'js> = inside.own(entry.get(name))?;
         inside.outcome::<Option<String>>(entry, id, read.call(()))
     };
-    Ok(Ended { request: body("request")?, response: body("response")? })
+    Ok(Ended { request: body("request")?, response: body("response")?.map(well_formed) })
+}
+
+/// JSON text as every client reads it. Texts of JavaScript may have half of a surrogate pair, for which a mark stands here.
+fn well_formed(json: String) -> String {
+    if !json.contains("\\u") {
+        return json;
+    }
+    let mut written = String::with_capacity(json.len());
+    let mut rest = json.as_str();
+    while let Some((before, escape)) = rest.find('\\').map(|at| rest.split_at(at)) {
+        written.push_str(before);
+        let (kept, behind) = match (surrogate(escape), escape.get(6..).and_then(surrogate)) {
+            (None, _) => escape.split_at_checked(2).unwrap_or((escape, "")),
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => escape.split_at(12),
+            (Some(_), _) => ("\u{fffd}", &escape[6..]),
+        };
+        written.push_str(kept);
+        rest = behind;
+    }
+    written + rest
+}
+
+/// The half of a pair that the escape at the beginning of a text stands for.
+fn surrogate(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u16::from_str_radix(digits, 16).ok().filter(|unit| (0xd800..=0xdfff).contains(unit))
 }
 
 fn text_of<'js>(entry: &Object<'js>, name: &str) -> Option<String> {

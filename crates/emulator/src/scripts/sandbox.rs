@@ -39,7 +39,7 @@ type Language = (
 pub(crate) struct Sandbox {
     // The context goes before its runtime.
     context: Context,
-    _runtime: Runtime,
+    runtime: Runtime,
     watch: Rc<Watch>,
 }
 
@@ -59,8 +59,17 @@ impl Sandbox {
         runtime.set_max_stack_size(STACK);
         let looking = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || looking.must_stop())));
+        Self::in_runtime(runtime, watch)
+    }
+
+    /// Another one that has its own of all there is, but for the memory and the watch: those they share.
+    pub(super) fn beside(&self) -> Result<Self, ScriptError> {
+        Self::in_runtime(self.runtime.clone(), Rc::clone(&self.watch))
+    }
+
+    fn in_runtime(runtime: Runtime, watch: Rc<Watch>) -> Result<Self, ScriptError> {
         let context = Context::custom::<Language>(&runtime).map_err(|_| ScriptError::Memory)?;
-        Ok(Self { context, _runtime: runtime, watch })
+        Ok(Self { context, runtime, watch })
     }
 
     /// Works inside the engine.
@@ -85,7 +94,7 @@ impl<'js> Inside<'js, '_> {
         let guarded: Function<'js> = self.own(self.eval(GUARD, guard))?;
         let watch = Rc::clone(self.watch);
         let look =
-            self.own(Function::new(self.ctx.clone(), move |ctx: Ctx<'js>| match watch.must_stop() {
+            self.own(Function::new(self.ctx.clone(), move |ctx: Ctx<'js>| match watch.must_stop_here() {
                 true => Err(rquickjs::Exception::throw_message(&ctx, "the script was stopped")),
                 false => Ok(()),
             }))?;
@@ -99,6 +108,9 @@ impl<'js> Inside<'js, '_> {
     pub(super) fn compile(&self, id: &str, source: &str) -> Result<Function<'js>, ScriptError> {
         if has_big_integer(source) {
             return Err(ScriptError::Syntax(NO_BIG_INTEGERS.to_owned()));
+        }
+        if has_long_pattern(source) {
+            return Err(ScriptError::Syntax(NO_LONG_PATTERNS.to_owned()));
         }
         let text = format!("{OPENING}{source}\n;\nreturn fn.apply(undefined, arguments[0]);\n}})");
         let file = file_of(id);
@@ -173,6 +185,25 @@ fn file_of(id: &str) -> String {
 
 const NO_BIG_INTEGERS: &str = "Exception = SyntaxError: Integers of any length, such as 1n, are not available; neither is \
                                text that looks like one";
+
+const NO_LONG_PATTERNS: &str = "Exception = SyntaxError: A line has too many bars or characters other than those of ASCII for \
+                                one regular expression: divide it into several lines";
+
+/// So many alternatives or ranges of a regular expression are compiled in no time: it takes their number squared.
+const MOST_PARTS: usize = 16_384;
+
+/// Whether a source may have a regular expression that takes long to compile, which nothing stops. A regular expression
+/// stands in one line, and whoever writes programs has less in one.
+fn has_long_pattern(source: &str) -> bool {
+    source.split(['\n', '\r', '\u{2028}', '\u{2029}']).any(|line| {
+        line.len() > MOST_PARTS && line.contains('/') && {
+            let (bars, wide) = line.chars().fold((0, 0), |(bars, wide), c| {
+                (bars + usize::from(c == '|'), wide + usize::from(!c.is_ascii()))
+            });
+            bars > MOST_PARTS || wide > MOST_PARTS && line.contains('[')
+        }
+    })
+}
 
 /// Whether a source may have a literal of an integer of any length. It is looked for in texts and comments too, since
 /// only an engine can tell where these end.

@@ -1,9 +1,11 @@
 //! The store as a script sees it: a draft of one partition key, behind operations that are JSON text.
 
+use bytes::Bytes;
 use cosmonaut_wire::IndexingDirective;
-use cosmonaut_wire::model::QuerySpec;
+use cosmonaut_wire::model::{QueryParameter, QuerySpec};
 use serde::Deserialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::host::Host;
 use super::watch::{Stopped, Watch};
@@ -104,6 +106,22 @@ impl Store {
         Ok(format!("{{\"status\":200,\"body\":{rows}]{continuation}}}"))
     }
 
+    /// What a function of space comes to, as a query over one empty item computes it.
+    fn computed(&mut self, function: &str, shapes: &str, watch: &Watch) -> Result<String, Failure> {
+        let query = SPATIAL.iter().find(|(name, _)| *name == function).map(|(_, query)| *query);
+        let query = query.ok_or_else(|| Failure::bad_request("there is no such function of space"))?;
+        let shapes: Vec<Box<RawValue>> = serde_json::from_str(shapes)
+            .map_err(|error| Failure::bad_request(format!("the shapes of a function of space: {error}")))?;
+        let named = (0..).zip(shapes).map(|(nth, value)| QueryParameter { name: format!("@p{nth}"), value });
+        let spec = QuerySpec { query: query.to_owned(), parameters: named.collect() };
+        let query = FeedQuery { spec, page_size: PageSize::Any, continuation: None };
+        let (properties, by) = (self.draft.container().properties(), (watch.pace(), &self.functions));
+        let page =
+            query::run_over_items([Bytes::from_static(b"{}")], &query, &properties, by, watch.world())?;
+        let value = page.rows.get(0).map(String::from_utf8_lossy);
+        Ok(value.map_or_else(|| "{}".to_owned(), |value| format!("{{\"body\":{value}}}")))
+    }
+
     /// A page of a query: by the indexes as long as nothing was written, and after that over all there is. The first
     /// character of a continuation says which way it goes on.
     fn page(
@@ -139,12 +157,21 @@ impl Store {
             let page = query::run_over_items(self.draft.texts(), &query, &properties, by, watch.world())?;
             (page.rows, page.continuation, page.charge)
         };
-        self.draft.spend(charge);
+        self.draft.spend(charge, by_index);
         let rows: Vec<_> = rows.iter().map(String::from_utf8_lossy).collect();
         let mark = if by_index { INDEX } else { LIST };
         Ok(Page { rows: rows.join(","), continuation: next.map(|text| format!("{mark}{text}")) })
     }
 }
+
+/// The queries that compute the functions of space, by what scripts call these.
+const SPATIAL: [(&str, &str); 5] = [
+    ("distance", "SELECT VALUE ST_DISTANCE(@p0, @p1) FROM c"),
+    ("intersects", "SELECT VALUE ST_INTERSECTS(@p0, @p1) FROM c"),
+    ("within", "SELECT VALUE ST_WITHIN(@p0, @p1) FROM c"),
+    ("isValid", "SELECT VALUE ST_ISVALID(@p0) FROM c"),
+    ("isValidDetailed", "SELECT VALUE ST_ISVALIDDETAILED(@p0) FROM c"),
+];
 
 const INDEX: &str = "i";
 const LIST: &str = "l";
@@ -155,11 +182,16 @@ impl Host for Store {
         if self.draft.is_stale() {
             watch.stop(Stopped::Stale);
         }
-        answer.unwrap_or_else(|failure| {
-            let code = failure.status.code().as_u16();
-            json!({ "error": code, "body": errors(&failure.message) }).to_string()
-        })
+        answer.unwrap_or_else(|failure| refused(&failure))
     }
+
+    fn spatial(&mut self, function: &str, shapes: &str, watch: &Watch) -> String {
+        self.computed(function, shapes, watch).unwrap_or_else(|failure| refused(&failure))
+    }
+}
+
+fn refused(failure: &Failure) -> String {
+    json!({ "error": failure.status.code().as_u16(), "body": errors(&failure.message) }).to_string()
 }
 
 fn answered(outcome: Outcome) -> String {

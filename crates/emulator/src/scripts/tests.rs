@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::host::Host;
 use super::*;
-use crate::{Pace, SystemWorld};
+use crate::{Pace, SystemWorld, Timestamp, World};
 
 /// A store that has nothing.
 struct NoStore;
@@ -15,6 +16,10 @@ struct NoStore;
 impl Host for NoStore {
     fn call(&mut self, _: &str, _: &str, _: &Watch) -> String {
         r#"{"error":404,"body":"there is nothing"}"#.to_owned()
+    }
+
+    fn spatial(&mut self, _: &str, _: &str, _: &Watch) -> String {
+        r#"{"error":404,"body":"there is no space"}"#.to_owned()
     }
 }
 
@@ -36,7 +41,14 @@ fn setting(kind: Kind) -> Setting<'static> {
 const AMPLE: Duration = Duration::from_secs(3600);
 
 fn run_as(kind: Kind, source: &str, time: Duration) -> (Result<Ended, ScriptError>, String) {
-    let budget = Budget { world: Arc::new(SystemWorld::new()), pace: Pace::default(), time };
+    run_in(
+        kind,
+        source,
+        Budget { world: Arc::new(SystemWorld::new()), pace: Pace::default(), time, heavy: Duration::ZERO },
+    )
+}
+
+fn run_in(kind: Kind, source: &str, budget: Budget) -> (Result<Ended, ScriptError>, String) {
     let host: SharedHost = Rc::new(RefCell::new(NoStore));
     run("name", source, Some("[1,\"two\"]"), &setting(kind), &host, &Rc::new(Watch::new(budget)))
 }
@@ -293,6 +305,39 @@ fn guarded_functions_of_the_language_do_what_they_do() {
             r#"[["1","2"],["a","b",""],"ab",1]"#,
         ),
         ("[/a/.compile('b').source, 'a'.match().length]", r#"["b",1]"#),
+        ("[...new Map([['a', 1], ['b', 2]])].concat([...new Set([1, 1, 2])])", r#"[["a",1],["b",2],1,2]"#),
+        (
+            "[new Map().size, new Map(null).size, Map.name, Set.name, Map.length, Set.length]",
+            r#"[0,0,"Map","Set",0,0]"#,
+        ),
+        ("new (class extends Map { twice(k) { return 2 * this.get(k) } })([['a', 4]]).twice('a')", "8"),
+        (
+            "[new Map() instanceof Map, new Map().constructor === Map, Map.groupBy([1, 2, 3], n => n % 2).get(1)]",
+            "[true,true,[1,3]]",
+        ),
+        (
+            "(m => [m.set('k', 1) === m, m.has('k'), m.delete('k'), m.has('k')])(new Map())",
+            "[true,true,true,false]",
+        ),
+        ("Object.fromEntries([['a', 1], ['__proto__', 2]])", r#"{"a":1,"__proto__":2}"#),
+        ("Object.fromEntries(new Map([['a', 1]]))", r#"{"a":1}"#),
+        (
+            "['abc'.slice(-2), 'abc'.substring(2, 0), 'abc'.substr(1, 1), 'a'.concat('b', 1), 'abc'.startsWith('b', 1), 'abc'.endsWith('b', 2)]",
+            r#"["bc","ab","b","ab1",true,true]"#,
+        ),
+        (
+            "[' a '.trimStart(), ' a '.trimLeft(), ' a '.trimRight(), encodeURIComponent('ä/'), decodeURI('%20'), escape('ä'), parseInt('12x'), parseInt('ff', 16), parseFloat('1.5e3'), Number.parseInt === parseInt]",
+            r#"["a ","a "," a","%C3%A4%2F"," ","%E4",12,255,1500,true]"#,
+        ),
+        // A long text is sought as a short one is.
+        (
+            "((l, x) => [l.indexOf(x), l.indexOf(x, 1), l.indexOf(x, -1), l.indexOf(x, 9), l.indexOf(x, 'y'), l.lastIndexOf(x), \
+             l.lastIndexOf(x, 2), l.lastIndexOf(x, -4), l.lastIndexOf(x, -9), l.includes(x), l.includes(x, 4), l.includes(x + 'y')])\
+             (['x'.repeat(5000), 1, , 'x'.repeat(5000), 'y'.repeat(5000)], 'x'.repeat(5000))",
+            "[0,3,-1,-1,0,3,0,0,-1,true,false,false]",
+        ),
+        ("[].indexOf.call({length: 2, 1: 'x'.repeat(5000)}, 'x'.repeat(5000))", "1"),
+        ("[].indexOf.call('x', 'x'.repeat(5000))", "-1"),
     ] {
         let source = format!("function () {{ getContext().getResponse().setBody({expression}) }}");
         assert_eq!(answer(&source), expected, "{expression}");
@@ -323,6 +368,148 @@ fn what_would_take_the_square_of_its_length_is_refused() {
     let names = "const a = []; for (let i = 0; i < 1e5; i++) a.push('k' + i); JSON.stringify(new Array(1e5).fill({}), a)";
     let ended = run_as(Kind::Procedure, &format!("function () {{ {names} }}"), Duration::from_millis(50)).0;
     assert_eq!(ended, Err(ScriptError::Stopped(Stopped::TimedOut)));
+}
+
+/// As when it is run again since others have changed what it had read, and little of its time is left.
+#[test]
+fn a_script_that_has_no_time_left_but_has_not_worked_much_was_delayed() {
+    let world = Arc::new(SystemWorld::new());
+    let budget = Budget { world, pace: Pace::default(), time: Duration::ZERO, heavy: AMPLE };
+    let ended = run_in(Kind::Procedure, "function () { for (;;); }", budget).0;
+    assert_eq!(ended, Err(ScriptError::Stopped(Stopped::Delayed)));
+    assert_eq!(ended.unwrap_err().failure().status.code(), 408);
+}
+
+#[test]
+fn guarded_functions_may_be_called_as_often_as_there_is_time() {
+    for call in ["Object.keys({a: 1})", "JSON.stringify(1)", "'x'.repeat(2)"] {
+        let source =
+            format!("function () {{ for (let i = 0; i < 250000; i++) {call}; __.response.setBody('done') }}");
+        assert_eq!(answer(&source), r#""done""#, "{call}");
+    }
+}
+
+/// One step of the engine that would work for minutes or hours, and that nothing could end.
+#[test]
+fn long_texts_do_not_outrun_the_time_in_one_call() {
+    let texts = "const p = 'a'.repeat(1e6), x = p + 'a', y = p + 'b'; if (x === y) return; const many = new Array(5e5).fill(x);";
+    for body in [
+        "many.indexOf(y)",
+        "many.includes(y)",
+        "many.lastIndexOf(y)",
+        "new Map(new Array(5e5).fill([x, 1]))",
+        "new Set(many)",
+        "Object.fromEntries(new Array(5e5).fill([x, 1]))",
+    ] {
+        let source = format!("function () {{ {texts} {body}; }}");
+        let ended = run_as(Kind::Procedure, &source, Duration::from_millis(100)).0;
+        assert_eq!(ended, Err(ScriptError::Stopped(Stopped::TimedOut)), "{body}");
+    }
+}
+
+/// A clock that counts how often it is looked at.
+#[derive(Default)]
+struct Counted(AtomicU64);
+
+impl World for Counted {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(1, Ordering::Relaxed) / 1_000_000)
+    }
+
+    fn random(&self) -> u64 {
+        7
+    }
+}
+
+/// Between two looks of the engine lie some thousand steps, so that one which is long has a look of its own.
+#[test]
+fn each_call_with_a_long_text_is_worth_a_look() {
+    let looks = |start: &str, call: &str| {
+        let world = Arc::new(Counted::default());
+        let budget =
+            Budget { world: world.clone(), pace: Pace::default(), time: AMPLE, heavy: Duration::ZERO };
+        let source =
+            format!("function () {{ let s = '{start}'; for (let i = 0; i < 14; i++) s += s; {call}; }}");
+        run_in(Kind::Procedure, &source, budget).0.unwrap();
+        world.0.load(Ordering::Relaxed)
+    };
+    for call in [
+        "s.slice(1)",
+        "s.substring(1)",
+        "s.endsWith(s)",
+        "s.concat('a')",
+        "s.trimLeft()",
+        "new Map().get(s)",
+        "new Set().add(s)",
+        "encodeURIComponent(s)",
+        "Number.parseFloat(s)",
+        "[s].includes(s)",
+    ] {
+        // The same steps, with a short text.
+        let (long, short) = (looks("1", call), looks("", call));
+        assert!(long > short, "{call}: {long} and {short}");
+    }
+}
+
+#[test]
+fn a_regular_expression_that_takes_long_to_compile_is_no_source() {
+    let wide: String = ('\u{10000}'..).step_by(2).take(20_000).collect();
+    for (pattern, code) in [
+        ("a|".repeat(20_000), 65535),
+        (format!("[{wide}]"), 65535),
+        ("a|".repeat(5_000), 0),
+        ("a".repeat(50_000), 0),
+    ] {
+        let ended = run_as(Kind::Procedure, &format!("function () {{ /{pattern}/.test('b') }}"), AMPLE).0;
+        let found = ended.err().map_or(0, |error| error.failure().status.sub_status());
+        assert_eq!(found, code, "{}", &pattern[..9]);
+    }
+    // As many bars in many lines are no pattern.
+    let lines = "x = x | 1; // |\n".repeat(20_000);
+    assert_eq!(answer(&format!("function () {{ let x = 0; {lines} }}")), "\"\"");
+}
+
+/// JavaScript has texts with half of a character in them. The host takes none, and must not mistake that for a lack of
+/// memory, for which a script is blocked.
+#[test]
+fn half_a_character_in_an_error_or_the_log_is_told_as_a_mark() {
+    for (thrown, number, part) in [
+        ("new Error(7, 'a\\ud800b')", 7, "Exception = Error: a\u{fffd}b\r\n"),
+        ("'\\udc00'", 0, "Exception = \u{fffd}\r\n"),
+        ("new Error(7, 'x' + '\\ud83d\\ude00'.repeat(40000))", 7, "\u{1f600}"),
+        ("Object.assign(new Error(7, 'm'), {name: '\\ud800'})", 7, "\u{fffd}: m"),
+        ("Object.assign(new Error(7, 'm'), {stack: '    at \\ud800 (name.js:1:1)'})", 7, "Error: m"),
+    ] {
+        for body in [format!("throw {thrown}"), format!("getContext().abort({thrown})")] {
+            let (status, found, text) = failure(&format!("function () {{ {body} }}"));
+            assert_eq!((status, found), (400, number), "{body}: {text}");
+            assert!(text.contains(part), "{body}: {}", &text[..200.min(text.len())]);
+        }
+    }
+    let (ended, logged) = run_as(Kind::Procedure, "function () { console.log('a\\ud800b') }", AMPLE);
+    assert!(ended.is_ok());
+    assert_eq!(logged, "a\u{fffd}b");
+}
+
+#[test]
+fn an_answer_is_json_that_every_client_reads() {
+    for (value, expected) in [
+        (r"'a\ud800b'", "\"a\u{fffd}b\""),
+        (r"'\udc00\ud800'", "\"\u{fffd}\u{fffd}\""),
+        (
+            r"{'\ud800': ['\ud83d\ude00', '\\ud800', '\\\\', '\ud83d']}",
+            "{\"\u{fffd}\":[\"\u{1f600}\",\"\\\\ud800\",\"\\\\\\\\\",\"\u{fffd}\"]}",
+        ),
+        (r"'\u0001\ud800\n'", "\"\\u0001\u{fffd}\\n\""),
+    ] {
+        let answered = answer(&format!("function () {{ __.response.setBody({value}) }}"));
+        assert_eq!(answered, expected, "{value}");
+        assert!(serde_json::from_str::<serde_json::Value>(&answered).is_ok(), "{value}");
+    }
+    // A trigger may set JSON text, with pairs as escapes.
+    let source = r#"function () { __.response.setBody('["\\ud83d\\ude00", "\\ud83d", "\\\\ude00"]') }"#;
+    let ended = run_as(Kind::Post, source, AMPLE).0.unwrap();
+    assert_eq!(ended.response.unwrap(), "[\"\\ud83d\\ude00\", \"\u{fffd}\", \"\\\\ude00\"]");
 }
 
 #[test]

@@ -26,13 +26,17 @@ pub(crate) struct Budget {
     pub(crate) pace: Pace,
     /// How long it may take.
     pub(crate) time: Duration,
+    /// Whoever has worked so long has used too much. Waiting for others is no work.
+    pub(crate) heavy: Duration,
 }
 
 /// Why a script was stopped from outside.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Stopped {
-    /// It took too long.
+    /// It worked too long.
     TimedOut,
+    /// Its time was up, and most of that it had waited for others.
+    Delayed,
     /// Its client has left.
     Unwanted,
     /// It has called `abort` with this error, as the script's side describes it.
@@ -45,6 +49,8 @@ pub(crate) enum Stopped {
 pub(crate) struct Watch {
     budget: Budget,
     started: Cell<Timestamp>,
+    /// How long the work had waited for its turns until then.
+    waited: Cell<Duration>,
     looks: Cell<u64>,
     calls: Cell<u32>,
     call_bytes: Cell<usize>,
@@ -59,6 +65,7 @@ impl Watch {
     pub(crate) fn new(budget: Budget) -> Self {
         Self {
             started: Cell::new(budget.world.now()),
+            waited: Cell::new(budget.pace.waited()),
             budget,
             looks: Cell::new(0),
             calls: Cell::new(0),
@@ -73,19 +80,29 @@ impl Watch {
     /// Begins anew, for the next call of a function.
     pub(crate) fn restart(&self) {
         self.started.set(self.budget.world.now());
+        self.waited.set(self.budget.pace.waited());
         self.looks.set(0);
     }
 
-    /// Whether the script must stop.
+    /// Whether the script must stop, asked by its engine every so many steps.
     pub(crate) fn must_stop(&self) -> bool {
+        self.looks.set(self.looks.get() + 1);
+        self.must_stop_here()
+    }
+
+    /// The same, asked between two steps that may take long: a script may take any number of those.
+    pub(crate) fn must_stop_here(&self) -> bool {
         if self.stopped.borrow().is_some() {
             return true;
         }
-        self.looks.set(self.looks.get() + 1);
         if self.budget.pace.next() == Next::Stop {
             self.stop(Stopped::Unwanted);
-        } else if self.looks.get() > MOST_LOOKS || self.used() >= self.budget.time {
+        } else if self.looks.get() > MOST_LOOKS {
             self.stop(Stopped::TimedOut);
+        } else if self.used() >= self.budget.time {
+            let waited = self.budget.pace.waited().saturating_sub(self.waited.get());
+            let worked = self.used().saturating_sub(waited);
+            self.stop(if worked >= self.budget.heavy { Stopped::TimedOut } else { Stopped::Delayed });
         }
         self.stopped.borrow().is_some()
     }

@@ -39,7 +39,9 @@ impl Visitors {
             ));
         }
         // Browsers always say by which name they come; what says nothing is no browser.
-        if let Some(host) = authority.map(host_of).filter(|host| !self.is_name(host)) {
+        let takes_any = self.names.iter().any(|name| name == ANY);
+        if let Some(called) = authority.filter(|called| !takes_any && !self.is_own_name(called)) {
+            let host = host_of(called);
             return Err(refused(format!(
                 "{host:?} is no name of this emulator (call it localhost, or allow the name with --allow-host {host})"
             )));
@@ -55,17 +57,24 @@ impl Visitors {
         )))
     }
 
-    fn is_name(&self, host: &str) -> bool {
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
-        if host == "localhost" || host.ends_with(".localhost") {
-            return true;
-        }
-        if self.names.iter().any(|name| *name == host || name == "*") {
+    /// Whether an authority is the emulator's own name: one of this machine, or one that was given to it. If any name is let
+    /// in, that does not make it one.
+    pub(crate) fn is_own_name(&self, authority: &str) -> bool {
+        let host = host_of(authority).trim_end_matches('.').to_ascii_lowercase();
+        if is_of_this_machine(&host) || host != ANY && self.names.contains(&host) {
             return true;
         }
         // Nobody can make an address lead elsewhere. `is_local`: none but these leads here.
         address(&host).is_some_and(|ip| ip.is_loopback() || !self.is_local)
     }
+}
+
+/// The name that stands for all names.
+const ANY: &str = "*";
+
+/// Whether a name leads to this machine, whoever looks it up.
+fn is_of_this_machine(host: &str) -> bool {
+    host == "localhost" || host.ends_with(".localhost")
 }
 
 /// An authority without its port.
@@ -126,6 +135,22 @@ mod tests {
         let any = Visitors::new("0.0.0.0", &["*".to_owned()], &[]);
         assert!(any.check(Some("evil.example"), &HeaderMap::new()).is_ok());
         assert!(any.check(None, &HeaderMap::new()).is_ok());
+    }
+
+    #[test]
+    fn a_name_that_is_let_in_as_any_is_not_its_own() {
+        let names = ["*".to_owned(), "cosmos".to_owned()];
+        for (names, host, own) in [
+            (&names[..], "cosmos:8081", true),
+            (&names, "localhost:8081", true),
+            (&names, "evil.example", false),
+            (&names, "*", false),
+            (&names[1..], "Cosmos.", true),
+            (&names[1..], "127.0.0.1", true),
+            (&names[1..], "evil.example", false),
+        ] {
+            assert_eq!(Visitors::new("0.0.0.0", names, &[]).is_own_name(host), own, "{names:?} {host}");
+        }
     }
 
     #[test]

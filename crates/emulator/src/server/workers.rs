@@ -29,6 +29,10 @@ const WAITS_FOR_THREAD: Duration = Duration::from_secs(1);
 /// How many scripts are under way at once. Each may take as much memory as scripts may.
 const SCRIPTS: usize = 64;
 
+/// How long a script waits for its turn. All places together need a part of it, unless a script is in a step that takes
+/// long: nothing ends that, and the others do not wait for it.
+const WAITS_FOR_SCRIPTS: Duration = Duration::from_secs(1);
+
 /// The sub-status of a script that finds no place among the others.
 const TOO_MANY_SCRIPTS: u32 = 3084;
 
@@ -55,7 +59,8 @@ pub(crate) struct Workers {
 struct Threads {
     free: Arc<Semaphore>,
     turns: Arc<Semaphore>,
-    /// Scripts have places and turns of their own: a step of one may take long, and only other scripts wait for it.
+    /// Scripts have places and turns of their own: a step of one may take long, and only other scripts wait for it, and not
+    /// for ever.
     script_places: Arc<Semaphore>,
     script_turns: Arc<Semaphore>,
 }
@@ -97,7 +102,7 @@ impl Workers {
         let Ok(place) = crate::world::timeout(WAITS_FOR_THREAD, free.acquire_owned()).await else {
             return Err(busy(CosmosStatus::REQUEST_RATE_TOO_LARGE, THREADS, "queries that take long"));
         };
-        self.run_in(begun, place, turns, work).await
+        self.run_in(begun, place, (turns, None), work).await
     }
 
     /// The same for work that runs a script.
@@ -112,17 +117,17 @@ impl Workers {
             let status = CosmosStatus::new(CosmosStatus::REQUEST_RATE_TOO_LARGE.code(), TOO_MANY_SCRIPTS);
             return Err(busy(status, SCRIPTS, "scripts"));
         };
-        self.run_in(begun, place, turns, work).await
+        self.run_in(begun, place, (turns, Some(WAITS_FOR_SCRIPTS)), work).await
     }
 
     async fn run_in<T: Send + 'static>(
         &self,
         begun: Begun,
         place: Result<OwnedSemaphorePermit, AcquireError>,
-        turns: Arc<Semaphore>,
+        (turns, patience): (Arc<Semaphore>, Option<Duration>),
         work: impl FnOnce(Pace) -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        let turn = Turn { turns, held: None, runtime: Handle::current() };
+        let turn = Turn { turns, held: None, runtime: Handle::current(), patience };
         let pace = Pace::new(Arc::clone(&self.world), self.times.page, Some(turn));
         let own = pace.clone();
         let thread = spawn_blocking(move || {
@@ -223,5 +228,21 @@ mod tests {
         assert_eq!(workers.under_way(), 0);
         drop(others);
         assert_eq!(workers.run(|_| 7).await.unwrap(), 7);
+    }
+
+    /// All turns are with scripts that never give way, as in a step that nothing ends.
+    #[tokio::test]
+    async fn work_goes_on_beside_scripts_that_do_not_give_way() {
+        let times = WorkTimes { page: Duration::from_secs(5), script: Duration::from_secs(5) };
+        let workers = Workers::new(Arc::new(SystemWorld::new()), times, true);
+        let turns = Arc::clone(&workers.threads.as_ref().unwrap().script_turns);
+        let all = turns.available_permits() as u32;
+        let held = turns.acquire_many_owned(all).await.unwrap();
+        assert_eq!(workers.run_script(|_| 7).await.unwrap(), 7);
+        let paced = |pace: Pace| (0..3).map(|_| pace.next()).collect::<Vec<_>>();
+        assert_eq!(workers.run_script(paced).await.unwrap().len(), 3);
+        assert_eq!(workers.run(|_| 7).await.unwrap(), 7);
+        assert_eq!(workers.under_way(), 0);
+        drop(held);
     }
 }

@@ -11,24 +11,10 @@ use serde_json::{Value, json};
 use crate::client::Answer;
 
 /// Made by another program: for https://cosmos.azure.com until the year 2100.
-const SIGNED: &str = "\
-    eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiIsImtpZCI6Im9uZSJ9.eyJhdWQiOiJodHRwczovL2Nvc21vcy5henVyZS5jb20iLCJleHAiOjQxM\
-    DI0NDQ4MDB9.Rlqa3K9Y3hS_e9V_epQbDwQ0fEHjlUaHIitWCg_GLAvxmwTD0YiVM6_XIFkL7KvwIsoxo97eda1npdkpBc1nBLoycXSE9JrFEn\
-    7M0wRwQSpsfk7MeTH0L-oASXlvtyOk_63pN2OFQYTWGakucsf8mAkg_k1NWZIM4tHaevWDHvi3ur13z0ZZBzvTq9y0rnYefMHPwMd3ZwnqTFRa\
-    YKdF06mdu23huO_wjrlhLFojE4dBL98OSecX7Pg-N2oU0WOu2gBsdy53IYBn_GZVF4QEfMs2F7KdyH-kyopfZGwwuRZYLfFsOFsVBAmjrOKLGF\
-    8vwmvI4WDxGXb6AXsqKyxgFQ";
+const SIGNED: &str = include_str!("../entra/signed.jwt");
 
 /// The key that has signed it.
-const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
-MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAyBsgJzWLCS+bvCMqbOYX
-s/jQVtwRd1Et6tR9CDklMahEGts3N8wsDBRONStEDEasWStQFR5wdmvEI+uUo5u/
-lfZp3nmUCHEkKqnVE1jm6ZxxhBDTAHiaRLVdaSxie3sRs+G4F4bxaxN2IXUNeqgm
-EKQGlDy9UY87gNMYjd1fDuP4V/bvWrrHcf0yk4mWGxCkE+KEZAoIjpO9id9kk8I9
-dy1JkmLkStJWgIURQZnvtbE+A3VqlRYt8tO6lsM+NFJiOlYelPb5NxWk8Zb8EpLG
-SxedF2ppeM1PrE7kUGMxsq1W5WYYV7jX0qFMg1u/u7jtAeFl9LTcj6KCbsOriNOz
-/wIDAQAB
------END PUBLIC KEY-----
-";
+const PUBLIC: &str = include_str!("../entra/public.pem");
 
 /// A token that nobody has signed, which holds for some seconds from now.
 fn token(audience: &str, seconds: i64) -> String {
@@ -43,12 +29,16 @@ async fn account(tokens: EntraTokens) -> Emulator {
 }
 
 async fn ask(emulator: &Emulator, token: &str, line: &str, body: &Value) -> Answer {
+    ask_at(emulator, "localhost:8081", token, line, body).await
+}
+
+async fn ask_at(emulator: &Emulator, host: &str, token: &str, line: &str, body: &Value) -> Answer {
     let (method, path) = line.split_once(' ').unwrap();
     let body = if body.is_null() { String::new() } else { body.to_string() };
     let request = Request::builder()
         .method(method)
         .uri(path)
-        .header(header::HOST, "localhost:8081")
+        .header(header::HOST, host)
         .header(header::AUTHORIZATION, Authorization::Entra { token: token.to_owned() }.to_header())
         .body(Bytes::from(body))
         .unwrap();
@@ -81,6 +71,24 @@ async fn a_token_is_accepted_by_what_it_says() {
     }
     let made = ask(&emulator, SIGNED, "POST /dbs", &json!({"id": "d"})).await;
     assert_eq!(made.code(), 201);
+}
+
+/// Where any name is let in, a caller could otherwise choose the one that somebody else's token is for.
+#[tokio::test]
+async fn a_name_that_is_merely_let_in_is_no_audience() {
+    let builder = || Emulator::builder().entra(EntraTokens::Any);
+    let any = builder().allow_host("*").start().await.unwrap();
+    let own = builder().allow_host("elsewhere.test").start().await.unwrap();
+    for (emulator, host, audience, code) in [
+        (&any, "elsewhere.test", "https://elsewhere.test", 401),
+        (&any, "elsewhere.test:443", "https://elsewhere.test", 401),
+        (&any, "elsewhere.test", "https://cosmos.azure.com", 200),
+        (&any, "localhost:8081", "https://localhost", 200),
+        (&own, "elsewhere.test", "https://elsewhere.test", 200),
+    ] {
+        let answer = ask_at(emulator, host, &token(audience, 3600), "GET /dbs", &Value::Null).await;
+        assert_eq!(answer.code(), code, "{host} {audience}: {}", answer.body);
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,15 @@ use crate::engine::{Container, Engine, RegionId};
 /// The member that narrows a permission to a partition key.
 const KEY: &str = "resourcePartitionKey";
 
+/// What lies in a container and can be opened by itself.
+const OPENED: [ResourceType; 5] = [
+    ResourceType::Document,
+    ResourceType::StoredProcedure,
+    ResourceType::Trigger,
+    ResourceType::UserDefinedFunction,
+    ResourceType::Conflict,
+];
+
 /// How many bytes the texts of a partition key have at most, as at the service. Tokens carry the key in a header.
 const MAX_KEY: usize = 2048;
 
@@ -130,7 +139,8 @@ impl Engine {
         let link = members.get("resource").and_then(Value::as_str).unwrap_or_default();
         let path = ResourcePath::parse(link).map_err(|error| invalid("resource", &error.to_string()))?;
         let found = self.lead_to(region, &path, key).or_else(|failure| {
-            let rid = path.resource_ids().and_then(|ids| ids.last().copied());
+            let may_be_opened = path.kind() == ResourceType::Container || OPENED.contains(&path.kind());
+            let rid = path.resource_ids().filter(|_| may_be_opened).and_then(|ids| ids.last().copied());
             rid.map(|rid| Opened { rid, item: None }).ok_or(failure)
         });
         found.map(Some)

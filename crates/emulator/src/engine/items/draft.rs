@@ -31,6 +31,8 @@ pub(crate) struct Draft {
     items: HashMap<Box<str>, Item>,
     writes: Vec<Write>,
     charge: f64,
+    /// The part of it that was taken from the throughput already.
+    paid: f64,
     is_stale: bool,
 }
 
@@ -87,7 +89,8 @@ impl Draft {
         let unique = UniqueKeys::new(container.properties().unique_key_policy.as_ref())?;
         let container = Arc::clone(container);
         let (items, writes) = (HashMap::new(), Vec::new());
-        Ok(Self { container, region, key, epk, base, unique, items, writes, charge: 0.0, is_stale: false })
+        let (charge, paid, is_stale) = (0.0, 0.0, false);
+        Ok(Self { container, region, key, epk, base, unique, items, writes, charge, paid, is_stale })
     }
 
     pub(crate) fn container(&self) -> &Arc<Container> {
@@ -107,9 +110,17 @@ impl Draft {
         self.charge
     }
 
-    /// Adds what something else has cost.
-    pub(crate) fn spend(&mut self, charge: f64) {
+    /// Takes what it has cost from the throughput, where it is not committed.
+    pub(crate) fn pay(&self) {
+        self.container.replica_for(&self.epk, self.region).spend(self.charge - self.paid);
+    }
+
+    /// Adds what a query has cost; `is_paid` if it has taken that from the throughput itself.
+    pub(crate) fn spend(&mut self, charge: f64, is_paid: bool) {
         self.charge += charge;
+        if is_paid {
+            self.paid += charge;
+        }
     }
 
     /// Whether what it has looked at was changed by others.
@@ -241,7 +252,7 @@ impl Draft {
             }
             Ok(tx.lsn())
         });
-        self.container.replica_for(&self.epk, self.region).spend(charge);
+        self.container.replica_for(&self.epk, self.region).spend(charge - self.paid);
         match done {
             Err(_) if stale => Ok(None),
             Err(failure) => Err(failure),

@@ -27,6 +27,9 @@ use crate::scripts::{
 /// How often a script is run again because others have changed what it had read.
 const TRIES: usize = 32;
 
+/// The part of its time that a script may work. The service says two seconds of five.
+const HEAVY: f64 = 0.4;
+
 /// What all scripts of a request see.
 struct Scene<'c> {
     container: &'c Located<'c>,
@@ -88,7 +91,9 @@ impl Gateway {
     }
 
     fn budget(&self, call: &Call<'_>) -> Budget {
-        Budget { world: Arc::clone(&self.world), pace: call.pace.clone(), time: self.workers.script_time() }
+        let time = self.workers.script_time();
+        let heavy = time.mul_f64(HEAVY);
+        Budget { world: Arc::clone(&self.world), pace: call.pace.clone(), time, heavy }
     }
 
     fn scene<'c>(&self, call: &Call<'_>, container: &'c Located<'c>) -> Result<Scene<'c>, Failure> {
@@ -133,12 +138,15 @@ impl Gateway {
             let acted = act(&mut attempt);
             logged = std::mem::take(&mut attempt.logged);
             let store = attempt.store.borrow();
-            let charge = store.draft.charge();
+            let failed = |failure: Failure| {
+                store.draft.pay();
+                Err(failure.with_charge(store.draft.charge()))
+            };
             let result = match acted {
                 Err(Failed::Script(ScriptError::Stopped(Stopped::Stale))) => continue,
                 _ if store.draft.is_stale() => continue,
-                Err(Failed::Script(error)) => Err(error.failure().with_charge(charge)),
-                Err(Failed::Store(failure)) => Err(failure.with_charge(charge)),
+                Err(Failed::Script(error)) => failed(error.failure()),
+                Err(Failed::Store(failure)) => failed(failure),
                 Ok(value) => match store.draft.commit(session) {
                     Ok(None) => continue,
                     Ok(Some(mut committed)) => {

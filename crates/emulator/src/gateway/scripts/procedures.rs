@@ -7,6 +7,7 @@ use crate::Failure;
 use crate::engine::Committed;
 use crate::gateway::Gateway;
 use crate::gateway::call::Call;
+use crate::gateway::opening::insufficient;
 use crate::gateway::reply::Reply;
 use crate::scripts::Kind;
 
@@ -21,6 +22,12 @@ impl Gateway {
             true => None,
             false => Some(self.engine.resource(&call.path)?),
         };
+        if let (Some(only), Some(script)) = (&call.only, &kept)
+            && !only.runs(script.rid())
+        {
+            // The one that the request's token is for was made anew while the request waited for its turn.
+            return Err(insufficient());
+        }
         let arguments = arguments(&call.body)?;
         let scene = self.scene(call, &container)?;
         let played = self.play(call, &scene, call.partition_key()?.as_ref(), |attempt| {

@@ -1,5 +1,6 @@
 //! Resource tokens: what they open, how long they hold, and what is no token.
 
+mod held_back;
 mod lifetime;
 mod matrix;
 mod scope;
@@ -130,6 +131,8 @@ async fn permissions_are_checked_when_they_are_made() {
     let (emulator, _) = account().await;
     let keyed = |key: Value| json!({"id": "x", "permissionMode": "All", "resource": "dbs/d/colls/c", "resourcePartitionKey": key});
     let somewhere = "dbs/AQAAAA==/colls/AQAAAJ0fgTc=";
+    let ranges = send(&emulator, "GET /dbs/d/colls/c/pkranges", &[], &Value::Null).await;
+    let range = ranges.body["PartitionKeyRanges"][0]["_self"].as_str().unwrap().to_owned();
     for (body, code) in [
         (permission("x", "All", "dbs/d/colls/none", None), 404),
         (permission("x", "All", "dbs/none/colls/c", None), 404),
@@ -137,6 +140,7 @@ async fn permissions_are_checked_when_they_are_made() {
         (permission("x", "All", "dbs/d/colls/c/docs/1", None), 400),
         (permission("x", "All", "dbs/d/colls/c/sprocs/none", None), 404),
         (permission("x", "All", "dbs/d/colls/c/pkranges/0", None), 400),
+        (permission("x", "All", &range, None), 400),
         (permission("x", "All", "dbs/d/users/u", None), 400),
         (keyed(json!("a")), 400),
         (keyed(json!([[1]])), 400),

@@ -182,3 +182,78 @@ async fn what_is_made_anew_under_its_name_is_another() {
     let token = token_of(&read_token(&emulator, "c", "100").await);
     assert_eq!(read(&token, "/dbs/d/colls/c").await, 403);
 }
+
+/// A trigger sees all items of its partition key. So it takes a permission for these, as a stored procedure does.
+#[tokio::test]
+async fn a_permission_for_an_item_runs_no_triggers() {
+    let (emulator, _) = account().await;
+    let body = "function () { const c = getContext().getCollection(); c.deleteDocument(c.getAltLink() + '/docs/2') }";
+    let trigger = json!({"id": "t", "triggerType": "Pre", "triggerOperation": "All", "body": body});
+    assert_eq!(send(&emulator, "POST /dbs/d/colls/c/triggers", &[], &trigger).await.code(), 201);
+    let item = grant(&emulator, &permission("i", "All", "dbs/d/colls/c/docs/1", Some("a"))).await;
+    let key = grant(&emulator, &permission("k", "All", "dbs/d/colls/c", Some("a"))).await;
+    let same = json!({"id": "1", "pk": "a"});
+    for name in ["x-ms-documentdb-pre-trigger-include", "x-ms-documentdb-post-trigger-include"] {
+        for line in ["PUT /dbs/d/colls/c/docs/1", "DELETE /dbs/d/colls/c/docs/1"] {
+            let answer = ask(&emulator, &item, line, &[A, (name, "t")], &same).await;
+            assert_eq!(answer.code(), 403, "{name} {line}: {}", answer.body);
+        }
+        // Reads run none.
+        let read = ask(&emulator, &item, "GET /dbs/d/colls/c/docs/1", &[A, (name, "t")], &Value::Null).await;
+        assert_eq!(read.code(), 200, "{}", read.body);
+    }
+    let pre = ("x-ms-documentdb-pre-trigger-include", "t");
+    assert_eq!(ask(&emulator, &item, "PUT /dbs/d/colls/c/docs/1", &[A], &same).await.code(), 200);
+    assert_eq!(send(&emulator, "GET /dbs/d/colls/c/docs/2", &[A], &Value::Null).await.code(), 200);
+    assert_eq!(ask(&emulator, &key, "PUT /dbs/d/colls/c/docs/1", &[A, pre], &same).await.code(), 200);
+    assert_eq!(send(&emulator, "GET /dbs/d/colls/c/docs/2", &[A], &Value::Null).await.code(), 404);
+}
+
+/// The prefix of a hierarchical key opens all keys that begin with it, and no others.
+#[tokio::test]
+async fn a_prefix_opens_what_lies_below_it() {
+    let (emulator, _) = account().await;
+    let paths = json!({"paths": ["/t", "/u"], "kind": "MultiHash", "version": 2});
+    let made = send(&emulator, "POST /dbs/d/colls", &[], &json!({"id": "h", "partitionKey": paths})).await;
+    assert_eq!(made.code(), 201, "{}", made.body);
+    let key = |text: &'static str| ("x-ms-documentdb-partitionkey", text);
+    for (id, t, u, text) in [
+        ("1", "a", "x", key("[\"a\",\"x\"]")),
+        ("2", "a", "y", key("[\"a\",\"y\"]")),
+        ("3", "b", "x", key("[\"b\",\"x\"]")),
+    ] {
+        let item = json!({"id": id, "t": t, "u": u});
+        assert_eq!(send(&emulator, "POST /dbs/d/colls/h/docs", &[text], &item).await.code(), 201);
+    }
+    let body = "function () { __.pluck('id', (e, ids) => __.response.setBody(ids)) }";
+    let script = json!({"id": "s", "body": body});
+    assert_eq!(send(&emulator, "POST /dbs/d/colls/h/sprocs", &[], &script).await.code(), 201);
+    let permission = json!({"id": "h", "permissionMode": "All", "resource": "dbs/d/colls/h", "resourcePartitionKey": ["a"]});
+    let token = grant(&emulator, &permission).await;
+    let ids = json!({"query": "SELECT VALUE c.id FROM c ORDER BY c.id"});
+    for (text, found) in [
+        ("[\"a\"]", Some(json!(["1", "2"]))),
+        ("[\"a\",\"y\"]", Some(json!(["2"]))),
+        ("[\"b\"]", None),
+        ("[\"b\",\"x\"]", None),
+        ("[\"ab\"]", None),
+        ("[]", None),
+    ] {
+        let docs = "POST /dbs/d/colls/h/docs";
+        let answer = ask(&emulator, &token, docs, &[key(text), QUERY, ACROSS], &ids).await;
+        assert_eq!(answer.code(), if found.is_some() { 200 } else { 403 }, "{text}: {}", answer.body);
+        assert_eq!(answer.body.get("Documents"), found.as_ref(), "{text}: {}", answer.body);
+        for mode in ["Incremental Feed", "Full-Fidelity Feed"] {
+            let feed =
+                ask(&emulator, &token, "GET /dbs/d/colls/h/docs", &[key(text), ("a-im", mode)], &Value::Null)
+                    .await;
+            assert_eq!(feed.code() == 403, found.is_none(), "{text} {mode}: {}", feed.body);
+            assert!(!feed.body.to_string().contains("\"3\""), "{text} {mode}: {}", feed.body);
+        }
+    }
+    for (text, code) in [("[\"a\",\"x\"]", 200), ("[\"b\",\"x\"]", 403), ("[\"x\"]", 403)] {
+        let ran = ask(&emulator, &token, "POST /dbs/d/colls/h/sprocs/s", &[key(text)], &json!([])).await;
+        assert_eq!(ran.code(), code, "{text}: {}", ran.body);
+        assert!(code != 200 || ran.body == json!(["1"]), "{text}: {}", ran.body);
+    }
+}

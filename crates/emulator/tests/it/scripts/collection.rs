@@ -230,3 +230,11 @@ async fn a_document_may_stay_out_of_the_index() {
     assert_eq!(found.await, json!([]));
     assert_eq!(read(&emulator, "1").await.code(), 200);
 }
+
+/// An object that is copied to have an id keeps a member that assignment would take for its prototype.
+#[tokio::test]
+async fn every_member_of_a_document_is_stored() {
+    let emulator = patient().await;
+    let body = r#"coll.createDocument(link, '{"pk": "a", "__proto__": {"x": 1}}', (e, d) => set([e, d.id.length > 0, Object.keys(d).includes('__proto__')]))"#;
+    assert_eq!(answer(&emulator, body).await, json!([null, true, true]));
+}

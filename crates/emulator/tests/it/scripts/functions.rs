@@ -75,6 +75,26 @@ async fn a_query_calls_functions_wherever_a_value_stands() {
 }
 
 #[tokio::test]
+async fn a_function_finds_nothing_of_another_one_in_the_same_query() {
+    let emulator = patient().await;
+    create(&emulator, json!({"id": "1", "pk": "a", "n": 1})).await;
+    let spoils = "function () { globalThis.left = 1; Array.prototype.map = () => 'spoilt'; Object.prototype.x = 1; \
+                  JSON.stringify = () => '\"spoilt\"'; return 1 }";
+    function(&emulator, "spoils", spoils).await;
+    function(&emulator, "probe", "function () { return [typeof left, [1].map(n => n + 1), typeof {}.x] }")
+        .await;
+    for text in [
+        "SELECT VALUE [udf.spoils(), udf.probe()] FROM c",
+        "SELECT udf.probe() AS p, udf.spoils() AS s, udf.probe() AS q FROM c",
+    ] {
+        let found = query(&emulator, text, Some(KEY)).await;
+        let found = found.body["Documents"].to_string();
+        assert!(found.contains(r#"["undefined",[2],"undefined"]"#), "{text}: {found}");
+        assert!(!found.contains(r#"[2],"number""#) && !found.contains(r#"["number""#), "{text}: {found}");
+    }
+}
+
+#[tokio::test]
 async fn functions_that_fail_fail_the_query() {
     let emulator = with_functions().await;
     for (call, sub_status, part) in [

@@ -6,6 +6,7 @@ mod hostile;
 mod procedures;
 mod query_functions;
 mod replicated;
+mod spatial;
 mod transactions;
 mod triggers;
 

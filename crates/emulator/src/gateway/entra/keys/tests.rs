@@ -1,14 +1,10 @@
-//! Keys and tokens made by another program (openssl): one key signs [`SIGNED`], another one [`SIGNED_BY_OTHER`].
+//! Keys and tokens made by another program (openssl): one key signs [`SIGNED`], another one [`SIGNED_BY_OTHER`]. The first
+//! key and its token are in files, since other tests use them too.
 
 use super::*;
 
 /// `{"typ":"JWT","alg":"RS256","kid":"one"}`, for https://cosmos.azure.com until the year 2100.
-const SIGNED: &str = "\
-    eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiIsImtpZCI6Im9uZSJ9.eyJhdWQiOiJodHRwczovL2Nvc21vcy5henVyZS5jb20iLCJleHAiOjQxM\
-    DI0NDQ4MDB9.Rlqa3K9Y3hS_e9V_epQbDwQ0fEHjlUaHIitWCg_GLAvxmwTD0YiVM6_XIFkL7KvwIsoxo97eda1npdkpBc1nBLoycXSE9JrFEn\
-    7M0wRwQSpsfk7MeTH0L-oASXlvtyOk_63pN2OFQYTWGakucsf8mAkg_k1NWZIM4tHaevWDHvi3ur13z0ZZBzvTq9y0rnYefMHPwMd3ZwnqTFRa\
-    YKdF06mdu23huO_wjrlhLFojE4dBL98OSecX7Pg-N2oU0WOu2gBsdy53IYBn_GZVF4QEfMs2F7KdyH-kyopfZGwwuRZYLfFsOFsVBAmjrOKLGF\
-    8vwmvI4WDxGXb6AXsqKyxgFQ";
+const SIGNED: &str = include_str!("../../../../tests/entra/signed.jwt");
 
 /// The same by the other key.
 const SIGNED_BY_OTHER: &str = "\
@@ -26,16 +22,7 @@ const MODULUS: &str = "\
     KCbsOriNOz_w";
 
 /// The first key.
-const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
-MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAyBsgJzWLCS+bvCMqbOYX
-s/jQVtwRd1Et6tR9CDklMahEGts3N8wsDBRONStEDEasWStQFR5wdmvEI+uUo5u/
-lfZp3nmUCHEkKqnVE1jm6ZxxhBDTAHiaRLVdaSxie3sRs+G4F4bxaxN2IXUNeqgm
-EKQGlDy9UY87gNMYjd1fDuP4V/bvWrrHcf0yk4mWGxCkE+KEZAoIjpO9id9kk8I9
-dy1JkmLkStJWgIURQZnvtbE+A3VqlRYt8tO6lsM+NFJiOlYelPb5NxWk8Zb8EpLG
-SxedF2ppeM1PrE7kUGMxsq1W5WYYV7jX0qFMg1u/u7jtAeFl9LTcj6KCbsOriNOz
-/wIDAQAB
------END PUBLIC KEY-----
-";
+const PUBLIC: &str = include_str!("../../../../tests/entra/public.pem");
 
 /// The first key in the older form.
 const RSA_PUBLIC: &str = "-----BEGIN RSA PUBLIC KEY-----

@@ -3,6 +3,8 @@
 //! Only what analysis needs is folded: literals, parameters, signs, and arrays and objects of these. Everything
 //! else counts as not constant, which is always safe to assume.
 
+use std::collections::HashSet;
+
 use crate::ast::{Expr, ExprKind, Literal, UnaryOp};
 use crate::parameters::Parameters;
 use crate::value::Value;
@@ -26,15 +28,17 @@ pub(crate) fn constant(expr: &Expr, parameters: &Parameters) -> Option<Value> {
             Some(Value::Array(values.into_iter().filter(|value| !value.is_undefined()).collect()))
         }
         ExprKind::Object(members) => {
-            let mut values: Vec<(Box<str>, Value)> = Vec::with_capacity(members.len());
-            for (name, member) in members {
-                let value = constant(member, parameters)?;
-                values.retain(|(known, _)| **known != **name);
-                if !value.is_undefined() {
-                    values.push((name.as_str().into(), value));
-                }
-            }
-            Some(Value::Object(values))
+            let values = members.iter().map(|(name, member)| Some((name, constant(member, parameters)?)));
+            let values = values.collect::<Option<Vec<_>>>()?;
+            // Of members with one name the last counts, also one that is undefined.
+            let mut seen = HashSet::new();
+            let last = values.into_iter().rev().filter(|(name, _)| seen.insert(*name));
+            let mut last: Vec<(Box<str>, Value)> = last
+                .filter(|(_, value)| !value.is_undefined())
+                .map(|(name, value)| (name.as_str().into(), value))
+                .collect();
+            last.reverse();
+            Some(Value::Object(last))
         }
         _ => None,
     }

@@ -104,7 +104,7 @@ impl Call<'_> {
     pub(super) fn most_items(&self) -> Result<Option<usize>, Failure> {
         Ok(match self.page_size()? {
             PageSize::Rows(rows) => Some(rows),
-            PageSize::Any => None,
+            PageSize::Any | PageSize::All => None,
             unasked @ PageSize::Unasked => Some(unasked.rows()),
         })
     }

@@ -23,6 +23,16 @@ const LIST_LIMIT: usize = if cfg!(test) { 4 } else { 10_000 };
 /// Few in tests, so that their small containers come to it.
 const SHAPE_LIMIT: usize = if cfg!(test) { 64 } else { 100_000 };
 
+/// With no more sets than this, all of them are sought in for each number.
+///
+/// One in tests, so that their small containers come to it.
+const FEW_SETS: usize = if cfg!(test) { 1 } else { 32 };
+
+/// About how many numbers are looked for at a time.
+///
+/// One in tests, so that their small containers come to both ways.
+const SOUGHT_AT_ONCE: usize = if cfg!(test) { 1 } else { 4096 };
+
 /// A condition on terms or shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Filter {
@@ -208,8 +218,29 @@ impl<'i> Numbers<'i> {
         match parts.len() {
             0 => Numbers::List(Vec::new()),
             1 => parts.remove(0),
-            _ => Numbers::Any(parts),
+            count => {
+                // To seek in thousands of sets for each number takes longer than to list all numbers, unless these are many.
+                let numbers = parts.iter().map(Numbers::estimate).fold(0, usize::saturating_add);
+                let pays = count > FEW_SETS && numbers <= count.saturating_mul(SOUGHT_AT_ONCE);
+                let listed = if pays { Numbers::listed(&parts) } else { None };
+                listed.map_or(Numbers::Any(parts), Numbers::List)
+            }
         }
+    }
+
+    /// All numbers of sets that can be gone through, sorted; none if one of them cannot.
+    fn listed(parts: &[Numbers<'i>]) -> Option<Vec<u64>> {
+        let mut list = Vec::new();
+        for part in parts {
+            match part {
+                Numbers::Postings(postings) => list.extend(postings.iter()),
+                Numbers::List(numbers) => list.extend(numbers),
+                Numbers::Any(_) | Numbers::Every(_) => return None,
+            }
+        }
+        list.sort_unstable();
+        list.dedup();
+        Some(list)
     }
 
     /// What is in all of `parts`, the smallest of which leads; `None` if there are no parts.

@@ -86,7 +86,7 @@ impl Index {
         let rules = Rules::new(policy)?;
         let composites = Composites::new(policy, rules.is_on())?;
         let shapes = Shapes::new(policy, rules.is_on())?;
-        let scores = Scores::new(policy, setting)?;
+        let scores = Scores::new(policy, rules.is_on(), setting)?;
         let root = PathTerms::new(rules.start());
         Ok(Index { rules, root, composites, shapes, scores, one_thread: false })
     }

@@ -42,7 +42,9 @@ pub(super) struct Scores {
 }
 
 impl Scores {
-    pub(super) fn new(policy: &IndexingPolicy, setting: &Setting) -> Result<Scores, Failure> {
+    /// Those that a policy names. There are none if nothing is indexed: what is asked of them is then found by looking at
+    /// all documents.
+    pub(super) fn new(policy: &IndexingPolicy, on: bool, setting: &Setting) -> Result<Scores, Failure> {
         let mut scores = Scores::default();
         for index in policy.vector_indexes.iter().flatten() {
             scores.vectors.push(Vectors::new(bare(&index.path)?));
@@ -51,7 +53,7 @@ impl Scores {
             let names = cosmonaut_query::member_path(&index.path).unwrap_or_default();
             scores.texts.push(Texts::new(bare(&index.path)?, setting.language_at(&names)));
         }
-        Ok(scores)
+        Ok(if on { scores } else { Scores::default() })
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -332,3 +332,20 @@ fn a_name_that_occurs_twice_has_its_last_value() {
         assert!(twice == once, "{more}");
     }
 }
+
+/// Whatever the number of values that a condition names, finding the next document takes one search.
+#[test]
+fn many_values_with_few_documents_are_one_list() {
+    let mut index = Index::new(&IndexingPolicy::default()).unwrap();
+    for number in 0..300u64 {
+        index.insert(number, format!(r#"{{"a":{number},"b":{}}}"#, number % 2).as_bytes());
+    }
+    let terms =
+        |values: std::ops::Range<u64>| values.map(|n| Term::of(&Value::Number(n as f64)).unwrap()).collect();
+    let path = |name: &str| IndexPath(vec![Step::Member(name.into())]);
+    let found = |path, terms| numbers_of(&index, &Filter::Terms(path, terms), &mut Used::default()).unwrap();
+    let Numbers::List(list) = found(path("a"), terms(100..400)) else { panic!("not a list") };
+    assert_eq!(list, (100..300).collect::<Vec<_>>());
+    // Listing both halves of a container would take longer than to seek in two sets.
+    assert!(matches!(found(path("b"), terms(0..2)), Numbers::Any(_)));
+}

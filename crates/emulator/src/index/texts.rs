@@ -42,10 +42,12 @@ pub(crate) struct Phrase {
 }
 
 impl Phrase {
-    /// Whether a document has them so.
-    pub(crate) fn is_in(&self, body: &[u8]) -> bool {
+    /// Whether a document has them so. `go_on` is asked now and then, and its error ends the search.
+    pub(crate) fn is_in<E>(&self, body: &[u8], go_on: impl Fn() -> Result<(), E>) -> Result<bool, E> {
+        go_on()?;
         let text = value_at(RawJson::new(body), &self.path).and_then(RawJson::as_str);
-        text.is_some_and(|text| self.term.count_in(&Words::of(&text, self.language)) > 0)
+        let Some(text) = text else { return Ok(false) };
+        Ok(self.term.count_in(&Words::of(&text, self.language), |_| go_on())? > 0)
     }
 }
 
@@ -103,10 +105,13 @@ impl Texts {
     pub(crate) fn having(&self, terms: &[Value], all: bool) -> Option<Vec<u64>> {
         let terms = terms.iter().map(|term| self.term(term)).collect::<Option<Vec<_>>>()?;
         let mut sets = terms.iter().map(|term| self.with_term(term));
-        let first = sets.next()?;
         let joined = match all {
-            true => sets.fold(first, |known, next| in_both(&known, &next)),
-            false => sets.fold(first, in_either),
+            true => {
+                let first = sets.next()?;
+                sets.fold(first, |known, next| in_both(&known, &next))
+            }
+            // One after the other they would be gone through as often as there are terms.
+            false => in_any(sets.flat_map(Cow::into_owned).collect()),
         };
         Some(joined.iter().map(|(number, _)| *number).collect())
     }
@@ -157,7 +162,11 @@ impl Texts {
             return Cow::Borrowed(self.words.get(word).map_or(&[], Vec::as_slice));
         }
         let accepted = self.words.iter().filter(|(word, _)| term.accepts(place, word));
-        accepted.fold(Cow::Borrowed(&[][..]), |known, (_, more)| in_either(known, Cow::Borrowed(more)))
+        let accepted: Vec<&[(u64, u32)]> = accepted.map(|(_, documents)| &documents[..]).collect();
+        match accepted[..] {
+            [only] => Cow::Borrowed(only),
+            _ => in_any(accepted.concat()),
+        }
     }
 
     fn term(&self, value: &Value) -> Option<Term> {
@@ -180,12 +189,8 @@ fn in_both<'a>(a: &[(u64, u32)], b: &[(u64, u32)]) -> Cow<'a, [(u64, u32)]> {
     Cow::Owned(both.collect())
 }
 
-/// What at least one has, and how often together.
-fn in_either<'a>(a: Cow<'a, [(u64, u32)]>, b: Cow<'a, [(u64, u32)]>) -> Cow<'a, [(u64, u32)]> {
-    if a.is_empty() {
-        return b;
-    }
-    let mut all = [&a[..], &b[..]].concat();
+/// What at least one of several has that stand one behind the other here, and how often together.
+fn in_any<'a>(mut all: Counts) -> Cow<'a, [(u64, u32)]> {
     all.sort_unstable();
     all.dedup_by(|(next, more), (number, count)| {
         let same = next == number;

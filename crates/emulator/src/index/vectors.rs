@@ -62,6 +62,9 @@ impl Vectors {
         let Some(vector) = self.read(body) else { return 0 };
         if let Some(packed) = self.packed.get_mut(&vector.len()) {
             packed.remove(number, vector.len());
+            if packed.numbers.is_empty() {
+                self.packed.remove(&vector.len());
+            }
         }
         self.unpacked.remove(&number);
         1
@@ -94,6 +97,16 @@ impl Packed {
         let last = self.values.len().saturating_sub(length);
         self.values.copy_within(last.., place * length);
         self.values.truncate(last);
+        self.give_back_room();
+    }
+
+    /// Gives back the memory of vectors that are gone, if most of them are.
+    fn give_back_room(&mut self) {
+        if self.values.len() < self.values.capacity() / 4 {
+            self.values.shrink_to(self.values.len() * 2);
+            self.numbers.shrink_to(self.numbers.len() * 2);
+            self.places.shrink_to(self.places.len() * 2);
+        }
     }
 }
 
@@ -104,7 +117,12 @@ fn is_packable(value: f64) -> bool {
 /// The nearness to a vector, with as much added as packing may have taken.
 fn bound_of(vector: &[f64], metric: Metric) -> impl Fn(&[f32]) -> f64 {
     let norm = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+    // Beyond this, squares and products are no numbers any more, and say nothing.
+    let is_usable = norm == 0.0 || (1e-100..1e100).contains(&norm);
     move |values| {
+        if !is_usable {
+            return f64::INFINITY;
+        }
         let (mut dot, mut squares, mut apart) = (0.0, 0.0, 0.0);
         for (x, y) in vector.iter().zip(values) {
             let y = f64::from(*y);
@@ -129,6 +147,33 @@ pub(super) fn value_at<'d>(body: RawJson<'d>, path: &IndexPath) -> Option<RawJso
         Step::Member(name) => value.member(name),
         Step::Element => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_removed_takes_no_room() {
+        let mut vectors = Vectors::new(IndexPath(vec![Step::Member("v".into())]));
+        let body = |n: u64| format!(r#"{{"v":[{}]}}"#, vec![n.to_string(); 1 + (n % 2) as usize].join(","));
+        let each = 0..20_000;
+        for n in each.clone() {
+            vectors.insert(RawJson::new(body(n).as_bytes()), n);
+        }
+        for n in each.clone().filter(|n| n % 2 == 0 || n % 1000 != 1) {
+            vectors.remove(RawJson::new(body(n).as_bytes()), n);
+        }
+        assert_eq!(vectors.packed.keys().copied().collect::<Vec<_>>(), [2], "one length is left");
+        let left = vectors.packed.get(&2).unwrap();
+        assert_eq!(left.numbers.len(), 20);
+        let room = (left.values.capacity(), left.numbers.capacity(), left.places.capacity());
+        assert!(room.0 <= 400 && room.1 <= 200 && room.2 <= 500, "room for {room:?}");
+        let bounds = vectors.bounds(&[1.0, 1.0], Metric::DotProduct);
+        for Bounded { bound, number } in bounds {
+            assert!(number % 1000 == 1 && bound >= 2.0 * number as f64, "{number}: {bound}");
+        }
+    }
 }
 
 /// Two are equal if they answer every search alike.

@@ -9,6 +9,10 @@ use crate::wording::Wording;
 /// The most and the least of a multiplier in the options of `VectorDistance`.
 const MULTIPLIERS: std::ops::RangeInclusive<f64> = 1.0..=100.0;
 
+/// How many scores can be fused. The plan has a query for each, and each names all of them, so that a query full of scores
+/// would have a plan of gigabytes.
+const MAX_SCORES: usize = 32;
+
 impl Checker<'_> {
     pub(super) fn rank(&mut self, query: &Query, rank: &Rank, scope: &Scope<'_>) {
         if !scope.is_top_level() {
@@ -34,6 +38,10 @@ impl Checker<'_> {
         }
         if !are_weights(weights, scores.len()) {
             self.coded("SC2229", rank.span, WEIGHTS);
+        }
+        if scores.len() > MAX_SCORES {
+            let count = scores.len();
+            return self.error(rank.span, format!("RRF takes at most {MAX_SCORES} scores, not {count}"));
         }
         for score in scores {
             self.ranked_by(score, scope);

@@ -113,6 +113,48 @@ fn searches_are_refused_in_the_services_words() {
     }
 }
 
+/// The codes and the places of all errors of a query, as pieces of its text.
+fn places(text: &str) -> Vec<(String, String)> {
+    let said: serde_json::Value = match parse(text) {
+        Err(error) => serde_json::from_str(&error.wording().to_json(text)).unwrap(),
+        Ok(query) => serde_json::from_str(&check(&query, text).unwrap_err().wording().to_json(text)).unwrap(),
+    };
+    let place = |error: &serde_json::Value| {
+        let at = |end: &str| error["location"][end].as_u64().unwrap() as usize;
+        (error["code"].as_str().unwrap().to_owned(), text[at("start")..at("end")].to_owned())
+    };
+    said["errors"].as_array().unwrap().iter().map(place).collect()
+}
+
+#[test]
+fn what_is_refused_of_a_search_is_pointed_at() {
+    const SCORE: &str = "FullTextScore(c.t, 'a')";
+    const OPTIONS: &str = "{'quantizedVectorListMultiplier': 101}";
+    for (text, expected) in [
+        (format!("SELECT {SCORE}, {SCORE} FROM c"), vec![("SC2240", SCORE), ("SC2240", SCORE)]),
+        (format!("SELECT RRF({SCORE}) FROM c"), vec![("SC2005", "RRF"), ("SC2240", SCORE)]),
+        (
+            format!("SELECT VALUE u FROM t IN c.t JOIN u IN t.u ORDER BY RANK {SCORE}")
+                .replace("(c.t", "(t.t"),
+            vec![("SC2224", "t IN c.t JOIN u IN t.u"), ("SC2223", "t IN c.t")],
+        ),
+        (
+            format!("SELECT VALUE c FROM (SELECT VALUE d FROM d) AS c ORDER BY RANK {SCORE}"),
+            vec![("SC2225", "(SELECT VALUE d FROM d) AS c")],
+        ),
+        (
+            format!("SELECT ARRAY(SELECT VALUE c FROM c ORDER BY RANK {SCORE}) FROM c"),
+            vec![("SC2228", "ORDER BY RANK FullTextScore(c.t, 'a')")],
+        ),
+        (format!("SELECT VectorDistance(c.v, [1], false, {OPTIONS}) FROM c"), vec![("SC2213", OPTIONS)]),
+        ("SELECT s.a, s.b, COUNT(1) FROM s".to_owned(), vec![("SC2102", "s.a"), ("SC2102", "s.b")]),
+    ] {
+        let found = places(&text);
+        let found: Vec<_> = found.iter().map(|(code, place)| (code.as_str(), place.as_str())).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
 #[test]
 fn directions_and_other_orders_are_refused() {
     for (text, message) in [
@@ -134,6 +176,17 @@ fn directions_and_other_orders_are_refused() {
     ] {
         assert!(said(text).contains(message), "{text}\n{}", said(text));
     }
+}
+
+#[test]
+fn so_many_scores_are_refused_that_nobody_could_hold_the_plan() {
+    let ranked = |count: usize| {
+        let scores = vec!["FullTextScore(c.t, 'a')"; count].join(", ");
+        said(&format!("SELECT * FROM c ORDER BY RANK RRF({scores})"))
+    };
+    assert_eq!(ranked(32), "");
+    assert!(ranked(33).contains("RRF takes at most 32 scores, not 33"), "{}", ranked(33));
+    assert!(ranked(10_000).contains("not 10000"));
 }
 
 #[test]

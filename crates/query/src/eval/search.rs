@@ -117,14 +117,21 @@ fn contains(
     let Some(words) = text.words(scope)? else { return Ok(None) };
     let mut found = all;
     for term in terms {
-        let has = match term {
-            TermNode::Constant(term) => term.count_in(&words) > 0,
-            TermNode::Read(node) => match as_term(&node.eval(scope)?, text.language) {
-                Some(term) => term.count_in(&words) > 0,
+        let read;
+        let term = match term {
+            TermNode::Constant(term) => term,
+            TermNode::Read(node) => match as_term(&weighed(node.eval(scope)?, scope)?, text.language) {
+                Some(term) => {
+                    read = term;
+                    &read
+                }
                 None => return Ok(None),
             },
         };
-        found = if all { found && has } else { found || has };
+        // Once the answer is known, the other terms only have to be terms.
+        if found == all {
+            found = term.count_in(&words, |bytes| scope.run.work(bytes))? > 0;
+        }
     }
     Ok(Some(found))
 }
@@ -132,13 +139,13 @@ fn contains(
 fn score(text: &TextNode, scoring: &ScoreNode, scope: &Scope<'_>) -> Result<Option<f64>, EvalError> {
     let Some(words) = text.words(scope)? else { return Ok(None) };
     Ok(match scoring {
-        ScoreNode::Constant(scoring) => Some(scoring.score(&words)),
+        ScoreNode::Constant(scoring) => Some(scoring.score(&words, scope)?),
         ScoreNode::Read(nodes) => {
             let mut values = Vec::with_capacity(nodes.len());
             for node in nodes {
                 values.push(weighed(node.eval(scope)?, scope)?);
             }
-            Scoring::of(&values, text.language).map(|scoring| scoring.score(&words))
+            Scoring::of(&values, text.language).map(|scoring| scoring.score(&words, scope)).transpose()?
         }
     })
 }
@@ -154,12 +161,13 @@ impl Scoring {
         (terms.len() == hits.len()).then(|| Scoring { corpus, terms: terms.into_iter().zip(hits).collect() })
     }
 
-    fn score(&self, words: &Words) -> f64 {
-        let counts = self
-            .terms
-            .iter()
-            .map(|(term, hits)| TermCount { occurrences: term.count_in(words) as f64, hits: *hits });
-        bm25(self.corpus, words.len() as f64, counts)
+    fn score(&self, words: &Words, scope: &Scope<'_>) -> Result<f64, EvalError> {
+        let mut counts = Vec::with_capacity(self.terms.len());
+        for (term, hits) in &self.terms {
+            let occurrences = term.count_in(words, |bytes| scope.run.work(bytes))? as f64;
+            counts.push(TermCount { occurrences, hits: *hits });
+        }
+        Ok(bm25(self.corpus, words.len() as f64, counts))
     }
 }
 

@@ -2,6 +2,14 @@
 
 use super::all;
 
+/// What `ORDER BY RANK` alone knows, and the table of functions does not.
+const ONLY_IN_RANKS: &str = "FullTextScore";
+
+/// The names that somebody can mean. Those with a line before them are for what plans ask of partitions.
+fn names() -> impl Iterator<Item = &'static str> {
+    all().iter().map(|function| function.name).filter(|name| !name.starts_with('_')).chain([ONLY_IN_RANKS])
+}
+
 /// The function whose name is nearest to the one given, if one is near enough to be meant.
 pub fn nearest(name: &str) -> Option<&'static str> {
     /// No function has a name of more than half this length.
@@ -11,9 +19,9 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         return None;
     }
     let most = if wanted.len() < 5 { 1 } else { 2 };
-    let distances = all().iter().map(|function| {
-        let known = function.name.to_ascii_uppercase();
-        (distance(wanted.as_bytes(), known.as_bytes()), function.name)
+    let distances = names().map(|name| {
+        let known = name.to_ascii_uppercase();
+        (distance(wanted.as_bytes(), known.as_bytes()), name)
     });
     let near = distances.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance);
     near.map(|(_, name)| name).or_else(|| begun(&wanted))
@@ -22,10 +30,9 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 /// The shortest name that goes on from this one, as `LENGTH` does from `LEN`, if there is but one and half of it is
 /// written.
 fn begun(wanted: &str) -> Option<&'static str> {
-    let names = all().iter().map(|function| function.name);
     let goes_on =
         |name: &&str| name.to_ascii_uppercase().starts_with(wanted) && name.len() <= 2 * wanted.len();
-    let longer: Vec<&str> = names.filter(goes_on).collect();
+    let longer: Vec<&str> = names().filter(goes_on).collect();
     let shortest = longer.iter().map(|name| name.len()).min()?;
     let mut shortest = longer.into_iter().filter(|name| name.len() == shortest);
     shortest.next().filter(|_| shortest.next().is_none())
@@ -65,6 +72,9 @@ mod tests {
             ("LEN", Some("LENGTH")),
             ("CONUT", Some("COUNT")),
             ("SUBSTR", Some("SUBSTRING")),
+            ("FULLTEXTSCOR", Some("FullTextScore")),
+            ("VECTORSCORE", None),
+            ("FULLTEXTWORDCOUNT", None),
             ("ARRAY", None),
             ("BADFUNC", None),
             ("FOO", None),

@@ -5,6 +5,7 @@ use std::fmt;
 
 use cosmonaut_wire::model::InvalidPartitionKeyDefinition;
 
+use super::hybrid::MOST_TERMS;
 use crate::ast::{LARGEST_COUNT, Span};
 use crate::check::WEIGHTS;
 use crate::wording::Wording;
@@ -18,7 +19,7 @@ pub enum PlanError {
     Subquery,
     /// The weights of `RRF`: a parameter that is not an array of as many numbers as there are scores.
     Weights,
-    /// A parameter of `FullTextScore` that is neither a term nor an array of terms.
+    /// A parameter of `FullTextScore` that is neither a term nor an array of terms, or an array of too many.
     Terms(String),
     /// `TOP`, `OFFSET` or `LIMIT` names a parameter that was not given.
     MissingParameter(String),
@@ -59,7 +60,11 @@ impl fmt::Display for PlanError {
             ),
             PlanError::Weights => f.write_str(WEIGHTS),
             PlanError::Terms(parameter) => {
-                write!(f, "the parameter {parameter} of FullTextScore must be a string, a fuzzy term or an array of these")
+                write!(
+                    f,
+                    "the parameter {parameter} of FullTextScore must be a string, a fuzzy term or an array of up to \
+                     {MOST_TERMS} of these"
+                )
             }
             PlanError::MissingParameter(name) => write!(f, "the parameter {name} was not given"),
             PlanError::NotACount(name) => {

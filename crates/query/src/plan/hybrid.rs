@@ -18,6 +18,9 @@ use crate::value::Value;
 /// The fewest documents that each score is asked for where there is a window.
 const FEWEST: u64 = 120;
 
+/// The most terms that a parameter may hold. The plan names each of them in the query of each score.
+pub(super) const MOST_TERMS: usize = 1000;
+
 /// What a document without a score has instead: the worst, in either direction.
 const LEAST: &str = "-1.79769e+308";
 const GREATEST: &str = "1.79769e+308";
@@ -124,7 +127,7 @@ fn add_terms(argument: &Expr, values: Values<'_>, terms: &mut Vec<Expr>) -> Resu
     match &argument.kind {
         ExprKind::Array(elements) => terms.extend(elements.iter().cloned()),
         ExprKind::Parameter(parameter) => match values.parameters.get(parameter) {
-            Some(Value::Array(elements)) => {
+            Some(Value::Array(elements)) if elements.len() <= MOST_TERMS => {
                 let element = |at| expr(ExprKind::Index(Box::new(argument.clone()), Box::new(number(at))));
                 terms.extend((0..elements.len() as u64).map(element));
             }

@@ -125,6 +125,13 @@ fn values_of_parameters_decide_where_the_text_does_not() {
     }
     let wrong = hybrid("SELECT * FROM c ORDER BY RANK FullTextScore(c.text, @n)");
     assert_eq!(wrong, Err(PlanError::Terms("@n".to_owned())));
+    for (count, is_planned) in [(1000, true), (1001, false)] {
+        let mut parameters = Parameters::new();
+        parameters.insert("@many", Value::Array(vec![Value::from("swim"); count]));
+        let query = parse("SELECT * FROM c ORDER BY RANK FullTextScore(c.text, @many)").unwrap();
+        let planned = plan_in(&query, &parameters, &"/pk".into(), &Setting::default());
+        assert_eq!(planned.is_ok(), is_planned, "{count}");
+    }
 }
 
 #[test]

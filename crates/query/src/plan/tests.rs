@@ -219,6 +219,17 @@ fn what_cannot_be_spread_is_refused() {
     assert_eq!(refusal("SELECT VALUE COUNT(1) + 1 FROM c"), composed);
     assert_eq!(refusal("SELECT COUNT(1) + 1 AS n FROM c"), composed);
     assert!(matches!(refusal("SELECT VALUE {\"n\": COUNT(1)} FROM c"), PlanError::Composition(_)));
+    for text in [
+        "SELECT VALUE {'s': SUM(c.x)} FROM c",
+        "SELECT VALUE [SUM(c.x)] FROM c",
+        "SELECT VALUE FLOOR(AVG(c.x)) FROM c",
+    ] {
+        assert_eq!(
+            refusal(text).wording().to_json(text),
+            r#"{"Errors":["Compositions of aggregates and other expressions are not allowed."]}"#,
+            "{text}"
+        );
+    }
     assert_eq!(refusal("SELECT x FROM (SELECT DISTINCT c.a FROM c) AS x"), PlanError::Subquery);
     assert_eq!(refusal("SELECT TOP @m * FROM c"), PlanError::MissingParameter("@m".to_owned()));
     assert_eq!(refusal("SELECT TOP @text * FROM c"), PlanError::NotACount("@text".to_owned()));

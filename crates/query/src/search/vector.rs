@@ -45,12 +45,25 @@ impl Metric {
             Metric::Euclidean => pairs().map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt(),
             Metric::Cosine => {
                 let squares = |vector: &[f64]| vector.iter().map(|x| x * x).sum::<f64>();
+                let dot = pairs().map(|(x, y)| x * y).sum::<f64>();
                 // One root, as the service has it: two would round differently.
-                pairs().map(|(x, y)| x * y).sum::<f64>() / (squares(a) * squares(b)).sqrt()
+                let product = squares(a) * squares(b);
+                if product.is_normal() { dot / product.sqrt() } else { scaled_cosine(a, b) }
             }
         };
         distance.is_finite().then_some(distance)
     }
+}
+
+/// The cosine of vectors whose squares are too large or too small for a number, by vectors of the same direction.
+fn scaled_cosine(a: &[f64], b: &[f64]) -> f64 {
+    let largest = |vector: &[f64]| vector.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let (by_a, by_b) = (largest(a), largest(b));
+    let (mut dot, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
+    for (x, y) in a.iter().map(|x| x / by_a).zip(b.iter().map(|y| y / by_b)) {
+        (dot, of_a, of_b) = (dot + x * y, of_a + x * x, of_b + y * y);
+    }
+    dot / (of_a * of_b).sqrt()
 }
 
 /// The vector that a JSON array is; none if it is anything but an array of numbers.
@@ -85,6 +98,18 @@ mod tests {
             assert_eq!(metric.between(&[], &[]), None, "{metric:?}");
         }
         assert_eq!(Metric::Cosine.between(&[0.0], &[1.0]), None);
+    }
+
+    #[test]
+    fn a_cosine_does_not_depend_on_how_long_vectors_are() {
+        let direction = [3.0, 4.0];
+        for (a, b) in [(1e200, 1e200), (1e-200, 1e-200), (1e200, 1e-200), (1e150, 1e30), (1e-300, 1.0)] {
+            let scaled = |by: f64| direction.map(|x| x * by);
+            let found = Metric::Cosine.between(&scaled(a), &scaled(b)).unwrap();
+            assert!((found - 1.0).abs() < 1e-12, "{a} {b}: {found}");
+            let apart = Metric::Cosine.between(&scaled(a), &[-4.0 * b, 3.0 * b]).unwrap();
+            assert!(apart.abs() < 1e-12, "{a} {b}: {apart}");
+        }
     }
 
     #[test]

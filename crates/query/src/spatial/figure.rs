@@ -1,6 +1,8 @@
 //! A shape on a surface: a point, a line, or areas with their rings; and where a point lies to it.
 
 use super::ground::{Ground, is_on, passes};
+use super::{PAIR, Work};
+use crate::eval::EvalError;
 
 /// A shape.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ pub(super) enum Location {
 }
 
 impl<G: Ground> Edge<G> {
-    fn new(a: G::Point, b: G::Point) -> Edge<G> {
+    pub(super) fn new(a: G::Point, b: G::Point) -> Edge<G> {
         Edge { a, b, stretch: G::stretch(a, b) }
     }
 
@@ -107,9 +109,10 @@ impl<G: Ground> Area<G> {
     }
 
     /// A point inside: between the middle of an edge and what is next on its left.
-    pub(super) fn inner_point(&self) -> Option<G::Point> {
+    pub(super) fn inner_point(&self, work: Work<'_>) -> Result<Option<G::Point>, EvalError> {
         let points = self.rings.concat();
-        self.rings.iter().flat_map(|ring| ring_edges::<G>(ring)).find_map(|(a, b)| {
+        for (a, b) in self.rings.iter().flat_map(|ring| ring_edges::<G>(ring)) {
+            work(PAIR * points.len())?;
             let (middle, far) = (G::middle(a, b), G::far_left(a, b, &points));
             let others = self.rings.iter().flat_map(|ring| ring_edges::<G>(ring));
             let met = others.filter(|(c, d)| passes::<G>(middle, far, *c, *d));
@@ -117,8 +120,11 @@ impl<G: Ground> Area<G> {
                 .map(|(c, d)| G::crossing(middle, far, c, d))
                 .min_by(|x, y| G::chord(middle, *x).total_cmp(&G::chord(middle, *y)));
             let inner = G::middle(middle, nearest.unwrap_or(far));
-            (self.locate(inner) == Location::Inside).then_some(inner)
-        })
+            if self.locate(inner) == Location::Inside {
+                return Ok(Some(inner));
+            }
+        }
+        Ok(None)
     }
 }
 

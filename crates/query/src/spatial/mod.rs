@@ -38,6 +38,10 @@ pub enum Surface {
 /// Counts bytes that are gone through; an error if the query is to stop.
 pub(crate) type Work<'w> = &'w dyn Fn(usize) -> Result<(), EvalError>;
 
+/// What looking at a pair of edges counts as, in bytes of text. No more is looked at than the edges of one shape before
+/// that is counted.
+const PAIR: usize = 16;
+
 /// A point, a line or areas, on one of the surfaces.
 #[derive(Debug)]
 pub(crate) struct Shape(OnSurface);

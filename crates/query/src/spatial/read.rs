@@ -169,10 +169,20 @@ fn edges_are_certain<G: Ground>(points: impl Iterator<Item = G::Point> + Clone) 
 
 /// The ring of a hole in the direction that has what is around the hole on the left, whichever way it was written.
 fn around_hole<G: Ground>(mut hole: Vec<G::Point>, outer: &[G::Point]) -> Vec<G::Point> {
-    let around =
-        outer.iter().map(|point| locate_in_ring::<G>(&hole, *point)).find(|at| *at != Location::Boundary);
+    let around = deciding::<G>(outer)
+        .map(|point| locate_in_ring::<G>(&hole, point))
+        .find(|at| *at != Location::Boundary);
     if around == Some(Location::Outside) {
         hole.reverse();
     }
     hole
+}
+
+/// Points of the outer ring of which one at least is not on a hole: a hole may touch a corner, and even all of them, but
+/// one that has both ends and the middle of an edge overlaps the edge. They are few, so that rings that overlap, which
+/// make no valid shape whatever their direction, do not take the product of their lengths.
+fn deciding<G: Ground>(outer: &[G::Point]) -> impl Iterator<Item = G::Point> {
+    const MOST: usize = 8;
+    let edges = outer.iter().copied().zip(outer.iter().copied().cycle().skip(1));
+    edges.take(MOST).flat_map(|(a, b)| [a, G::middle(a, b)])
 }

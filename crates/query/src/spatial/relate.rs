@@ -1,12 +1,9 @@
 //! How two shapes lie to each other: whether they meet, whether one is within the other, and how far apart they are.
 
-use super::Work;
 use super::figure::{Edge, Figure, Location};
 use super::ground::{Ground, Meeting, is_on, meeting};
+use super::{PAIR, Work};
 use crate::eval::EvalError;
-
-/// What looking at a pair of edges counts as, in bytes of text.
-const PAIR: usize = 16;
 
 /// Whether two shapes have a point in common.
 pub(super) fn intersects<G: Ground>(
@@ -64,8 +61,15 @@ pub(super) fn is_within<G: Ground>(
                 return Ok(false);
             }
             // No boundary of the other runs through an area, so that one of its points speaks for all.
-            let is_inside = |point| other.locate(point) == Location::Inside;
-            Ok(areas.iter().all(|area| area.inner_point().is_some_and(is_inside)))
+            let edges = other.edges().len();
+            for area in areas {
+                let Some(point) = area.inner_point(work)? else { return Ok(false) };
+                work(PAIR * edges)?;
+                if other.locate(point) != Location::Inside {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
         }
         (Figure::Line(_), Figure::Point(_)) | (Figure::Areas(_), Figure::Point(_) | Figure::Line(_)) => {
             Ok(false)
@@ -82,9 +86,10 @@ fn locations<G: Ground>(
     let others = other.edges();
     let mut found = Vec::new();
     for edge in one.edges() {
+        work(PAIR * others.len())?;
         let cuts = cuts(&edge, &others);
-        work(PAIR * others.len() * cuts.len())?;
         for piece in cuts.windows(2).filter(|piece| !G::is_same(piece[0], piece[1])) {
+            work(PAIR * others.len())?;
             let location = other.locate(G::middle(piece[0], piece[1]));
             if !found.contains(&location) {
                 found.push(location);

@@ -168,6 +168,90 @@ fn areas_add_up() {
     assert_eq!(area(&written("LineString", "[[0,0],[9,9]]")), 0.0);
 }
 
+fn problem(surface: Surface, text: &str) -> Option<String> {
+    shape(surface, text).problem(&|_| Ok(())).unwrap().map(|invalid| invalid.reason().to_owned())
+}
+
+#[test]
+fn rings_may_touch_in_a_point_but_not_cross_there() {
+    for surface in BOTH {
+        for (rings, is_valid) in [
+            // Through a corner that is written twice, first to the other side and then back.
+            ("[[[0,0],[1,1],[2,2],[2,0],[1,1],[0,2],[0,0]]]", false),
+            ("[[[0,0],[1,1],[2,0],[2,2],[1,1],[0,2],[0,0]]]", true),
+            // A hole that goes through a corner of the outer ring, and one that touches it there.
+            ("[[[0,0],[4,0],[4,4],[2,2],[0,4],[0,0]],[[1,1],[2,2],[2,3],[1,1]]]", false),
+            ("[[[0,0],[4,0],[4,4],[2,2],[0,4],[0,0]],[[1,1],[2,1],[2,2],[1,1]]]", true),
+            // Two holes that touch in a corner.
+            ("[[[0,0],[9,0],[9,9],[0,9],[0,0]],[[1,1],[3,1],[3,3],[1,1]],[[3,3],[5,3],[5,5],[3,3]]]", true),
+        ] {
+            let found = problem(surface, &polygon(rings));
+            assert_eq!(found.is_none(), is_valid, "{surface:?}: {rings}: {found:?}");
+        }
+    }
+    // On the plane a corner can lie on an edge exactly.
+    for (rings, is_valid) in [
+        ("[[[0,0],[2,2],[2,0],[1,1],[0,2],[0,0]]]", false),
+        ("[[[0,0],[4,0],[4,4],[2,0],[0,4],[0,0]]]", true),
+        // Across a notch of the outer ring, with all corners on that ring.
+        ("[[[0,0],[4,0],[4,4],[2,2],[0,4],[0,0]],[[1,3],[2,0],[3,3],[1,3]]]", false),
+    ] {
+        let found = problem(Surface::Geometry, &polygon(rings));
+        assert_eq!(found.is_none(), is_valid, "{rings}: {found:?}");
+    }
+}
+
+#[test]
+fn a_hole_may_touch_all_corners_of_the_outer_ring() {
+    let outer = [[0, 0], [8, 0], [8, 8], [0, 8]];
+    let hole = [[0, 0], [4, 1], [8, 0], [7, 4], [8, 8], [4, 7], [0, 8], [1, 4]];
+    let written = |mut corners: Vec<[i32; 2]>| {
+        corners.push(corners[0]);
+        format!("{corners:?}")
+    };
+    let backwards = hole.iter().rev().copied().collect();
+    for hole in [hole.to_vec(), backwards] {
+        let text = polygon(&format!("[{},{}]", written(outer.to_vec()), written(hole)));
+        assert_eq!(problem(Surface::Geometry, &text), None, "{text}");
+        assert_eq!(shape(Surface::Geometry, &text).area(), 16.0, "{text}");
+        assert!(!is_within(Surface::Geometry, &point(4.0, 4.0), &text), "{text}");
+        assert!(is_within(Surface::Geometry, &point(4.0, 0.5), &text), "{text}");
+    }
+}
+
+/// A ring of so many corners that goes back and forth between two heights.
+fn comb(corners: u32, heights: [f64; 2]) -> String {
+    let tooth = |n: u32| [f64::from(n) * 0.01, heights[n as usize % 2]];
+    let mut ring: Vec<_> = (0..corners).map(tooth).collect();
+    ring.extend([[f64::from(corners) * 0.01, -1.0], [0.0, -1.0]]);
+    ring.push(ring[0]);
+    list(&ring)
+}
+
+/// What stops a run is asked often enough, however the points of shapes lie: nothing is gone through that was not counted.
+#[test]
+fn work_is_counted_before_it_is_done() {
+    let (large, other) = (comb(400, [0.5, 1.0]), comb(400, [0.25, 0.75]));
+    let within = comb(400, [0.1, 0.2]);
+    let twice = format!("[{large},{large}]");
+    for surface in BOTH {
+        let most = std::cell::Cell::new(0);
+        let work = |bytes: usize| {
+            most.set(most.get().max(bytes));
+            Ok(())
+        };
+        let read = |rings: &str| shape(surface, &polygon(rings));
+        let (large, other, within) =
+            (read(&format!("[{large}]")), read(&format!("[{other}]")), read(&format!("[{large},{within}]")));
+        read(&twice).problem(&work).unwrap();
+        within.problem(&work).unwrap();
+        large.is_within(&other, &work).unwrap();
+        large.intersects(&other, &work).unwrap();
+        large.distance(&other, &work).unwrap();
+        assert!(most.get() <= 16 * 900, "{surface:?}: {} at once", most.get());
+    }
+}
+
 fn any_position() -> impl Strategy<Value = [f64; 2]> {
     prop_oneof![
         ((-180i32..=180), (-90i32..=90)).prop_map(|(x, y)| [f64::from(x), f64::from(y)]),

@@ -84,7 +84,7 @@ impl<'q> PageRun<'q> {
         let progress = token.map(|token| token.progress).unwrap_or_default();
         let page_size = match request.page_size {
             PageSize::Unasked if compiled.is_scored() => PageSize::Any,
-            size @ (PageSize::Rows(_) | PageSize::Any | PageSize::Unasked) => size,
+            size @ (PageSize::Rows(_) | PageSize::Any | PageSize::All | PageSize::Unasked) => size,
         };
         PageRun {
             compiled,

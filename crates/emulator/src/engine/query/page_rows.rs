@@ -11,6 +11,7 @@ pub(super) struct Output {
     offset: u64,
     limit: Option<u64>,
     max_rows: usize,
+    max_bytes: usize,
     /// Whether a row was turned away because the page has too many bytes.
     overflowed: bool,
 }
@@ -23,6 +24,7 @@ impl Output {
             offset: program.offset(),
             limit: program.limit(),
             max_rows: size.rows(),
+            max_bytes: size.bytes(),
             overflowed: false,
         }
     }
@@ -34,7 +36,7 @@ impl Output {
 
     /// Whether the page takes no further row.
     pub(super) fn is_full(&self) -> bool {
-        self.overflowed || self.rows.len() >= self.max_rows || self.rows.byte_len() >= PageSize::MAX_BYTES
+        self.overflowed || self.rows.len() >= self.max_rows || self.rows.byte_len() >= self.max_bytes
     }
 
     /// Whether the query takes no further row.
@@ -56,7 +58,7 @@ impl Output {
     /// How many bytes of rows it may still take; the last row may have more.
     pub(super) fn wanted_bytes(&self) -> usize {
         // Rows that are passed over take no room.
-        if self.skipping() == 0 { PageSize::MAX_BYTES } else { usize::MAX }
+        if self.skipping() == 0 { self.max_bytes } else { usize::MAX }
     }
 
     fn room(&self) -> usize {
@@ -77,7 +79,7 @@ impl Output {
             self.progress.skipped += 1;
             return true;
         }
-        if !self.rows.is_empty() && self.rows.byte_len() + row.len() > PageSize::MAX_BYTES {
+        if !self.rows.is_empty() && self.rows.byte_len() + row.len() > self.max_bytes {
             self.overflowed = true;
         }
         if self.is_full() {
@@ -95,7 +97,8 @@ mod tests {
 
     fn output(offset: u64, limit: Option<u64>, max_rows: usize) -> Output {
         let progress = Progress::default();
-        Output { rows: Rows::new(), progress, offset, limit, max_rows, overflowed: false }
+        let max_bytes = PageSize::Any.bytes();
+        Output { rows: Rows::new(), progress, offset, limit, max_rows, max_bytes, overflowed: false }
     }
 
     #[test]

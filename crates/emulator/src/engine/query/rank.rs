@@ -78,7 +78,8 @@ fn request_for(request: &QueryRequest, text: String, scope: FeedScope) -> QueryR
     QueryRequest {
         spec: QuerySpec { query: text, parameters: request.spec.parameters.clone() },
         scope,
-        page_size: PageSize::Any,
+        // Each page of an order by a score sorts all documents again.
+        page_size: PageSize::All,
         continuation: None,
         ..request.clone()
     }

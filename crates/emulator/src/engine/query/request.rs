@@ -78,6 +78,8 @@ pub enum PageSize {
     Rows(usize),
     /// As many as fit into a response.
     Any,
+    /// All of them, for whoever puts them together here.
+    All,
     /// The client does not say: a hundred, but all rows that are sorted by a score, since some clients read one page of
     /// these.
     Unasked,
@@ -99,8 +101,16 @@ impl PageSize {
     pub(crate) fn rows(self) -> usize {
         match self {
             PageSize::Rows(rows) => rows.max(1),
-            PageSize::Any => usize::MAX,
+            PageSize::Any | PageSize::All => usize::MAX,
             PageSize::Unasked => 100,
+        }
+    }
+
+    /// How many bytes of rows a page may have that has more than one.
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            PageSize::All => usize::MAX,
+            PageSize::Rows(_) | PageSize::Any | PageSize::Unasked => PageSize::MAX_BYTES,
         }
     }
 }

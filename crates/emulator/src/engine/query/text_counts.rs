@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cosmonaut_query::ast::{Collection, Expr, ExprKind, Literal, Query, SelectItem, SelectSpec};
-use cosmonaut_query::eval::{Environment, Limits, Program, Rows};
+use cosmonaut_query::eval::{Environment, EvalError, Limits, Program, Rows};
 use cosmonaut_query::{Parameters, Setting, access};
 
 use super::compiled::Compiled;
@@ -17,6 +17,7 @@ use super::parts::Parts;
 use crate::Failure;
 use crate::engine::{Document, RegionId};
 use crate::index::{Filter, Hits, IndexPath, Phrase};
+use crate::pace::Next;
 
 /// A count, or what has to be looked at for it.
 enum Count {
@@ -50,12 +51,18 @@ pub(super) fn compute(
         numbers.push(match count {
             Count::Known(count) => count,
             Count::Among(documents, phrase) => {
-                let mut has = |document: &Arc<Document>| {
-                    page.tally.load(document);
-                    document.write_text(&mut text);
-                    phrase.is_in(&text)
+                let pace = &page.request.pace;
+                let go_on = || match pace.next() {
+                    Next::Stop => Err(eval_error(EvalError::Interrupted)),
+                    Next::GoOn | Next::EndPage => Ok(()),
                 };
-                documents.iter().filter(|document| has(document)).count()
+                let mut count = 0;
+                for document in documents {
+                    page.tally.load(&document);
+                    document.write_text(&mut text);
+                    count += usize::from(phrase.is_in(&text, go_on)?);
+                }
+                count
             }
         });
     }

@@ -11,7 +11,10 @@ fn numbers_of_an_array_are_summed_up() {
     ]);
     check_calls("ARRAY_SUM", &[("[1,2,3,4]", "10"), ("[-5]", "-5"), ("[0.5,0.25]", "0.75")]);
     check_calls("ARRAY_AVG", &[("[1.0,2.0,3.3,4.7]", "2.75"), ("[3]", "3")]);
-    check_calls("ARRAY_MEDIAN", &[("[1,2,3,4]", "2.5"), ("[4,1,3]", "3"), ("[7]", "7")]);
+    check_calls(
+        "ARRAY_MEDIAN",
+        &[("[1,2,3,4]", "2.5"), ("[1,-2.7,3,-4]", "-0.8500000000000001"), ("[4,1,3]", "3"), ("[7]", "7")],
+    );
     for function in ["ARRAY_SUM", "ARRAY_AVG", "ARRAY_MEDIAN"] {
         check_calls(
             function,

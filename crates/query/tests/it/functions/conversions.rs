@@ -90,6 +90,7 @@ fn the_number_of_a_document_is_read_from_its_rid() {
     for (document, expected) in [
         (r#"{"_rid":"AAAAAAAAAAAFAAAAAAAAAA=="}"#, "5"),
         (r#"{"_rid":"kdY4AIn4g7sBAAAAAAAAAA=="}"#, "1"),
+        (r#"{"_rid":"36ZyAPW+uN8NAAAAAAAAAA=="}"#, "13"),
         (r#"{"_rid":"kdY4AA=="}"#, "undefined"),
         (r#"{"_rid":"***"}"#, "undefined"),
         (r#"{"_rid":1}"#, "undefined"),

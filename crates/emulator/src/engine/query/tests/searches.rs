@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::super::compiled::{planned, read};
 use super::super::{PageSize, QueryRequest};
 use super::store::{Store, texts};
+use crate::engine::charge::{self, QueryCost};
 use crate::engine::{FeedScope, RegionId};
 use crate::index::Index;
 
@@ -104,6 +105,7 @@ fn any_condition() -> impl Strategy<Value = &'static str> {
         1 => Just(" WHERE FullTextContains(c.t, 'red')"),
         1 => Just(" WHERE FullTextContainsAll(c.t, 'red', 'blue') OR c.a = 2"),
         1 => Just(" WHERE FullTextContainsAny(c.t, 'bicycles', {'term': 'rid', 'distance': 1})"),
+        1 => Just(" WHERE FullTextContainsAny(c.t, {'term': 'rid', 'distance': 2}, 'blue', 'the')"),
         1 => Just(" WHERE FullTextContains(c.t, 'blue bicycle')"),
         1 => Just(" WHERE NOT FullTextContains(c.t, 'blue')"),
     ]
@@ -267,6 +269,69 @@ fn a_rank_over_partitions_is_left_to_the_client_with_its_plan() {
     assert!(failure.additional_info.is_some_and(|plan| plan.contains("globalStatisticsQuery")));
     let one = QueryRequest::new(text, FeedScope::Key("1".into()));
     assert_eq!(store.run(&one).unwrap().rows.len(), 1);
+}
+
+#[test]
+fn what_is_not_indexed_is_found_all_the_same() {
+    let indexed = indexed();
+    let none = IndexingPolicy {
+        vector_indexes: indexed.vector_indexes.clone(),
+        full_text_indexes: indexed.full_text_indexes.clone(),
+        ..IndexingPolicy::none()
+    };
+    let store = store(&none, VectorDistanceFunction::Cosine, 1, &bicycles());
+    for text in [
+        "SELECT VALUE c.id FROM c WHERE FullTextContains(c.t, 'bicycle')",
+        "SELECT COUNT(1) AS n, [SUM(_FullTextWordCount(c.t)), COUNTIF(FullTextContains(c.t, 'red'))] AS m FROM c",
+        "SELECT TOP 3 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [1, 0])",
+    ] {
+        let plain = store.plain(text).unwrap();
+        assert!(!plain.is_empty(), "{text}");
+        assert_eq!(store.all(text).unwrap(), plain, "{text}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Texts are compared with those of all partitions, also after some are gone.
+    #[test]
+    fn a_rank_over_partitions_is_that_of_one(
+        documents in any_documents(), metric in any_metric(), (top, rank) in prop::sample::select(&RANKED[..]),
+        partitions in 2u8..5, removed in prop::collection::vec(0u64..14, 0..3), is_indexed in any::<bool>(),
+    ) {
+        let policy = if is_indexed { indexed() } else { IndexingPolicy::default() };
+        let one = store(&indexed(), metric.clone(), 1, &documents);
+        let many = store(&policy, metric, partitions, &documents);
+        for number in removed {
+            one.remove(number);
+            many.remove(number);
+        }
+        let text = format!("SELECT {top}VALUE c.id FROM c ORDER BY RANK {rank}");
+        prop_assert_eq!(fused(&many, &text), one.all(&text).unwrap(), "{}", text);
+    }
+}
+
+#[test]
+fn a_rank_of_more_than_fits_into_a_page_looks_at_each_document_once() {
+    let filler = "x".repeat(PageSize::MAX_BYTES / 3);
+    let documents: Vec<String> =
+        (0..9).map(|n| format!(r#"{{"t":"red {}","x":"{filler}"}}"#, "blue ".repeat(n))).collect();
+    let store = store(&IndexingPolicy::default(), VectorDistanceFunction::Cosine, 1, &documents);
+    let ranked = |select: &str| {
+        let text = format!("SELECT VALUE {select} FROM c ORDER BY RANK FullTextScore(c.t, 'red')");
+        store.run(&QueryRequest::new(text.as_str(), FeedScope::Container)).unwrap()
+    };
+    let (ids, fillers) = (ranked("c.id"), ranked("[c.id, c.x]"));
+    assert_eq!(texts(&ids.rows).concat(), r#""1""2""3""4""5""6""7""8""9""#);
+    assert!(fillers.rows.len() < 9 && fillers.continuation.is_some(), "the page is full");
+    let sent = charge::query(&QueryCost { sent_bytes: 9 * filler.len() as u64, ..QueryCost::default() });
+    assert!(
+        fillers.charge <= ids.charge + 1.1 * sent,
+        "{} for ids, {} with {sent} for sending",
+        ids.charge,
+        fillers.charge
+    );
 }
 
 /// How many documents a query loads.

@@ -6,8 +6,9 @@ use cosmonaut_wire::model::{
 use proptest::prelude::*;
 
 use super::store::{Store, unordered};
-use crate::engine::FeedScope;
 use crate::engine::query::{IndexMetrics, PageSize, QueryRequest};
+use crate::engine::{FeedScope, RegionId};
+use crate::index::Index;
 
 const TYPES: [SpatialType; 4] =
     [SpatialType::Point, SpatialType::LineString, SpatialType::Polygon, SpatialType::MultiPolygon];
@@ -100,15 +101,40 @@ proptest! {
     #[test]
     fn an_index_answers_as_a_plain_run_does(
         documents in prop::collection::vec(any_document(), 0..40), condition in any_condition(), gone in any::<u8>(),
-        is_plane in any::<bool>(), size in 1usize..6,
+        is_plane in any::<bool>(), size in 1usize..6, is_split in any::<bool>(),
     ) {
-        let store = container(is_plane);
+        let mut store = container(is_plane);
         let numbers: Vec<u64> = documents.iter().map(|document| store.insert(document)).collect();
+        if is_split {
+            store.split();
+        }
         numbers.iter().filter(|number| **number % 5 == u64::from(gone % 5)).for_each(|number| store.remove(*number));
         let text = format!("SELECT c.id FROM c JOIN x IN c.list WHERE {condition}");
         let text = if condition.contains("c.p") { text.replace(" JOIN x IN c.list", "") } else { text };
         let rows = store.rows(&text, FeedScope::Container, size).unwrap();
         prop_assert_eq!(unordered(rows), unordered(store.plain(&text).unwrap()), "{}", text);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// After a restart, after another policy and in the halves of a partition an index is filled. It is the same as one
+    /// that has followed all writes.
+    #[test]
+    fn an_index_that_is_filled_is_one_that_followed(
+        documents in prop::collection::vec(any_document(), 0..30), gone in any::<u8>(), is_plane in any::<bool>(),
+    ) {
+        let store = container(is_plane);
+        let numbers: Vec<u64> = documents.iter().map(|document| store.insert(document)).collect();
+        numbers.iter().filter(|number| **number % 3 == u64::from(gone % 3)).for_each(|number| store.remove(*number));
+        let mut filled = Index::of(&store.properties).unwrap();
+        store.layout.ranges()[0].replica(RegionId(0)).read(|state| {
+            let all: Vec<_> = state.documents().filter_map(|d| state.share(d.number).cloned()).collect();
+            filled.fill(&all, || {});
+            prop_assert!(filled == *state.index());
+            Ok(())
+        })?;
     }
 }
 

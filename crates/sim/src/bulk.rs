@@ -22,6 +22,7 @@ impl ItemTask {
         let request = RequestOptions { end_to_end_timeout: Some(self.timeout), ..Default::default() };
         let run = self.container.bulk().request(request).patience(self.timeout).run_all(operations);
         let mut results = run.expect("a container and a runtime are there");
+        let mut open: BTreeSet<CallId> = calls.iter().map(|(call, _)| *call).collect();
         while let Some(result) = results.next().await {
             let (call, write) = calls[result.index() as usize];
             let outcome = match result.into_outcome() {
@@ -34,7 +35,12 @@ impl ItemTask {
                 }
                 Err(error) => of_write(&error),
             };
+            // Neither a second result is one that a call can come to, nor none.
+            let outcome = if open.remove(&call) { outcome } else { Outcome::Crashed };
             self.recorder.end(call, outcome, HowAnswered::default());
+        }
+        for call in open {
+            self.recorder.end(call, Outcome::Crashed, HowAnswered::default());
         }
     }
 

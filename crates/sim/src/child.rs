@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use cosmonaut_sim::checker::check;
@@ -13,8 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::commands::World;
 
-/// How long a world may take by the machine's clock. Most take less than a second.
+/// How much of a processor's time a world may take. Most take less than a second.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a world may take by the machine's clock, which others use too.
+const LONGEST: Duration = Duration::from_secs(900);
 
 /// The rule that a world breaks which does not end.
 pub(crate) const STUCK: &str = "stuck";
@@ -196,7 +198,7 @@ pub(crate) fn judged(world: &World) -> Verdict {
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if began.elapsed() > PATIENCE => {
+            Ok(None) if began.elapsed() > PATIENCE && has_had_enough(&child, began.elapsed()) => {
                 let _ = child.kill();
                 let _ = child.wait();
                 return failed(STUCK, format!("the world did not end in {} s", PATIENCE.as_secs()));
@@ -209,5 +211,29 @@ pub(crate) fn judged(world: &World) -> Verdict {
     match serde_json::from_str(told.lines().last().unwrap_or_default()) {
         Ok(verdict) if status.success() => verdict,
         _ => failed("panic", format!("the world ended with {status}: {}", said.trim())),
+    }
+}
+
+/// Whether a world has had all the time that it may take. On a machine that does other things too, it may have had little of
+/// the time that has passed.
+fn has_had_enough(world: &Child, passed: Duration) -> bool {
+    // A world lives in one thread; the first number is how many nanoseconds that has run.
+    let spent = std::fs::read_to_string(format!("/proc/{}/schedstat", world.id()));
+    let spent = spent.ok().and_then(|text| text.split_whitespace().next()?.parse().ok());
+    passed > LONGEST || spent.is_none_or(|spent| Duration::from_nanos(spent) > PATIENCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_that_had_no_processor_has_not_had_enough() {
+        // It waits for input that never comes.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert!(!has_had_enough(&child, 2 * PATIENCE));
+        assert!(has_had_enough(&child, LONGEST + PATIENCE));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

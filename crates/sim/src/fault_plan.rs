@@ -48,6 +48,9 @@ pub enum FaultKind {
     Silence(u32),
     /// Nothing comes through from a client to anybody.
     Stalls(u32),
+    /// What a client sends comes so many milliseconds later, from when it has sent so many more pieces: what it has given up
+    /// by then comes too, before it is told of that.
+    DelaysRequests(u32, u64, u64),
     /// A client is killed, with its machine if that is said, when it has sent so many more pieces; another takes its place.
     Kills(u32, bool, u64),
     /// The server is killed, with its machine if that is said, and starts again from its disk.
@@ -73,7 +76,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All names that faults have in reports.
-    pub const NAMES: [&str; 27] = [
+    pub const NAMES: [&str; 28] = [
         "region down",
         "region hangs",
         "region slow",
@@ -90,6 +93,7 @@ impl FaultKind {
         "connections cut",
         "connections silenced",
         "network stalled",
+        "late requests",
         "client killed",
         "server crashed",
         "server crashed in a write",
@@ -122,6 +126,7 @@ impl FaultKind {
             Self::Cuts(..) => "connections cut",
             Self::Silence(_) => "connections silenced",
             Self::Stalls(_) => "network stalled",
+            Self::DelaysRequests(..) => "late requests",
             Self::Kills(..) => "client killed",
             Self::CrashesServer(_) => "server crashed",
             Self::CrashesInAWrite(..) => "server crashed in a write",
@@ -159,6 +164,7 @@ impl FaultKind {
             Self::Cuts(..)
             | Self::Silence(_)
             | Self::Stalls(_)
+            | Self::DelaysRequests(..)
             | Self::Kills(..)
             | Self::CrashesServer(_)
             | Self::CrashesInAWrite(..)

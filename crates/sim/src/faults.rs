@@ -133,6 +133,16 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
             routes.iter().for_each(|route| route.resume());
             Ok(())
         }
+        FaultKind::DelaysRequests(client, ms, pieces) => {
+            world.sends(*client, *pieces).await;
+            let routes = world.routes_of(*client);
+            routes.iter().for_each(|route| route.set_lateness(*ms));
+            world.lasts(what, lasts).await;
+            routes.iter().for_each(|route| route.set_lateness(0));
+            // It is over when what is on its way has come.
+            world.sleep(Duration::from_millis(*ms)).await;
+            Ok(())
+        }
         FaultKind::Kills(client, with_machine, pieces) => {
             world.sends(*client, *pieces).await;
             world.kill(*client, *with_machine);

@@ -72,6 +72,8 @@ pub struct History {
     pub orchestrations: Vec<Orchestration>,
     /// What the activities of the orchestrations did, in order.
     pub ledger: Vec<Entry>,
+    /// What the runtimes were told is kept of what the activities did, in order.
+    pub kept: Vec<Kept>,
     /// What each region holds at the end, when nothing is under way and all links are open: read item by item, without a
     /// session.
     pub ends: Vec<RegionEnd>,
@@ -327,6 +329,9 @@ pub struct Orchestration {
     pub started: Option<bool>,
     /// When it was known to have ended, and how.
     pub ended: Option<(Micros, Ending)>,
+    /// What it was found to be when it was asked for once more after everything: how it had ended, or that it had not. `None` if
+    /// it was not asked for, or nobody answered.
+    pub asked_again: Option<Option<Ending>>,
     /// Whether it was there, and went on, when it was asked for last.
     pub is_running: bool,
     /// Whether it waits for events from outside, which are lost with the region that has taken them.
@@ -377,6 +382,21 @@ pub struct Entry {
     /// Whether, at any time while it ran, its process had crashed, was paused or cut off, or lost its lock: only then may
     /// another process have run the same step too.
     pub disturbed: bool,
+}
+
+/// A runtime was told that the result of an activity is kept, and that nobody else has to run it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// When it had asked for that.
+    pub from: Micros,
+    /// When it was told.
+    pub until: Micros,
+    /// Where.
+    pub process: u32,
+    /// Of which orchestration.
+    pub instance: String,
+    /// Which step.
+    pub step: String,
 }
 
 /// What a region holds at the end.

@@ -22,4 +22,5 @@ mod queries;
 pub mod random;
 mod recorder;
 pub mod timeline;
+mod witness;
 pub mod world;

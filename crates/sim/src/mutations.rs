@@ -65,12 +65,14 @@ const ALL: &[Planted] = &[
     in_items("unknown-outcome-is-said-to-be-certain").quickly(),
     in_items("condition-is-dropped-on-a-repeat").quickly(),
     in_items("order-by-resumes-behind-a-tie").quickly(),
+    in_items("order-by-repeats-a-tie"),
     in_items("token-is-ahead-of-its-page"),
     in_items("split-loses-a-child"),
     in_items("child-begins-anew-after-a-split"),
     in_items("read-many-forgets-an-item-after-a-split"),
     in_items("bulk-results-change-places").quickly(),
     in_items("bulk-repeats-what-is-unknown").quickly(),
+    in_items("bulk-forgets-a-result").quickly(),
     in_processors("checkpoint-before-the-handler-is-done"),
     in_processors("processor-forgets-a-child-lease"),
     in_orchestrations("intent-is-struck-out-early"),
@@ -98,6 +100,7 @@ const ALL: &[Planted] = &[
     in_orchestrations("events-are-not-carried-over").quickly(),
     in_orchestrations("timer-fires-at-once").quickly(),
     in_orchestrations("session-of-what-was-lost-is-kept"),
+    in_orchestrations("nothing-is-mended-after-a-loss"),
 ];
 
 /// What became of a planted bug.

@@ -15,6 +15,7 @@ use crate::history::{Ending, Entry, Orchestration, Pause};
 use crate::process::Process;
 use crate::random::Random;
 use crate::recorder::Recorder;
+use crate::witness::Witness;
 
 /// How long what a process has is its own.
 pub(crate) const LOCK: Duration = Duration::from_secs(5);
@@ -188,6 +189,7 @@ impl Worker {
         let leases = Leases::Container { name: plan.name.clone(), lease: Duration::from_secs(10) };
         let provider = connected(&plan.client, leases).await;
         provider.skew_clock(plan.skew_ms);
+        let provider = Witness::new(provider, recorder, process.id);
         let (recorder, random, process) = (recorder.clone(), random.clone(), Arc::clone(process));
         let activities = ActivityRegistry::builder()
             .register(STEP, move |_: ActivityContext, input: String| {
@@ -300,6 +302,7 @@ impl Starter {
                 invoked,
                 started: None,
                 ended: None,
+                asked_again: None,
                 is_running: false,
                 waits: !job.events().is_empty(),
                 steps: job.all_steps(),
@@ -342,25 +345,43 @@ impl Starter {
                 let is_running = matches!(status, OrchestrationStatus::Running { .. });
                 self.recorder.lock().orchestrations[place].is_running = is_running;
             }
-            let ending = match status {
-                Ok(OrchestrationStatus::Completed { output, .. }) => Some(Ending::Completed(output)),
-                Ok(OrchestrationStatus::Failed { details, .. }) => {
-                    Some(Ending::Failed(details.display_message()))
-                }
+            match status {
                 Ok(OrchestrationStatus::NotFound) => {
                     all &= self.recorder.lock().orchestrations[place].started != Some(true);
-                    None
                 }
-                Ok(OrchestrationStatus::Running { .. }) | Err(_) => {
-                    all = false;
-                    None
-                }
-            };
-            if let Some(ending) = ending {
-                let now = self.recorder.tick();
-                self.recorder.lock().orchestrations[place].ended = Some((now, ending));
+                Ok(status) => match ending_of(status) {
+                    Some(ending) => {
+                        let now = self.recorder.tick();
+                        self.recorder.lock().orchestrations[place].ended = Some((now, ending));
+                    }
+                    None => all = false,
+                },
+                Err(_) => all = false,
             }
         }
         all
+    }
+
+    /// Asks once more for the orchestrations that had ended: nothing that ended goes on.
+    pub(crate) async fn ask_again(&self) {
+        let ended: Vec<(usize, String)> = {
+            let history = self.recorder.lock();
+            let ended = history.orchestrations.iter().enumerate().filter(|(_, one)| one.ended.is_some());
+            ended.map(|(place, one)| (place, one.instance.clone())).collect()
+        };
+        for (place, instance) in ended {
+            if let Ok(status) = self.client.get_orchestration_status(&instance).await {
+                self.recorder.lock().orchestrations[place].asked_again = Some(ending_of(status));
+            }
+        }
+    }
+}
+
+/// How an orchestration has ended, if it has.
+fn ending_of(status: OrchestrationStatus) -> Option<Ending> {
+    match status {
+        OrchestrationStatus::Completed { output, .. } => Some(Ending::Completed(output)),
+        OrchestrationStatus::Failed { details, .. } => Some(Ending::Failed(details.display_message())),
+        OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => None,
     }
 }

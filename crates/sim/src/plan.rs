@@ -219,8 +219,32 @@ impl Plan {
             let splits = (0..random.between(1, 3)).map(|_| random.below(length));
             faults.extend(splits.map(|at| FaultPlan { at, lasts: 0, what: FaultKind::Split }));
         }
+        if !is_quiet {
+            faults.extend(self.draw_late_requests(&random.fork("late requests"), length));
+        }
         faults.sort_by_key(|fault| fault.at);
         faults
+    }
+
+    /// Requests of one client that come when it has given them up. With orchestrations that is when its locks have ended and
+    /// others have its share; these are slower then, so that what comes meets them at work.
+    fn draw_late_requests(&self, random: &Random, length: u64) -> Vec<FaultPlan> {
+        let is_durable = self.kind == WorldKind::Orchestrations;
+        if !random.percent(if is_durable { 40 } else { 6 }) {
+            return Vec::new();
+        }
+        let (at, late) = (random.below(length), random.pick(&self.clients).id);
+        let of = |client: &ClientPlan| {
+            let (ms, lasts) = match (is_durable, client.id == late) {
+                (true, true) => (random.between(7_000, 12_000), random.between(6_000, 12_000)),
+                (true, false) => (random.between(500, 2_000), 24_000),
+                (false, true) => (random.between(500, 10_000), random.between(500, length / 3 + 1_000)),
+                (false, false) => return None,
+            };
+            let what = FaultKind::DelaysRequests(client.id, ms, random.below(20));
+            Some(FaultPlan { at, lasts, what })
+        };
+        self.clients.iter().filter_map(of).collect()
     }
 
     fn draw_fault(&self, random: &Random) -> FaultKind {

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::history::{Account, Call, CallId, Entry, Event, Happening, History, Micros, Operation, Outcome};
+use crate::history::{
+    Account, Call, CallId, Entry, Event, Happening, History, Kept, Micros, Operation, Outcome,
+};
 use crate::host;
 
 /// The history of a world. Clones write to the same one.
@@ -37,6 +39,7 @@ impl Recorder {
             feeds: Vec::new(),
             orchestrations: Vec::new(),
             ledger: Vec::new(),
+            kept: Vec::new(),
             ends: Vec::new(),
         };
         Self { history: Arc::new(Mutex::new(history)), time: Arc::default(), hedged: Arc::default() }
@@ -94,6 +97,12 @@ impl Recorder {
         let mut history = self.lock();
         history.ledger.push(entry);
         history.ledger.len() - 1
+    }
+
+    /// A runtime was told that what an activity did is kept, which it had asked for then.
+    pub(crate) fn kept(&self, from: Micros, process: u32, instance: &str, step: &str) {
+        let (until, instance, step) = (self.tick(), instance.to_owned(), step.to_owned());
+        self.lock().kept.push(Kept { from, until, process, instance, step });
     }
 
     /// Something is done to the world.

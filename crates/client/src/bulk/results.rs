@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use cosmonaut_wire::mutation;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::{BulkProgress, BulkResult};
@@ -66,6 +67,9 @@ impl Giver {
 
     /// Gives a result, when there is room for it.
     pub(super) async fn give(&self, result: BulkResult) -> Given {
+        if mutation!("bulk-forgets-a-result") && result.index % 5 == 4 {
+            return Ok(());
+        }
         let bytes = match &result.outcome {
             Ok(done) => {
                 self.state().progress.succeeded += 1;

@@ -99,6 +99,7 @@ impl Resume {
                 Some(Standing::All) => true,
                 Some(Standing::None) | None => false,
                 Some(Standing::UpTo { .. }) if mutation!("order-by-resumes-behind-a-tie") => true,
+                Some(Standing::UpTo { .. }) if mutation!("order-by-repeats-a-tie") => false,
                 Some(Standing::UpTo { rid: last, given, falling }) => {
                     match self.document_order(rid, last, *falling) {
                         Ordering::Less => true,

@@ -6,7 +6,7 @@ use super::Violation;
 use super::facts::Facts;
 use super::words::moment;
 use crate::checker::quick::{Map, Set};
-use crate::history::{Ending, Entry, Happening, Micros, Orchestration};
+use crate::history::{Ending, Entry, Happening, Kept, Micros, Orchestration};
 
 /// What ran, by instance and step.
 type Steps<'h> = BTreeMap<(&'h str, &'h str), Vec<&'h Entry>>;
@@ -21,6 +21,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         entries.sort_by_key(|entry| entry.at);
         found.extend(ran_twice(facts, instance, step, entries));
     }
+    found.extend(kept_in_vain(facts, &steps));
     let known: Map<&str, &Orchestration> =
         history.orchestrations.iter().map(|one| (one.instance.as_str(), one)).collect();
     let mut told = Set::default();
@@ -65,6 +66,42 @@ fn ran_twice(facts: &Facts<'_>, instance: &str, step: &str, entries: &[&Entry]) 
     })
 }
 
+/// A step whose result was kept, and that was kept or begun once more. Whatever happens to processes, an activity is done when
+/// somebody was told so.
+fn kept_in_vain(facts: &Facts<'_>, steps: &Steps<'_>) -> Vec<Violation> {
+    let mut first: BTreeMap<(&str, &str), &Kept> = BTreeMap::new();
+    let mut found = Vec::new();
+    for kept in &facts.history.kept {
+        let before = *first.entry((&kept.instance, &kept.step)).or_insert(kept);
+        if !std::ptr::eq(before, kept) && !is_forgotten(facts, before, kept.until) {
+            found.push(once_more(before, "step-kept-twice", kept.process, "kept", kept.until));
+        }
+    }
+    for ((instance, step), kept) in first {
+        let entries = steps.get(&(instance, step)).map_or(&[][..], Vec::as_slice);
+        let again =
+            entries.iter().find(|entry| entry.at > kept.until && !is_forgotten(facts, kept, entry.at));
+        found.extend(
+            again.map(|entry| once_more(kept, "step-ran-after-its-end", entry.process, "ran", entry.at)),
+        );
+    }
+    found
+}
+
+/// Whether a failover may have lost what was kept.
+fn is_forgotten(facts: &Facts<'_>, kept: &Kept, by: Micros) -> bool {
+    facts.losses.iter().any(|loss| loss.until >= kept.from && loss.from <= by)
+}
+
+fn once_more(kept: &Kept, rule: &'static str, process: u32, did: &str, at: Micros) -> Violation {
+    let Kept { instance, step, .. } = kept;
+    let (first, until, at_moment) = (kept.process, moment(kept.until), moment(at));
+    let what = format!(
+        "what process {first} had done of {instance} by {step} was kept at {until}, and process {process} {did} it again at {at_moment}"
+    );
+    complain(rule, what, at)
+}
+
 fn ending<'h>(facts: &Facts<'_>, one: &'h Orchestration, steps: &Steps<'h>) -> Option<Violation> {
     let instance = &one.instance;
     let entries =
@@ -94,6 +131,12 @@ fn ending<'h>(facts: &Facts<'_>, one: &'h Orchestration, steps: &Steps<'h>) -> O
             moment(healed)
         );
         return Some(complain("orchestration-late", what, *at));
+    }
+    if let Some(again) = &one.asked_again
+        && again.as_ref() != Some(ending)
+    {
+        let what = format!("{instance} had ended as {ending:?}, and later it was {again:?}");
+        return Some(complain("ending-changed", what, *at));
     }
     match ending {
         Ending::Failed(error) => {

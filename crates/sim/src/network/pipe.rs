@@ -177,11 +177,13 @@ impl AsyncWrite for End {
         let len = bytes.len().min(room);
         let breaks = connection.route.breaks_at(len);
         let sent = breaks.unwrap_or(len);
+        let mut delay = connection.route.delay();
         if self.incoming == 0 {
             connection.route.sent.one();
+            delay += connection.route.lateness();
         }
         if sent > 0 {
-            let due = Instant::now() + connection.route.delay();
+            let due = Instant::now() + delay;
             let due = direction.pieces.back().map_or(due, |(last, _)| due.max(*last));
             direction.pieces.push_back((due, Bytes::copy_from_slice(&bytes[..sent])));
             direction.on_the_way += sent;

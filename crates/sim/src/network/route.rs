@@ -42,6 +42,8 @@ pub struct Route {
     /// The least and the greatest delay, in milliseconds.
     least: AtomicU64,
     most: AtomicU64,
+    /// How much longer what the process sends takes, in milliseconds.
+    lateness: AtomicU64,
     /// Whether bytes wait at the sender's side.
     is_stalled: AtomicBool,
     pub(super) resumed: Notify,
@@ -59,6 +61,7 @@ impl Route {
             sent,
             least: AtomicU64::new(0),
             most: AtomicU64::new(2),
+            lateness: AtomicU64::new(0),
             is_stalled: AtomicBool::new(false),
             resumed: Notify::new(),
             cuts: AtomicU64::new(0),
@@ -71,6 +74,11 @@ impl Route {
     pub fn set_delay(&self, least: u64, most: u64) {
         self.least.store(least, Ordering::Relaxed);
         self.most.store(most.max(least), Ordering::Relaxed);
+    }
+
+    /// What the process sends takes so many milliseconds longer from now on; what it is sent does not.
+    pub fn set_lateness(&self, ms: u64) {
+        self.lateness.store(ms, Ordering::Relaxed);
     }
 
     /// So many of ten thousand pieces that are sent lose their end, and the connection with it.
@@ -118,6 +126,11 @@ impl Route {
     pub(super) fn delay(&self) -> Duration {
         let (least, most) = (self.least.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed));
         Duration::from_millis(self.random.between(least, most.max(least)))
+    }
+
+    /// How much longer the next piece takes if the process sends it.
+    pub(super) fn lateness(&self) -> Duration {
+        Duration::from_millis(self.lateness.load(Ordering::Relaxed))
     }
 
     /// After how many bytes of a piece the connection breaks, if it does.

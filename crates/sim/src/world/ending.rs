@@ -69,7 +69,12 @@ impl World {
             coverage.insert("hedged".to_owned(), self.0.recorder.hedged());
         }
         let ended = history.orchestrations.iter().filter(|one| one.ended.is_some()).count();
-        for (what, times) in [("orchestrations ended", ended), ("activities run", history.ledger.len())] {
+        let counts = [
+            ("orchestrations ended", ended),
+            ("activities run", history.ledger.len()),
+            ("activities kept", history.kept.len()),
+        ];
+        for (what, times) in counts {
             if times > 0 {
                 *coverage.entry(what.to_owned()).or_default() += times as u64;
             }

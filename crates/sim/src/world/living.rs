@@ -62,6 +62,9 @@ impl World {
         while !starter.look().await && host::now() < end {
             self.sleep(Duration::from_millis(500)).await;
         }
+        // What came late has come now.
+        self.sleep(LOCK).await;
+        starter.ask_again().await;
         for entry in &mut recorder.lock().ledger {
             // Nobody here knows who lost a lock; near anything that is wrong, some may have.
             entry.disturbed = self.is_near_trouble(entry.at, 3 * LOCK, 4 * LOCK);

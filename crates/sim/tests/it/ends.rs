@@ -1,7 +1,8 @@
 //! What must be left at the end: writes, winners, orchestrations, and success after the last fault.
 
 use cosmonaut_sim::history::{
-    Ending, Entry, Event, Happening, Level, Micros, Operation, Orchestration, Order, Outcome, Pause, Refusal,
+    Ending, Entry, Event, Happening, Kept, Level, Micros, Operation, Orchestration, Order, Outcome, Pause,
+    Refusal,
 };
 
 use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
@@ -232,6 +233,7 @@ fn orchestration(change: impl FnOnce(&mut Script)) -> Script {
         invoked: 10,
         started: Some(true),
         ended: Some((500, Ending::Completed("paid".to_owned()))),
+        asked_again: None,
         is_running: false,
         waits: false,
         steps: vec!["charge".to_owned(), "ship".to_owned()],
@@ -281,6 +283,52 @@ fn an_orchestration_does_each_step_once() {
         .breaks(&["step-out-of-nowhere", "step-skipped"]);
     orchestration(|script| script.0.ledger[1].instance = "order-2".to_owned())
         .breaks(&["step-out-of-nowhere", "step-skipped"]);
+}
+
+#[test]
+fn a_step_that_is_kept_is_done() {
+    let kept = |from: Micros, until: Micros| Kept {
+        from,
+        until,
+        process: 0,
+        instance: "order-1".to_owned(),
+        step: "charge".to_owned(),
+    };
+    let disturbed = |at: Micros| {
+        orchestration(|script| {
+            script.0.ledger[0].disturbed = true;
+            script.0.ledger.push(entry(at, "charge"));
+            script.0.kept.push(kept(110, 150));
+        })
+    };
+    // Who had lost its lock may have begun before somebody else was done.
+    disturbed(149).holds();
+    disturbed(151).breaks(&["step-ran-after-its-end"]);
+    let twice = |script: &mut Script| script.0.kept.extend([kept(110, 150), kept(120, 300)]);
+    orchestration(twice).breaks(&["step-kept-twice"]);
+    let lost_at = |at: Micros| {
+        orchestration(|script| {
+            twice(script);
+            script.0.ledger[0].disturbed = true;
+            script.0.ledger.push(entry(200, "charge"));
+            let what = Happening::Forced { to: WEST.to_owned() };
+            script.0.events.insert(0, Event { at, until: at, what });
+        })
+    };
+    lost_at(130).holds();
+    lost_at(170).holds();
+    lost_at(109).breaks(&["step-kept-twice", "step-ran-after-its-end"]);
+    lost_at(250).breaks(&["step-ran-after-its-end"]);
+}
+
+#[test]
+fn an_orchestration_that_has_ended_stays_so() {
+    let again =
+        |found: Option<Ending>| orchestration(|script| script.0.orchestrations[0].asked_again = Some(found));
+    again(Some(Ending::Completed("paid".to_owned()))).holds();
+    again(Some(Ending::Completed("free".to_owned()))).breaks(&["ending-changed"]);
+    again(Some(Ending::Failed("poisoned".to_owned()))).breaks(&["ending-changed"]);
+    again(None).breaks(&["ending-changed"]);
 }
 
 #[test]

@@ -6,11 +6,19 @@
 use std::process::Command;
 
 /// The kind of a world, its seed, and what it has shown.
-const SEEDS: [(&str, &str, &str); 1] = [(
-    "orchestrations",
-    "630",
-    "a key that was made anew failed an orchestration whose turn was just being committed",
-)];
+const SEEDS: [(&str, &str, &str); 3] = [
+    (
+        "orchestrations",
+        "630",
+        "a key that was made anew failed an orchestration whose turn was just being committed",
+    ),
+    ("items", "6782", "a session did not learn of what it wrote while its container could not be read"),
+    (
+        "orchestrations",
+        "5757",
+        "a partition was believed to have moved for good, and each request tried elsewhere first",
+    ),
+];
 
 #[test]
 fn worlds_that_have_broken_a_rule_once_break_none() {

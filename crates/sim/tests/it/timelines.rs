@@ -77,6 +77,7 @@ fn an_orchestration_on_a_timeline() {
             invoked: 10,
             started: Some(true),
             ended: Some((500, Ending::Completed("paid".to_owned()))),
+            asked_again: None,
             is_running: false,
             waits: false,
             steps: vec!["charge".to_owned()],

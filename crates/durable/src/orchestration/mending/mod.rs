@@ -31,6 +31,7 @@ mod waiting;
 use std::sync::Weak;
 use std::time::Duration;
 
+use cosmonaut::mutation;
 use duroxide::providers::ProviderError;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -78,7 +79,9 @@ pub(crate) async fn mend(core: Weak<Core>, mut news: News, rests: watch::Sender<
         }
         if news.losses.has_changed().unwrap_or(false) {
             news.losses.mark_unchanged();
-            if let Some(span) = strong.store.losses().lost() {
+            if let Some(span) = strong.store.losses().lost()
+                && !mutation!("nothing-is-mended-after-a-loss")
+            {
                 let forgotten = strong.store.losses().take_forgotten();
                 checklist.everything(Loss { span, forgotten });
                 // The others are told soon, and whoever comes after this process.

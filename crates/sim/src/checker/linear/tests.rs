@@ -49,7 +49,16 @@ fn register(seed: u64, stale: u64, unknown: bool) -> History {
         conflict_margin: None,
     };
     let (events, feeds, orchestrations) = (Vec::new(), Vec::new(), Vec::new());
-    History { account, calls, events, feeds, orchestrations, ledger: Vec::new(), ends: Vec::new() }
+    History {
+        account,
+        calls,
+        events,
+        feeds,
+        orchestrations,
+        ledger: Vec::new(),
+        kept: Vec::new(),
+        ends: Vec::new(),
+    }
 }
 
 fn verdicts(history: &History) -> (bool, bool) {

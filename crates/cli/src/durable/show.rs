@@ -8,15 +8,19 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::connect::{Store, failed};
+use super::event::{input, waits_for};
 use crate::cell::{cell, whole};
 use crate::failure::Failure;
-use crate::table::table;
+use crate::screen;
+use crate::table::{fitted, table};
 use crate::time::{span, utc};
 
 /// How many executions are shown: an instance that goes on as new for ever has any number.
 const EXECUTIONS: usize = 10;
 /// How much of a text is shown, unless all is asked for.
 const TEXT: usize = 100;
+/// How many things are named that an instance waits for.
+const WAITS: usize = 10;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -33,6 +37,10 @@ struct Known {
     custom_status: Option<String>,
     values: BTreeMap<String, String>,
     stats: Option<SystemStats>,
+    /// What the current execution was started with.
+    input: Option<String>,
+    /// What has no answer yet: activities, timers, events, children.
+    waits_for: Vec<String>,
     /// The last ones, the newest first.
     executions: Vec<ExecutionInfo>,
     /// How many there are.
@@ -57,7 +65,11 @@ impl Known {
             for number in numbers.iter().rev().take(EXECUTIONS) {
                 executions.push(provider.get_execution_info(instance, *number).await?);
             }
-            Ok(Self { info, custom_status, values, stats, executions, total: numbers.len() })
+            let history =
+                provider.read_history_with_execution_id(instance, info.current_execution_id).await?;
+            let (input, waits_for) = (input(&history), waits_for(&history));
+            let total = numbers.len();
+            Ok(Self { info, custom_status, values, stats, input, waits_for, executions, total })
         };
         all.await.map_err(|error| failed(&error))
     }
@@ -73,6 +85,11 @@ impl Known {
             ("last turn", utc(info.updated_at)),
         ];
         lines.extend(info.parent_instance_id.iter().map(|parent| ("started by", whole(parent))));
+        lines.extend(self.input.iter().map(|input| ("input", cut(input))));
+        lines.extend(self.waits_for.iter().take(WAITS).map(|what| ("waits for", cut(what))));
+        if self.waits_for.len() > WAITS {
+            lines.push(("", format!("and {} more", self.waits_for.len() - WAITS)));
+        }
         lines.extend(self.custom_status.iter().map(|status| ("custom status", cut(status))));
         lines.extend(info.output.iter().map(|output| ("output", cut(output))));
         if let Some(stats) = &self.stats {
@@ -107,7 +124,7 @@ impl Known {
         let header = ["EXECUTION", "STATUS", "STARTED", "TOOK", "EVENTS", "OUTPUT"];
         let older = self.total - self.executions.len();
         let note = if older > 0 { format!("(and {older} older)\n") } else { String::new() };
-        table(&header, self.executions.iter().map(row)) + &note
+        fitted(&header, self.executions.iter().map(row), screen::output_width()) + &note
     }
 
     fn json(&self) -> Value {
@@ -131,6 +148,8 @@ impl Known {
             "parent": info.parent_instance_id,
             "createdAt": info.created_at,
             "updatedAt": info.updated_at,
+            "input": self.input,
+            "waitsFor": self.waits_for,
             "output": info.output,
             "customStatus": self.custom_status,
             "values": self.values,

@@ -41,6 +41,8 @@ struct Known {
     input: Option<String>,
     /// What has no answer yet: activities, timers, events, children.
     waits_for: Vec<String>,
+    /// Why neither of them is known.
+    unread: Option<String>,
     /// The last ones, the newest first.
     executions: Vec<ExecutionInfo>,
     /// How many there are.
@@ -65,11 +67,15 @@ impl Known {
             for number in numbers.iter().rev().take(EXECUTIONS) {
                 executions.push(provider.get_execution_info(instance, *number).await?);
             }
-            let history =
-                provider.read_history_with_execution_id(instance, info.current_execution_id).await?;
+            let execution = info.current_execution_id;
+            // What an application has encoded is only for those who can decode it; the rest is shown all the same.
+            let (history, unread) = match provider.read_history_with_execution_id(instance, execution).await {
+                Ok(history) => (history, None),
+                Err(error) => (Vec::new(), Some(error.to_string())),
+            };
             let (input, waits_for) = (input(&history), waits_for(&history));
             let total = numbers.len();
-            Ok(Self { info, custom_status, values, stats, input, waits_for, executions, total })
+            Ok(Self { info, custom_status, values, stats, input, waits_for, unread, executions, total })
         };
         all.await.map_err(|error| failed(&error))
     }
@@ -87,6 +93,7 @@ impl Known {
         lines.extend(info.parent_instance_id.iter().map(|parent| ("started by", whole(parent))));
         lines.extend(self.input.iter().map(|input| ("input", cut(input))));
         lines.extend(self.waits_for.iter().take(WAITS).map(|what| ("waits for", cut(what))));
+        lines.extend(self.unread.iter().map(|why| ("input", format!("cannot be read: {}", cut(why)))));
         if self.waits_for.len() > WAITS {
             lines.push(("", format!("and {} more", self.waits_for.len() - WAITS)));
         }

@@ -16,6 +16,7 @@ use crate::container::ContainerName;
 use crate::failure::Failure;
 use crate::query::Format;
 use crate::runtime;
+use crate::signal::end_when_told;
 use session::{Flow, Session};
 use statement::Reader;
 
@@ -72,6 +73,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     runtime::run(async {
         let mut session = Session::open(arguments, typed).await?;
         if typed {
+            // While a line is read nothing else would end this.
+            end_when_told()?;
             return editor::interact(&mut session).await;
         }
         if arguments.commands.is_empty() {

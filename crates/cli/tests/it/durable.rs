@@ -147,6 +147,7 @@ fn an_instance_is_shown_with_status_keys_and_executions() {
         "instance       w\n",
         "orchestration  Welcome 1.0.0\n",
         "status         Completed\n",
+        "input          Ada\n",
         "custom status  greeting\n",
         "output         Hello, Ada!\n",
         "EXECUTION  STATUS",
@@ -211,6 +212,9 @@ fn what_waits_hears_an_event_and_what_runs_is_cancelled() {
     world.refused(&["raise", "nobody", "approval"], 1, "no instance");
 
     world.waiting("b");
+    let shown = world.ok(&["show", "b"]);
+    assert!(shown.contains("waits for      event approval\n"), "{shown}");
+    assert_eq!(world.json(&["show", "b"])["waitsFor"], json!(["event approval"]));
     world.refused(&["delete", "b", "--yes"], 1, "--force");
     assert_eq!(world.json(&["cancel", "b", "--reason", "too late"])["reason"], "too late");
     let OrchestrationStatus::Failed { details, .. } = world.end("b") else { panic!("b was cancelled") };

@@ -210,6 +210,17 @@ fn ctrl_c_stops_a_query_and_the_session_goes_on() {
 }
 
 #[test]
+fn a_session_that_waits_for_a_line_ends_when_it_is_told_to() {
+    let account = shop();
+    let scratch = Scratch::new("told");
+    let terminal = typed(&account, &scratch, &[], SIZE);
+    terminal.press(b"SELECT VALUE 'asked';\r");
+    terminal.wait_for(" ms\nshop/orders> ");
+    terminal.terminate();
+    assert_eq!(terminal.end().0.code(), Some(143));
+}
+
+#[test]
 fn what_is_longer_than_the_screen_is_shown_part_by_part() {
     let account = shop();
     let scratch = Scratch::new("paged");

@@ -2,35 +2,51 @@
 //!
 //! Keys and connection strings are never printed, not even those that cannot be read.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::ValueEnum;
 use cosmonaut::options::{CosmosClientOptions, RegionOptions};
 use cosmonaut::{ConnectionString, CosmosClient, CosmosDriverRuntime, Credential, Error, ErrorKind, Trust};
 use cosmonaut_emulator::EMULATOR_KEY;
 
 use crate::failure::Failure;
+use crate::profile::{self, Profile, ProfileAccess};
+use crate::token::TokenSource;
+use crate::variable;
 
 /// Where `cosmonaut up` listens.
 const EMULATOR: &str = "http://localhost:8081";
 
-/// The variables of each setting, in the order in which they are looked at. The durable provider reads the same.
-const CONNECTION_STRING: [&str; 2] = ["COSMOSDB_CONNECTION_STRING", "COSMOS_CONNECTION_STRING"];
-const ENDPOINT: [&str; 2] = ["COSMOSDB_ENDPOINT", "COSMOS_ENDPOINT"];
-const KEY: [&str; 2] = ["COSMOSDB_KEY", "COSMOS_KEY"];
-
 /// The arguments that say which account.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 #[command(next_help_heading = "Account")]
 pub(crate) struct AccountArguments {
-    /// The account's address [default: COSMOSDB_ENDPOINT, or http://localhost:8081, where `cosmonaut up` listens]
+    /// The account's address [default: COSMONAUT_ENDPOINT, or http://localhost:8081, where `cosmonaut up` listens]
     #[arg(long, value_name = "URL", global = true)]
     endpoint: Option<String>,
 
-    /// The account's key; others on this machine can see arguments, so rather set COSMOSDB_KEY
+    /// The account's key; others on this machine can see arguments, so rather set COSMONAUT_KEY
     #[arg(long, value_name = "KEY", global = true)]
     key: Option<String>,
 
-    /// Address and key in one, as the Azure portal shows them [default: COSMOSDB_CONNECTION_STRING]
+    /// Address and key in one, as the Azure portal shows them [default: COSMONAUT_CONNECTION_STRING]
     #[arg(long, value_name = "TEXT", global = true, conflicts_with_all = ["endpoint", "key"])]
     connection_string: Option<String>,
+
+    /// An account of the configuration file [default: COSMONAUT_PROFILE, or the file's default where no variable says
+    /// which account]
+    #[arg(long, value_name = "NAME", global = true, conflicts_with_all = ["endpoint", "key", "connection_string"])]
+    profile: Option<String>,
+
+    /// The configuration file [default: COSMONAUT_CONFIG, or ~/.config/cosmonaut/config.json]
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+
+    /// How to get in: with the key, or with an Entra token from COSMONAUT_TOKEN or the program in
+    /// COSMONAUT_TOKEN_COMMAND [default: COSMONAUT_AUTH, or key; program: the Azure CLI, after `az login`]
+    #[arg(long, value_enum, global = true)]
+    auth: Option<Auth>,
 
     /// The region to prefer, where there are several
     #[arg(long, value_name = "REGION", global = true)]
@@ -41,67 +57,149 @@ pub(crate) struct AccountArguments {
     insecure: bool,
 }
 
+/// What requests are signed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Auth {
+    Key,
+    Entra,
+}
+
 /// An address and how to get in.
 struct Address {
     endpoint: String,
-    key: String,
+    access: Access,
     accepts_any_certificate: bool,
+    prefer: Option<String>,
+}
+
+enum Access {
+    Key(String),
+    Tokens(TokenSource),
 }
 
 impl AccountArguments {
     /// A client of the account. Nothing has been sent yet.
     pub(crate) fn client(&self) -> Result<CosmosClient, Failure> {
-        let address = self.address(|name| std::env::var(name).ok())?;
-        let regions = RegionOptions {
-            application_region: self.prefer.as_deref().map(Into::into),
-            ..RegionOptions::default()
-        };
+        self.client_near(None)
+    }
+
+    /// As [`client`](Self::client), with another region to prefer than the arguments say, if any.
+    pub(crate) fn client_near(&self, region: Option<&str>) -> Result<CosmosClient, Failure> {
+        let address = self.address(variable::of_process, |name| std::env::var(name).ok())?;
+        let region = region.or(self.prefer.as_deref()).or(address.prefer.as_deref());
+        let regions =
+            RegionOptions { application_region: region.map(Into::into), ..RegionOptions::default() };
         let options = CosmosClientOptions { regions, ..CosmosClientOptions::default() };
         let trust =
             Trust { accept_invalid: self.insecure || address.accepts_any_certificate, ..Trust::default() };
         let connect = || {
-            let key = Credential::master_key(&address.key)?;
+            let credential = match address.access {
+                Access::Key(key) => Credential::master_key(&key)?,
+                Access::Tokens(source) => Credential::tokens(Arc::new(source)),
+            };
             let runtime = CosmosDriverRuntime::builder().trust(trust).build()?;
             CosmosClient::builder()
                 .runtime(&runtime)
                 .endpoint(&address.endpoint)
-                .credential(key)
+                .credential(credential)
                 .options(options)
                 .build()
         };
-        connect().map_err(|error| Failure::Usage(error.to_string()))
+        connect().map_err(|error: Error| Failure::Usage(error.to_string()))
     }
 
-    fn address(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Address, Failure> {
-        let set = |names| first_set(names, &variable);
-        let by_flag = self.endpoint.is_some() || self.key.is_some();
-        let text = self.connection_string.clone().or_else(|| set(CONNECTION_STRING).filter(|_| !by_flag));
+    /// `set` reads a variable of the family, `any` one of another name, which a profile may name.
+    fn address(
+        &self,
+        set: impl Fn(&str) -> Option<String>,
+        any: impl Fn(&str) -> Option<String>,
+    ) -> Result<Address, Failure> {
+        let by_flag = self.endpoint.is_some() || self.key.is_some() || self.connection_string.is_some();
+        let named = self.profile.clone().or_else(|| set("PROFILE").filter(|_| !by_flag));
+        let config = self.config.clone().or_else(|| set("CONFIG").map(PathBuf::from));
+        if let Some(name) = &named {
+            let found = profile::find(Some(name), config.as_deref(), any)?;
+            // One that is named is there, or an error.
+            return found.map_or_else(|| Err(unknown(name)), |profile| self.of_profile(profile, set));
+        }
+        let text = self.connection_string.clone().or_else(|| set("CONNECTION_STRING").filter(|_| !by_flag));
         if let Some(text) = text {
             let parsed: ConnectionString = text
                 .parse()
                 .map_err(|error| Failure::Usage(format!("the connection string cannot be read: {error}")))?;
+            let access = match self.auth(&set)? {
+                Auth::Key => Access::Key(parsed.key().to_owned()),
+                Auth::Entra => Access::Tokens(tokens(&set)?),
+            };
             return Ok(Address {
                 endpoint: parsed.endpoint().to_owned(),
-                key: parsed.key().to_owned(),
+                access,
                 accepts_any_certificate: parsed.accepts_any_certificate(),
+                prefer: None,
             });
         }
-        let endpoint = self.endpoint.clone().or_else(|| set(ENDPOINT)).unwrap_or_else(|| EMULATOR.to_owned());
-        let key = self.key.clone().or_else(|| set(KEY));
-        let key = key.or_else(|| is_local(&endpoint).then(|| EMULATOR_KEY.to_owned())).ok_or_else(|| {
-            Failure::Usage(format!("no key for {endpoint} (set COSMOSDB_KEY, or use --connection-string)"))
-        })?;
-        Ok(Address { endpoint, key, accepts_any_certificate: false })
+        let endpoint = self.endpoint.clone().or_else(|| set("ENDPOINT"));
+        if endpoint.is_none() && !by_flag {
+            if let Some(profile) = profile::find(None, config.as_deref(), any)? {
+                return self.of_profile(profile, set);
+            }
+        }
+        let endpoint = endpoint.unwrap_or_else(|| EMULATOR.to_owned());
+        let access = self.usual(&endpoint, &set)?;
+        Ok(Address { endpoint, access, accepts_any_certificate: false, prefer: None })
+    }
+
+    fn of_profile(&self, profile: Profile, set: impl Fn(&str) -> Option<String>) -> Result<Address, Failure> {
+        let Profile { endpoint, access, prefer, accepts_any_certificate } = profile;
+        let access = match (access, self.auth) {
+            (ProfileAccess::Tokens(source), None | Some(Auth::Entra)) => Access::Tokens(source),
+            (_, Some(Auth::Entra)) => Access::Tokens(tokens(&set)?),
+            (ProfileAccess::Key(key), _) => Access::Key(key),
+            (ProfileAccess::Usual | ProfileAccess::Tokens(_), _) => self.usual(&endpoint, &set)?,
+        };
+        Ok(Address { endpoint, access, accepts_any_certificate, prefer })
+    }
+
+    /// How to get in by the arguments and the variables.
+    fn usual(&self, endpoint: &str, set: &impl Fn(&str) -> Option<String>) -> Result<Access, Failure> {
+        if self.auth(set)? == Auth::Entra {
+            return tokens(set).map(Access::Tokens);
+        }
+        let key = self.key.clone().or_else(|| set("KEY"));
+        let key = key.or_else(|| is_local(endpoint).then(|| EMULATOR_KEY.to_owned()));
+        key.map(Access::Key).ok_or_else(|| {
+            Failure::Usage(format!(
+                "no key for {endpoint} (set COSMONAUT_KEY, or use --connection-string, --auth entra or --profile)"
+            ))
+        })
+    }
+
+    fn auth(&self, set: &impl Fn(&str) -> Option<String>) -> Result<Auth, Failure> {
+        match (self.auth, set("AUTH")) {
+            (Some(auth), _) => Ok(auth),
+            // A key that is given is to be used.
+            (None, None) => Ok(Auth::Key),
+            (None, Some(_)) if self.key.is_some() => Ok(Auth::Key),
+            (None, Some(text)) => Auth::from_str(&text, true)
+                .map_err(|_| Failure::Usage(format!("COSMONAUT_AUTH: {text:?} is neither key nor entra"))),
+        }
     }
 }
 
-/// The first of these environment variables that has a value.
-pub(crate) fn variable(names: [&str; 2]) -> Option<String> {
-    first_set(names, |name| std::env::var(name).ok())
+fn unknown(profile: &str) -> Failure {
+    Failure::Usage(format!("there is no profile {profile:?}"))
 }
 
-fn first_set(names: [&str; 2], variable: impl Fn(&str) -> Option<String>) -> Option<String> {
-    names.iter().find_map(|name| variable(name).filter(|value| !value.is_empty()))
+/// Where tokens come from by the variables.
+fn tokens(set: &impl Fn(&str) -> Option<String>) -> Result<TokenSource, Failure> {
+    if let Some(token) = set("TOKEN") {
+        return Ok(TokenSource::Given(token));
+    }
+    match set("TOKEN_COMMAND") {
+        None => Ok(TokenSource::azure_cli()),
+        Some(text) => TokenSource::program(&text)
+            .ok_or_else(|| Failure::Usage("COSMONAUT_TOKEN_COMMAND has no program".to_owned())),
+    }
 }
 
 /// Whether this is an address of the machine itself, where the well-known key is worth a try.
@@ -116,6 +214,10 @@ fn is_local(endpoint: &str) -> bool {
 pub(crate) fn failed(error: &Error) -> Failure {
     let hint = match error.kind() {
         ErrorKind::Configuration => return Failure::Usage(error.to_string()),
+        ErrorKind::Transport if error.to_string().contains("certificate") => {
+            " (for an emulator: SSL_CERT_FILE names the certificate that `cosmonaut up --tls` prints the path of; \
+             --insecure takes any)"
+        }
         ErrorKind::Transport => {
             " (is the account running? `cosmonaut up` starts one; --endpoint says where it is)"
         }
@@ -134,34 +236,52 @@ mod tests {
             endpoint: owned(endpoint),
             key: owned(key),
             connection_string: owned(text),
-            prefer: None,
-            insecure: false,
+            // No file of whoever runs this has a say.
+            config: Some(PathBuf::from(NOTHING)),
+            ..AccountArguments::default()
+        }
+    }
+
+    /// A configuration without a default.
+    const NOTHING: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/no_profiles.json");
+
+    fn address(flags: &AccountArguments, variables: &[(&str, &str)]) -> Result<Address, Failure> {
+        let read = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        flags.address(|name| variable::find(name, read).map(|found| found.value), read)
+    }
+
+    fn key(address: &Address) -> &str {
+        match &address.access {
+            Access::Key(key) => key,
+            Access::Tokens(_) => "tokens",
         }
     }
 
     #[test]
     fn flags_come_before_variables_and_those_before_the_emulator() {
         let text = "AccountEndpoint=https://a.example;AccountKey=ZQ==;";
-        for (flags, variables, endpoint, key) in [
+        for (flags, variables, endpoint, expected) in [
             ((None, None, None), &[][..], EMULATOR, EMULATOR_KEY),
             ((Some("http://127.0.0.1:9"), None, None), &[], "http://127.0.0.1:9", EMULATOR_KEY),
             ((Some("https://b.example"), None, None), &[("COSMOS_KEY", "aw==")], "https://b.example", "aw=="),
             (
                 (Some("https://b.example"), Some("aw=="), None),
-                &[("COSMOSDB_KEY", "x")],
+                &[("COSMONAUT_KEY", "x")],
                 "https://b.example",
                 "aw==",
             ),
             (
                 (None, None, Some(text)),
-                &[("COSMOSDB_ENDPOINT", "https://c.example")],
+                &[("COSMONAUT_ENDPOINT", "https://c.example")],
                 "https://a.example",
                 "ZQ==",
             ),
             ((None, None, None), &[("COSMOS_CONNECTION_STRING", text)], "https://a.example", "ZQ=="),
             (
                 (Some("http://localhost:1"), None, None),
-                &[("COSMOS_CONNECTION_STRING", text)],
+                &[("COSMONAUT_CONNECTION_STRING", text), ("COSMONAUT_PROFILE", "none")],
                 "http://localhost:1",
                 EMULATOR_KEY,
             ),
@@ -171,23 +291,39 @@ mod tests {
                 "https://c.example",
                 "aw==",
             ),
+            ((None, None, None), &[("COSMONAUT_AUTH", "entra")], EMULATOR, "tokens"),
+            ((None, Some("aw=="), None), &[("COSMONAUT_AUTH", "entra")], EMULATOR, "aw=="),
         ] {
-            let variable = |name: &str| {
-                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-            };
-            let address = arguments(flags.0, flags.1, flags.2).address(variable).unwrap();
-            assert_eq!((&*address.endpoint, &*address.key), (endpoint, key), "{flags:?} {variables:?}");
+            let found = address(&arguments(flags.0, flags.1, flags.2), variables).unwrap();
+            assert_eq!((&*found.endpoint, key(&found)), (endpoint, expected), "{flags:?} {variables:?}");
         }
     }
 
     #[test]
-    fn what_cannot_be_used_is_named_but_no_secret_is() {
-        let message = |flags: AccountArguments| match flags.address(|_| None).err().unwrap() {
-            Failure::Usage(message) => message,
-            other => panic!("{other:?}"),
+    fn tokens_come_from_a_variable_a_program_or_the_azure_cli() {
+        let entra = AccountArguments { auth: Some(Auth::Entra), ..arguments(None, None, None) };
+        let source = |variables: &[(&str, &str)]| match address(&entra, variables).unwrap().access {
+            Access::Tokens(source) => source,
+            Access::Key(_) => panic!(),
         };
-        assert!(message(arguments(Some("https://b.example"), None, None)).contains("COSMOSDB_KEY"));
-        let message = message(arguments(None, None, Some("AccountKey=c2VjcmV0;nonsense")));
+        assert_eq!(source(&[]), TokenSource::azure_cli());
+        assert_eq!(source(&[("COSMONAUT_TOKEN", "t")]), TokenSource::Given("t".to_owned()));
+        let words = vec!["gcloud".to_owned(), "x".to_owned()];
+        assert_eq!(source(&[("COSMONAUT_TOKEN_COMMAND", "gcloud x")]), TokenSource::Program(words));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_but_no_secret_is() {
+        let message = |flags: AccountArguments, variables: &[(&str, &str)]| match address(&flags, variables) {
+            Err(Failure::Usage(message)) => message,
+            _ => panic!(),
+        };
+        let flags = || arguments(Some("https://b.example"), None, None);
+        assert!(message(flags(), &[]).contains("COSMONAUT_KEY"));
+        assert!(message(flags(), &[("COSMONAUT_AUTH", "sesame")]).contains("COSMONAUT_AUTH"));
+        let none = || arguments(None, None, None);
+        assert!(message(none(), &[("COSMONAUT_PROFILE", "prod")]).contains("no profile \"prod\""));
+        let message = message(arguments(None, None, Some("AccountKey=c2VjcmV0;nonsense")), &[]);
         assert!(!message.contains("c2VjcmV0") && !message.contains("nonsense"), "{message}");
     }
 

@@ -1,34 +1,81 @@
 //! Text from elsewhere, made fit for one cell of a table or one line of a terminal.
+//!
+//! Places are counted in columns of a terminal: an ideograph or an emoji has two, a mark over a letter none.
 
-/// At most `most` characters, of which the last is `…` if there are more. Characters that steer a terminal are written
-/// out, so that what is stored somewhere cannot steer the terminal of who looks at it.
+use unicode_width::UnicodeWidthChar;
+
+/// The most characters without a width of their own that are shown one after the other.
+const MARKS: usize = 8;
+
+/// At most `most` columns, of which the last is `…` if there is more. Characters that steer a terminal are written out,
+/// so that what is stored somewhere cannot steer the terminal of who looks at it.
 pub(crate) fn cell(text: &str, most: usize) -> String {
-    let mut shown = String::new();
-    let mut used = 0;
+    let (mut shown, mut used) = (String::new(), 0);
+    // How much stays if the mark has to follow.
+    let mut kept = 0;
+    let (mut marks, mut before_is_wide) = (0, false);
     for c in text.chars() {
-        let escaped = steers(c).then(|| c.escape_default().to_string());
-        let width = escaped.as_ref().map_or(1, String::len);
-        if used + width > most {
-            // What stands there already may fill the cell, and the mark needs a place.
-            while used + 1 > most && shown.pop().is_some() {
-                used -= 1;
+        if steers(c) {
+            let written: String = c.escape_default().collect();
+            if used + written.len() > most {
+                return cut(shown, kept, most);
             }
-            shown.push('…');
-            return shown;
+            used += written.len();
+            shown += &written;
+            (marks, before_is_wide) = (0, false);
+        } else {
+            let width = c.width().unwrap_or(0);
+            if used + width > most {
+                return cut(shown, kept, most);
+            }
+            if width == 0 {
+                marks += 1;
+                // Terminals disagree about how wide joined pictures are; apart from each other they are the same everywhere.
+                if marks > MARKS || (before_is_wide && c == '\u{200d}') || c == '\u{fe0f}' {
+                    continue;
+                }
+                if shown.is_empty() {
+                    // A mark would sit on what stands before the cell.
+                    if most == 0 {
+                        return shown;
+                    }
+                    shown.push('◌');
+                    used = 1;
+                }
+            } else {
+                (marks, before_is_wide) = (0, width == 2);
+            }
+            used += width;
+            shown.push(c);
         }
-        used += width;
-        match escaped {
-            Some(escaped) => shown += &escaped,
-            None => shown.push(c),
+        if used < most {
+            kept = shown.len();
         }
     }
     shown
 }
 
+fn cut(mut shown: String, kept: usize, most: usize) -> String {
+    shown.truncate(kept);
+    if most > 0 {
+        shown.push('…');
+    }
+    shown
+}
+
+/// How many columns a text has that [`cell`] has made.
+pub(crate) fn width(shown: &str) -> usize {
+    if shown.is_ascii() { shown.len() } else { shown.chars().map(|c| c.width().unwrap_or(0)).sum() }
+}
+
 /// Whether a character does something else than to stand there: controls, and those that turn or hide the text around.
-fn steers(c: char) -> bool {
+pub(crate) fn steers(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+            // Letters that are seen as blanks, some of them wide.
+            | '\u{115f}'..='\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
 
 /// As [`cell`], however long.
@@ -51,10 +98,34 @@ mod tests {
             ("\u{1b}[2J", 20, "\\u{1b}[2J"),
             ("abcd\n", 5, "abcd…"),
             ("a\u{202e}b", 20, "a\\u{202e}b"),
+            ("\u{9b}2J\u{61c}\u{2066}", 30, "\\u{9b}2J\\u{61c}\\u{2066}"),
             ("abc", 1, "…"),
+            ("abc", 0, ""),
         ] {
             assert_eq!(cell(text, most), expected, "{text:?} in {most}");
         }
         assert_eq!(whole("a\tb"), "a\\tb");
+    }
+
+    #[test]
+    fn places_are_columns_not_characters() {
+        for (text, most, expected, columns) in [
+            ("東京都", 6, "東京都", 6),
+            ("東京都", 5, "東京…", 5),
+            ("東京都", 4, "東…", 3),
+            ("🎉🎉", 3, "🎉…", 3),
+            // Marks take no place, and stay with their letter.
+            ("e\u{301}e\u{301}e\u{301}", 3, "e\u{301}e\u{301}e\u{301}", 3),
+            ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…", 2),
+            ("\u{301}a", 9, "◌\u{301}a", 2),
+            // Pictures that some terminals join stand apart; a letter's joiner stays.
+            ("👩\u{200d}👧", 9, "👩👧", 4),
+            ("❤\u{fe0f}", 9, "❤", 1),
+            ("می\u{200c}خواهم", 20, "می\u{200c}خواهم", 7),
+        ] {
+            let shown = cell(text, most);
+            assert_eq!((&*shown, width(&shown)), (expected, columns), "{text:?} in {most}");
+        }
+        assert_eq!(cell(&format!("a{}", "\u{301}".repeat(10_000)), 5).chars().count(), 1 + MARKS);
     }
 }

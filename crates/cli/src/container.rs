@@ -80,14 +80,31 @@ impl FromStr for ContainerName {
     }
 }
 
+/// A database and one of its containers, or that it has none.
+pub(crate) struct Found {
+    pub(crate) database: String,
+    pub(crate) container: Option<ContainerProperties>,
+}
+
 /// Every container of an account, database by database.
-pub(crate) async fn all(client: &CosmosClient) -> Result<Vec<(String, ContainerProperties)>, Error> {
+pub(crate) async fn all(client: &CosmosClient) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();
     for database in names(client.list_databases(), |database| database.id).await? {
-        let mut containers = client.database(&database).list_containers();
-        while let Some(container) = containers.next().await {
-            found.push((database.clone(), container?));
-        }
+        found.extend(of_database(client, &database).await?);
+    }
+    Ok(found)
+}
+
+/// Every container of a database, or that it has none.
+pub(crate) async fn of_database(client: &CosmosClient, database: &str) -> Result<Vec<Found>, Error> {
+    let of = |container| Found { database: database.to_owned(), container };
+    let mut found = Vec::new();
+    let mut containers = client.database(database).list_containers();
+    while let Some(container) = containers.next().await {
+        found.push(of(Some(container?)));
+    }
+    if found.is_empty() {
+        found.push(of(None));
     }
     Ok(found)
 }

@@ -25,17 +25,22 @@ pub(crate) enum Failure {
 impl Failure {
     /// Tells the user, and the shell.
     pub(crate) fn report(self) -> ExitCode {
+        ExitCode::from(self.tell())
+    }
+
+    /// Tells the user; gives the status.
+    pub(crate) fn tell(self) -> u8 {
         let (message, status) = match self {
             Self::Usage(message) => (message, 2),
             Self::Work(message) => (message, 1),
             // Whoever read the output has seen enough; `cosmonaut … | head` is not a mistake.
-            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return ExitCode::SUCCESS,
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => return 0,
             Self::Output(error) => (format!("cannot write the output: {error}"), 1),
-            Self::Stopped => return ExitCode::from(130),
+            Self::Stopped => return 130,
         };
         // If even this cannot be written there is nobody left to tell; the status still says it.
         let _ = io::stderr().write_all(shown(&message).as_bytes());
-        ExitCode::from(status)
+        status
     }
 }
 

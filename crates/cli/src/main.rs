@@ -5,11 +5,16 @@
 
 // The commands.
 mod bench;
+mod completions;
 mod demo;
 mod durable;
+mod item;
+mod man;
 mod options;
 mod query;
 mod region;
+mod resource;
+mod shell;
 mod up;
 
 // What they share.
@@ -18,7 +23,10 @@ mod cell;
 mod confirm;
 mod container;
 mod descriptors;
+mod directories;
+mod document;
 mod failure;
+mod profile;
 mod request_log;
 mod runtime;
 mod screen;
@@ -26,10 +34,12 @@ mod served;
 mod signal;
 mod table;
 mod time;
+mod token;
+mod variable;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::Failure;
 
@@ -51,12 +61,29 @@ enum Command {
     Region(region::Arguments),
     /// Run a query and show its rows as a table, JSON or CSV, or explain how it is run
     Query(query::Arguments),
+    /// Ask and look around in a session: history, completion, \\d, \\explain, \\watch and more; or run a script
+    Shell(shell::Arguments),
+    /// Read, write, change and delete single items
+    Item(item::Arguments),
+    /// Create, list, show, replace, delete and split containers; their size and throughput
+    Container(resource::container::Arguments),
+    /// Create, list, show and delete databases; their throughput
+    Database(resource::database::Arguments),
     /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
     Durable(durable::Arguments),
     /// Put a load on an account and measure rates, latencies and request units
     Bench(bench::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
     Options(options::Arguments),
+    /// Print a script by which bash, zsh, fish or PowerShell completes arguments
+    Completions(completions::Arguments),
+    /// Print a manual page, or write all of them into a directory
+    Man(man::Arguments),
+}
+
+/// All that can be said to this program.
+fn command() -> clap::Command {
+    Arguments::command()
 }
 
 fn main() -> ExitCode {
@@ -72,8 +99,14 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Up(arguments) => up::run(&arguments),
         Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
         Command::Query(arguments) => query::run(&arguments),
+        Command::Shell(arguments) => shell::run(&arguments),
+        Command::Item(arguments) => item::run(&arguments),
+        Command::Container(arguments) => resource::container::run(&arguments),
+        Command::Database(arguments) => resource::database::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
     }
 }

@@ -9,6 +9,7 @@ use cosmonaut_options::{EnvironmentOptions, Explanation, GroupReport, Layer, Pro
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::screen;
 use crate::table;
 
 const EXAMPLES: &str = "\
@@ -40,7 +41,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), 
         Some(name) => vec![find(groups, name)?],
         None => groups,
     };
-    let text = if arguments.json { format!("{:#}\n", json(&groups)) } else { table(&groups) };
+    let text = if arguments.json {
+        format!("{:#}\n", json(&groups))
+    } else {
+        table(&groups, screen::output_width())
+    };
     output.write_all(text.as_bytes())?;
     output.flush()?;
     Ok(())
@@ -86,16 +91,37 @@ const HEADER: [&str; 5] = ["OPTION", "VALUE", "FROM", "DEFAULT", "VARIABLE"];
 
 /// A heading per group, and under it a row per option; a further row for each further variable. Columns line up
 /// over all groups.
-fn table(groups: &[GroupReport]) -> String {
+fn table(groups: &[GroupReport], screen: Option<usize>) -> String {
     let header = HEADER.map(str::to_owned).to_vec();
     let all: Vec<_> = groups.iter().flat_map(|group| group.options.iter().flat_map(rows)).collect();
     let widths = table::widths(&[vec![header.clone()], all].concat());
+    if screen.is_some_and(|screen| table::needed(&widths) + 2 > screen) {
+        return lines(groups);
+    }
     let sections = groups.iter().map(|group| {
         let heading = format!("{} (layers: {})\n", group.name, names(group.layers).join(", "));
         let rows = std::iter::once(header.clone()).chain(group.options.iter().flat_map(rows));
         heading + &rows.map(|row| format!("  {}", table::line(&row, &widths))).collect::<String>()
     });
     sections.collect::<Vec<_>>().join("\n")
+}
+
+/// The same where a table has no room: a few lines for each option, which nothing is left out of.
+fn lines(groups: &[GroupReport]) -> String {
+    let option = |explanation: &Explanation| {
+        let rows = rows(explanation);
+        let [path, value, from, default, _] = &rows[0][..] else { return String::new() };
+        let names: Vec<_> = rows.iter().map(|row| &*row[4]).filter(|name| *name != "-").collect();
+        let members = [("value", value), ("from", from), ("default", default)];
+        let members: Vec<_> = members.map(|(name, text)| (format!("    {name}"), text.clone())).into();
+        let variables: String = names.iter().map(|name| format!("    {name}\n")).collect();
+        format!("  {path}\n{}{variables}", table::record(&members))
+    };
+    let section = |group: &GroupReport| {
+        let options: String = group.options.iter().map(option).collect();
+        format!("{} (layers: {})\n{options}", group.name, names(group.layers).join(", "))
+    };
+    groups.iter().map(section).collect::<Vec<_>>().join("\n")
 }
 
 fn rows(explanation: &Explanation) -> Vec<Vec<String>> {

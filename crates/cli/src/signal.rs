@@ -28,6 +28,27 @@ impl StopSignal {
     }
 }
 
+/// Ends the process when it is told to, also while nobody listens: who has listened once has taken the signal's own
+/// effect away. With the status that shells have for it.
+#[cfg(unix)]
+pub(crate) fn end_when_told() -> Result<(), Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    const TERMINATED: i32 = 143;
+    let mut terminate = signal(SignalKind::terminate())
+        .map_err(|error| Failure::Work(format!("cannot listen for signals to stop: {error}")))?;
+    crate::runtime::spawn(async move {
+        if terminate.recv().await.is_some() {
+            std::process::exit(TERMINATED);
+        }
+    });
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub(crate) fn end_when_told() -> Result<(), Failure> {
+    Ok(())
+}
+
 #[cfg(not(unix))]
 impl StopSignal {
     pub(crate) fn listen() -> Result<Self, Failure> {

@@ -41,7 +41,8 @@ impl ConnectError {
                  `cosmonaut durable definition` prints it)"
             ),
             ErrorKind::Transport | ErrorKind::DeadlineExceeded => {
-                format!("{endpoint} cannot be reached (check the address; a local emulator is started by `cosmonaut up`)")
+                let account = if endpoint.is_empty() { "the account" } else { endpoint };
+                format!("{account} cannot be reached (check the address; a local emulator is started by `cosmonaut up`)")
             }
             ErrorKind::Throttled | ErrorKind::Unavailable | ErrorKind::OutcomeUnknown => {
                 "the account has no capacity at the moment (try again, or raise its throughput)".into()

@@ -76,6 +76,11 @@ impl Load {
                 Pace::Closed => runtime::now(),
                 Pace::Open(rate) => self.due(number, rate),
             };
+            // What is left of warming up when that is over would only stand before what is counted.
+            if due < self.counted_from && runtime::now() >= self.counted_from {
+                self.skip_warm_up();
+                continue;
+            }
             // What was due in time but comes too late is not started, and counted as that.
             if due >= self.ends || runtime::now() >= self.ends {
                 return;
@@ -85,7 +90,9 @@ impl Load {
                 _ = stopped.wait_for(|stopped| *stopped) => return,
                 () = runtime::sleep_until(due) => {}
             }
-            self.started.fetch_add(1, Ordering::Relaxed);
+            if due >= self.counted_from {
+                self.started.fetch_add(1, Ordering::Relaxed);
+            }
             let (kind, choice) = self.mix.choose(number);
             let result = self.target.run(kind, choice).await;
             let latency = runtime::now().saturating_duration_since(due);
@@ -95,20 +102,31 @@ impl Load {
         }
     }
 
+    fn skip_warm_up(&self) {
+        if let Pace::Open(rate) = self.pace {
+            self.next.fetch_max(self.due_before(self.counted_from, rate), Ordering::Relaxed);
+        }
+    }
+
+    /// How many operations are due before a time, at a rate.
+    fn due_before(&self, time: Instant, rate: f64) -> u64 {
+        (time.saturating_duration_since(self.began).as_secs_f64() * rate).ceil() as u64
+    }
+
     /// When an operation is to start, at a rate.
     fn due(&self, number: u64, rate: f64) -> Instant {
         let after = Duration::try_from_secs_f64(number as f64 / rate).unwrap_or(Duration::MAX);
         self.began.checked_add(after).unwrap_or(self.ends)
     }
 
-    /// How many operations were due until `until` and have not been started.
+    /// How many operations that count were due until `until` and have not been started.
     pub(super) fn not_started(&self, until: Instant) -> u64 {
         match self.pace {
             Pace::Closed => 0,
             Pace::Open(rate) => {
-                let time = until.min(self.ends).saturating_duration_since(self.began);
-                let due = (time.as_secs_f64() * rate).ceil() as u64;
-                due.saturating_sub(self.started.load(Ordering::Relaxed))
+                let due = self.due_before(until.min(self.ends), rate);
+                let counted = due.saturating_sub(self.due_before(self.counted_from, rate));
+                counted.saturating_sub(self.started.load(Ordering::Relaxed))
             }
         }
     }

@@ -145,7 +145,11 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
         Err(Failure::Stopped) => return removed.and(Err(Failure::Stopped)),
         Err(failure) => return Err(failure),
     };
-    let text = if arguments.json { format!("{:#}\n", report.json()) } else { report.text() };
+    let text = if arguments.json {
+        format!("{:#}\n", report.json())
+    } else {
+        report.text(crate::screen::output_width())
+    };
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes())?;
     output.flush()?;

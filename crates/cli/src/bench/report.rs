@@ -7,10 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::load::Pace;
 use super::tally::{OfKind, Tally};
-use crate::table::table;
+use crate::table::fitted;
 
 /// How long the longest bar is.
-const BAR: u64 = 50;
+const BAR: usize = 50;
+/// What stands on a line beside a bar.
+const AROUND_BAR: usize = 23;
 
 /// A run that is over.
 pub(super) struct Report {
@@ -26,7 +28,8 @@ pub(super) struct Report {
 }
 
 impl Report {
-    pub(super) fn text(&self) -> String {
+    /// `screen` is how wide the terminal is, if it goes to one.
+    pub(super) fn text(&self, screen: Option<usize>) -> String {
         let all = self.tally.all();
         let way = match self.pace {
             Pace::Closed => format!("{} at a time", self.concurrency),
@@ -35,7 +38,7 @@ impl Report {
         let early = if self.stopped { ", stopped early" } else { "" };
         let mut text =
             format!("{}: {way}, {:.1} s counted{early}\n\n", self.container, self.counted.as_secs_f64());
-        text += &self.operations(&all);
+        text += &self.operations(&all, screen);
         if self.not_started > 0 {
             text += &format!(
                 "\n{} operations were due and not started: more than this account, or --concurrency {}, can do. \
@@ -44,14 +47,14 @@ impl Report {
             );
         }
         if all.succeeded() > 0 {
-            text += &format!("\n{}", chart(&all.latencies));
+            text += &format!("\n{}", chart(&all.latencies, screen));
         }
         text += &counts("served by", &self.tally.regions);
         text += &counts("failures", &self.tally.failures);
         text
     }
 
-    fn operations(&self, all: &OfKind) -> String {
+    fn operations(&self, all: &OfKind, screen: Option<usize>) -> String {
         let row = |name: &str, of: &OfKind| {
             let mut row = vec![
                 name.to_owned(),
@@ -67,7 +70,9 @@ impl Report {
         if rows.len() != 1 {
             rows.push(row("all", all));
         }
-        table(&["", "DONE", "FAILED", "PER SECOND", "RU EACH", "P50", "P90", "P99", "P99.9", "MAX"], rows)
+        let header =
+            ["OPERATION", "DONE", "FAILED", "PER SECOND", "RU EACH", "P50", "P90", "P99", "P99.9", "MAX"];
+        fitted(&header, rows, screen)
     }
 
     pub(super) fn json(&self) -> Value {
@@ -124,7 +129,8 @@ fn quantiles(latencies: &Histogram<u64>) -> [(&'static str, u64); 5] {
 }
 
 /// A bar for each step of 1, 2, 5, 10, …, from the first that has anything to the last.
-fn chart(latencies: &Histogram<u64>) -> String {
+fn chart(latencies: &Histogram<u64>, screen: Option<usize>) -> String {
+    let longest = screen.map_or(BAR, |screen| screen.saturating_sub(AROUND_BAR).clamp(5, BAR));
     let steps = (0..12).flat_map(|decade| [1, 2, 5].map(|step| step * 10_u64.pow(decade)));
     let (mut from, mut bars) = (0, Vec::new());
     for to in steps {
@@ -137,9 +143,10 @@ fn chart(latencies: &Histogram<u64>) -> String {
     let most = bars.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
     let total = latencies.len().max(1);
     let row = |(to, count): &(u64, u64)| {
-        let length = (count * BAR).div_ceil(most);
+        let length = (count * longest as u64).div_ceil(most);
         let share = *count as f64 * 100.0 / total as f64;
-        format!("  < {:>7}  {:51}{share:6.2}%\n", time(*to), "█".repeat(usize::try_from(length).unwrap_or(0)))
+        let bar = "█".repeat(usize::try_from(length).unwrap_or(0));
+        format!("  < {:>7}  {bar:width$}{share:6.2}%\n", time(*to), width = longest + 1)
     };
     bars.iter().map(row).collect()
 }
@@ -188,7 +195,9 @@ mod tests {
         for (micros, count) in [(1500, 90), (700, 9), (15_000, 1)] {
             latencies.record_n(micros, count).unwrap();
         }
-        let chart = chart(&latencies);
+        let narrow = chart(&latencies, Some(40));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
+        let chart = chart(&latencies, None);
         let steps: Vec<_> = chart.lines().map(|line| line.split('█').next().unwrap().trim()).collect();
         assert_eq!(steps.len(), 5, "{chart}");
         assert!(steps[0].starts_with("<    1 ms") && steps[4].starts_with("<   20 ms"), "{chart}");

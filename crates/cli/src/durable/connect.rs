@@ -7,13 +7,14 @@ use duroxide::providers::{InstanceInfo, ProviderAdmin, ProviderError};
 use duroxide_cosmonaut::{Compression, ConnectError, CosmosProvider, CosmosProviderConfig, FindingKind};
 
 use super::Arguments;
-use crate::account::variable;
 use crate::container::ContainerName;
 use crate::failure::Failure;
+use crate::variable;
 
-pub(super) const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
-pub(super) const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
-const HUB: [&str; 2] = ["COSMOSDB_HUB", "COSMOS_HUB"];
+/// The variables, as [`variable`](crate::variable) has them.
+pub(super) const DATABASE: &str = "DATABASE";
+pub(super) const CONTAINER: &str = "CONTAINER";
+const HUB: &str = "HUB";
 
 /// Where the orchestrations are.
 pub(super) struct Place {
@@ -54,9 +55,9 @@ impl fmt::Display for Place {
     }
 }
 
-/// A setting by its flag, or else by its variables.
-pub(super) fn named(flag: &Option<String>, names: [&str; 2]) -> Option<String> {
-    flag.clone().or_else(|| variable(names))
+/// A setting by its flag, or else by its variable.
+pub(super) fn named(flag: &Option<String>, name: &str) -> Option<String> {
+    flag.clone().or_else(|| variable::of_process(name))
 }
 
 /// Why a container could not be had; if it is not there, with what is.

@@ -9,7 +9,8 @@ use super::connect::{Store, failed};
 use crate::cell::{cell, whole};
 use crate::confirm::confirm;
 use crate::failure::Failure;
-use crate::table::table;
+use crate::screen;
+use crate::table::fitted;
 use crate::time::utc;
 
 /// How wide a name, and what is said of it, may be.
@@ -78,7 +79,11 @@ async fn list(store: &Store, limit: u32) -> Result<Answer, Failure> {
     };
     let text = match &found[..] {
         [] => "nothing has stopped for good\n".to_owned(),
-        found => table(&["INSTANCE", "CAUSE", "SINCE", "DOCUMENT", "WHY"], found.iter().map(row)),
+        found => fitted(
+            &["INSTANCE", "CAUSE", "SINCE", "DOCUMENT", "WHY"],
+            found.iter().map(row),
+            screen::output_width(),
+        ),
     };
     Ok(Answer { text, json: json!(found) })
 }

@@ -1,5 +1,7 @@
 //! An event of a history in a few words: what happened, to what, and with which data.
 
+use std::collections::HashSet;
+
 use duroxide::{Event, EventKind};
 
 /// What a line of a timeline says, beside when.
@@ -85,6 +87,60 @@ fn asked<'e>(event: &Event, history: &'e [Event]) -> &'e str {
     }
 }
 
+/// What an execution was started with.
+pub(super) fn input(history: &[Event]) -> Option<String> {
+    history.iter().find_map(|event| match &event.kind {
+        EventKind::OrchestrationStarted { input, .. } => Some(input.clone()),
+        _ => None,
+    })
+}
+
+/// What an execution that has not ended waits for: every question without an answer.
+pub(super) fn waits_for(history: &[Event]) -> Vec<String> {
+    let has_ended = history.iter().any(|event| {
+        matches!(
+            event.kind,
+            EventKind::OrchestrationCompleted { .. }
+                | EventKind::OrchestrationFailed { .. }
+                | EventKind::OrchestrationContinuedAsNew { .. }
+        )
+    });
+    if has_ended {
+        return Vec::new();
+    }
+    let answered: HashSet<u64> = history.iter().filter_map(|event| event.source_event_id).collect();
+    let open = history.iter().filter(|event| !answered.contains(&event.event_id));
+    // An event is answered by its name, and each one by another.
+    let mut arrived: Vec<&str> = history.iter().filter_map(arrival).collect();
+    let waits = |event: &Event| match &event.kind {
+        EventKind::ActivityScheduled { name, .. } => Some(format!("activity {name}")),
+        EventKind::TimerCreated { fire_at_ms } => Some(format!("timer at {}", crate::time::utc(*fire_at_ms))),
+        EventKind::SubOrchestrationScheduled { name, instance, .. } => {
+            Some(format!("child {name} {instance}"))
+        }
+        EventKind::ExternalSubscribed { name } | EventKind::QueueSubscribed { name } => {
+            match arrived.iter().position(|known| known == name) {
+                Some(at) => {
+                    arrived.remove(at);
+                    None
+                }
+                None => Some(format!("event {name}")),
+            }
+        }
+        _ => None,
+    };
+    open.filter_map(waits).collect()
+}
+
+fn arrival(event: &Event) -> Option<&str> {
+    match &event.kind {
+        EventKind::ExternalEvent { name, .. } | EventKind::QueueEventDelivered { name, .. } => {
+            event.source_event_id.is_none().then_some(&**name)
+        }
+        _ => None,
+    }
+}
+
 /// What an event answers.
 pub(super) fn question<'e>(event: &Event, history: &'e [Event]) -> Option<&'e Event> {
     let source = event.source_event_id?;
@@ -110,6 +166,27 @@ mod tests {
 
     fn event(id: u64, source: Option<u64>, kind: EventKind) -> Event {
         Event::with_event_id(id, "i", 1, source, kind)
+    }
+
+    #[test]
+    fn what_has_no_answer_is_waited_for_until_the_end() {
+        let activity = |name: &str| EventKind::ActivityScheduled {
+            name: name.into(),
+            input: String::new(),
+            session_id: None,
+            tag: None,
+        };
+        let mut history = vec![
+            event(1, None, activity("Reserve")),
+            event(2, None, activity("Pay")),
+            event(3, Some(1), EventKind::ActivityCompleted { result: String::new() }),
+            event(4, None, EventKind::ExternalSubscribed { name: "approved".into() }),
+            event(5, None, EventKind::ExternalSubscribed { name: "approved".into() }),
+            event(6, None, EventKind::ExternalEvent { name: "approved".into(), data: String::new() }),
+        ];
+        assert_eq!(waits_for(&history), ["activity Pay", "event approved"]);
+        history.push(event(7, None, EventKind::OrchestrationCompleted { output: String::new() }));
+        assert!(waits_for(&history).is_empty());
     }
 
     #[test]

@@ -9,7 +9,8 @@ use super::connect::{Store, failed};
 use super::event::{Data, question, told};
 use crate::cell::{cell, whole};
 use crate::failure::Failure;
-use crate::table::table;
+use crate::screen;
+use crate::table::fitted;
 use crate::time::utc;
 
 /// How much of a name and of data is shown, unless all is asked for.
@@ -44,7 +45,8 @@ pub(super) async fn run(store: &Store, arguments: &Arguments) -> Result<Answer, 
     }
     let history = store.provider.read_history_with_execution_id(&arguments.instance, execution).await;
     let history = history.map_err(|error| failed(&error))?;
-    let text = heading(&info, execution, executions.len(), &history) + &timeline(&history, arguments.full);
+    let text = heading(&info, execution, executions.len(), &history)
+        + &timeline(&history, arguments.full, screen::output_width());
     Ok(Answer { text, json: json!(history) })
 }
 
@@ -60,7 +62,7 @@ fn heading(info: &InstanceInfo, execution: u64, of: usize, history: &[Event]) ->
 }
 
 /// A line for each event: when after the first, what, and how long an answer took.
-fn timeline(history: &[Event], full: bool) -> String {
+fn timeline(history: &[Event], full: bool, screen: Option<usize>) -> String {
     let start = history.first().map_or(0, |first| first.timestamp_ms);
     let cut = |text: &str, most| if full { whole(text) } else { cell(text, most) };
     let row = |event: &Event| {
@@ -81,7 +83,7 @@ fn timeline(history: &[Event], full: bool) -> String {
             data,
         ]
     };
-    table(&["#", "TIME", "EVENT", "NAME", "TOOK", "DATA"], history.iter().map(row))
+    fitted(&["#", "TIME", "EVENT", "NAME", "TOOK", "DATA"], history.iter().map(row), screen)
 }
 
 fn seconds(millis: u64) -> String {
@@ -120,7 +122,7 @@ mod tests {
 ",
             "x".repeat(DATA - 1)
         );
-        assert_eq!(timeline(&history, false), expected);
-        assert!(timeline(&history, true).contains(&"x".repeat(100)));
+        assert_eq!(timeline(&history, false, None), expected);
+        assert!(timeline(&history, true, None).contains(&"x".repeat(100)));
     }
 }

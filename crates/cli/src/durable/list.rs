@@ -8,7 +8,8 @@ use super::connect::{Store, failed};
 use crate::cell::cell;
 use crate::failure::Failure;
 use crate::runtime;
-use crate::table::table;
+use crate::screen;
+use crate::table::fitted;
 use crate::time::{self, utc};
 
 /// How many instances are asked for at once.
@@ -114,7 +115,7 @@ fn instances(found: &[InstanceSummary]) -> String {
         ]
     };
     let header = ["INSTANCE", "ORCHESTRATION", "STATUS", "EXECUTION", "EVENTS", "CREATED", "PARENT"];
-    table(&header, found.iter().map(row))
+    fitted(&header, found.iter().map(row), screen::output_width())
 }
 
 /// `Checkout 1.0.0`

@@ -27,15 +27,15 @@ use crate::runtime;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true)]
 pub(crate) struct Arguments {
-    /// The database of the orchestrations [default: COSMOSDB_DATABASE, or duroxide]
+    /// The database of the orchestrations [default: COSMONAUT_DATABASE, or duroxide]
     #[arg(long, value_name = "NAME", global = true)]
     database: Option<String>,
 
-    /// The container of the orchestrations [default: COSMOSDB_CONTAINER, or duroxide]
+    /// The container of the orchestrations [default: COSMONAUT_CONTAINER, or duroxide]
     #[arg(long, value_name = "NAME", global = true)]
     container: Option<String>,
 
-    /// The task hub in the container [default: COSMOSDB_HUB, or the one without a name]
+    /// The task hub in the container [default: COSMONAUT_HUB, or the one without a name]
     #[arg(long, value_name = "NAME", global = true)]
     hub: Option<String>,
 

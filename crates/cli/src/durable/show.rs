@@ -8,15 +8,19 @@ use serde_json::{Value, json};
 
 use super::Answer;
 use super::connect::{Store, failed};
+use super::event::{input, waits_for};
 use crate::cell::{cell, whole};
 use crate::failure::Failure;
-use crate::table::table;
+use crate::screen;
+use crate::table::{fitted, table};
 use crate::time::{span, utc};
 
 /// How many executions are shown: an instance that goes on as new for ever has any number.
 const EXECUTIONS: usize = 10;
 /// How much of a text is shown, unless all is asked for.
 const TEXT: usize = 100;
+/// How many things are named that an instance waits for.
+const WAITS: usize = 10;
 
 #[derive(clap::Args)]
 pub(super) struct Arguments {
@@ -33,6 +37,12 @@ struct Known {
     custom_status: Option<String>,
     values: BTreeMap<String, String>,
     stats: Option<SystemStats>,
+    /// What the current execution was started with.
+    input: Option<String>,
+    /// What has no answer yet: activities, timers, events, children.
+    waits_for: Vec<String>,
+    /// Why neither of them is known.
+    unread: Option<String>,
     /// The last ones, the newest first.
     executions: Vec<ExecutionInfo>,
     /// How many there are.
@@ -57,7 +67,15 @@ impl Known {
             for number in numbers.iter().rev().take(EXECUTIONS) {
                 executions.push(provider.get_execution_info(instance, *number).await?);
             }
-            Ok(Self { info, custom_status, values, stats, executions, total: numbers.len() })
+            let execution = info.current_execution_id;
+            // What an application has encoded is only for those who can decode it; the rest is shown all the same.
+            let (history, unread) = match provider.read_history_with_execution_id(instance, execution).await {
+                Ok(history) => (history, None),
+                Err(error) => (Vec::new(), Some(error.to_string())),
+            };
+            let (input, waits_for) = (input(&history), waits_for(&history));
+            let total = numbers.len();
+            Ok(Self { info, custom_status, values, stats, input, waits_for, unread, executions, total })
         };
         all.await.map_err(|error| failed(&error))
     }
@@ -73,6 +91,12 @@ impl Known {
             ("last turn", utc(info.updated_at)),
         ];
         lines.extend(info.parent_instance_id.iter().map(|parent| ("started by", whole(parent))));
+        lines.extend(self.input.iter().map(|input| ("input", cut(input))));
+        lines.extend(self.waits_for.iter().take(WAITS).map(|what| ("waits for", cut(what))));
+        lines.extend(self.unread.iter().map(|why| ("input", format!("cannot be read: {}", cut(why)))));
+        if self.waits_for.len() > WAITS {
+            lines.push(("", format!("and {} more", self.waits_for.len() - WAITS)));
+        }
         lines.extend(self.custom_status.iter().map(|status| ("custom status", cut(status))));
         lines.extend(info.output.iter().map(|output| ("output", cut(output))));
         if let Some(stats) = &self.stats {
@@ -107,7 +131,7 @@ impl Known {
         let header = ["EXECUTION", "STATUS", "STARTED", "TOOK", "EVENTS", "OUTPUT"];
         let older = self.total - self.executions.len();
         let note = if older > 0 { format!("(and {older} older)\n") } else { String::new() };
-        table(&header, self.executions.iter().map(row)) + &note
+        fitted(&header, self.executions.iter().map(row), screen::output_width()) + &note
     }
 
     fn json(&self) -> Value {
@@ -131,6 +155,8 @@ impl Known {
             "parent": info.parent_instance_id,
             "createdAt": info.created_at,
             "updatedAt": info.updated_at,
+            "input": self.input,
+            "waitsFor": self.waits_for,
             "output": info.output,
             "customStatus": self.custom_status,
             "values": self.values,

@@ -6,15 +6,26 @@ use cosmonaut::model::{DistinctType, SortOrder};
 use cosmonaut::{FeedRange, Index, PartitionExplanation, QueryExplanation};
 use serde_json::{Value, json};
 
-use crate::cell::cell;
+use super::output::Format;
+use crate::cell::{cell, whole};
+use crate::screen;
 use crate::served::regions;
-use crate::table::table;
+use crate::table::fitted;
 
-pub(super) fn text(explained: &QueryExplanation) -> String {
+/// An explanation in the form that is asked for.
+pub(crate) fn shown(explained: &QueryExplanation, format: Option<Format>) -> String {
+    match format {
+        Some(Format::Json) => format!("{:#}\n", json(explained)),
+        Some(Format::Jsonl) => format!("{}\n", json(explained)),
+        None | Some(Format::Table | Format::Vertical | Format::Csv) => text(explained),
+    }
+}
+
+fn text(explained: &QueryExplanation) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{name:10}  {value}");
+        let _ = writeln!(text, "{name:10}  {}", whole(value));
     };
     match &explained.not_understood {
         None => line("plan", "made by this client, without a request"),
@@ -92,7 +103,7 @@ fn partitions(partitions: &[PartitionExplanation]) -> String {
     };
     let header =
         ["PARTITION", "ROWS", "RU", "TIME", "IN SERVICE", "DOCS READ", "INDEX HITS", "REGION", "HASHED KEYS"];
-    let mut text = table(&header, partitions.iter().map(row));
+    let mut text = fitted(&header, partitions.iter().map(row), screen::output_width());
     if partitions.iter().any(|partition| partition.has_more) {
         text += "(+ there are more: this is the first page of each partition)\n";
     }
@@ -131,7 +142,7 @@ fn millis(time: std::time::Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
 }
 
-pub(super) fn json(explained: &QueryExplanation) -> Value {
+fn json(explained: &QueryExplanation) -> Value {
     let index = |index: &Index| json!({ "paths": index.paths, "impact": index.impact });
     let indexes = explained.indexes().map(|indexes| {
         json!({

@@ -28,7 +28,7 @@ impl FromStr for Parameter {
 
 /// `--partition-key json`
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Key(pub(super) PartitionKey);
+pub(crate) struct Key(pub(crate) PartitionKey);
 
 impl FromStr for Key {
     type Err = String;

@@ -8,9 +8,6 @@ use serde_json::value::RawValue;
 /// What stands in the one column of rows that have no members.
 const VALUE: &str = "value";
 
-/// The members that the service adds to every item.
-pub(super) const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
-
 /// Members and their values, as JSON.
 pub(super) struct Row(Vec<(String, Box<RawValue>)>);
 

@@ -9,8 +9,8 @@ use crate::served::regions;
 
 /// Sums over the pages of a result.
 #[derive(Default)]
-pub(super) struct Totals {
-    pub(super) rows: u64,
+pub(crate) struct Totals {
+    pub(crate) rows: u64,
     pages: u64,
     requests: usize,
     charge: f64,
@@ -20,7 +20,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn add<T>(&mut self, page: &Page<T>, rows: usize, with_lines: bool) {
+    pub(crate) fn add<T>(&mut self, page: &Page<T>, rows: usize, with_lines: bool) {
         self.rows += rows as u64;
         self.pages += 1;
         self.charge += page.request_charge;
@@ -34,7 +34,7 @@ impl Totals {
     }
 
     /// `3 rows, 2.91 RU, 1 page, 2 requests, East US, 14 ms`, and before it the lines.
-    pub(super) fn text(&self, took: Duration) -> String {
+    pub(crate) fn text(&self, took: Duration) -> String {
         let mut parts = vec![counted(self.rows, "row"), format!("{:.2} RU", self.charge)];
         parts.push(counted(self.pages, "page"));
         parts.push(counted(self.requests as u64, "request"));

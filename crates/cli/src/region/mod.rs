@@ -8,7 +8,9 @@ mod show;
 
 use std::io::Write;
 
+use crate::container::ContainerName;
 use crate::failure::Failure;
+use crate::screen;
 use client::Address;
 
 /// Where an emulator that was started without further ado is managed.
@@ -211,12 +213,27 @@ Examples:
   cosmonaut region fault status --status 410 --sub-status 1007 --region eastus
   cosmonaut region clear 3                                            lifts fault 3";
 
+/// The arguments that split a partition.
+pub(crate) fn split(
+    management: Option<String>,
+    json: bool,
+    container: &ContainerName,
+    partition: &str,
+) -> Arguments {
+    let command = Command::Split { container: container.to_string(), partition: partition.to_owned() };
+    Arguments { management, json, command }
+}
+
 /// Sends the request and shows the answer.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), Failure> {
     let from_variable = || std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
     let url = arguments.management.clone().or_else(from_variable).unwrap_or_else(|| DEFAULT.to_owned());
     let answer = Address::parse(&url)?.send(&request::of(&arguments.command))?;
-    let text = if arguments.json { format!("{answer:#}\n") } else { show::text(&arguments.command, &answer) };
+    let text = if arguments.json {
+        format!("{answer:#}\n")
+    } else {
+        show::text(&arguments.command, &answer, screen::output_width())
+    };
     output.write_all(text.as_bytes())?;
     output.flush()?;
     Ok(())

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::{Command, PartitionCommand};
-use crate::table::table;
+use crate::table::fitted;
 
-pub(super) fn text(command: &Command, answer: &Value) -> String {
+/// `screen` is how wide the terminal is, if it goes to one.
+pub(super) fn text(command: &Command, answer: &Value, screen: Option<usize>) -> String {
     match command {
         Command::List
         | Command::Down { .. }
@@ -14,22 +15,24 @@ pub(super) fn text(command: &Command, answer: &Value) -> String {
         | Command::ForbidWrites { .. }
         | Command::AllowWrites { .. }
         | Command::Add { .. }
-        | Command::Remove { .. } => regions(answer),
+        | Command::Remove { .. } => regions(answer, screen),
         Command::Failover { region, .. } => moved(&format!("writes moved to {region}"), answer),
-        Command::Lag { .. } | Command::Pause(_) | Command::Resume(_) | Command::Links => links(answer),
+        Command::Lag { .. } | Command::Pause(_) | Command::Resume(_) | Command::Links => {
+            links(answer, screen)
+        }
         Command::Split { partition, .. } => {
             let halves: Vec<_> = items(answer, "partitions").map(cell).collect();
             format!("partition {partition} is now {}\n", halves.join(" and "))
         }
         Command::Partition { command } => match command {
-            PartitionCommand::List { .. } => partitions(answer),
+            PartitionCommand::List { .. } => partitions(answer, screen),
             PartitionCommand::Failover { place, .. } => {
                 moved(&format!("writes of partition {} moved to {}", place.partition, place.region), answer)
             }
             PartitionCommand::Fail { .. } | PartitionCommand::Slow { .. } => added(answer),
         },
         Command::Fault(_) => added(answer),
-        Command::Faults | Command::Clear { .. } => faults(answer),
+        Command::Faults | Command::Clear { .. } => faults(answer, screen),
     }
 }
 
@@ -46,7 +49,7 @@ fn added(answer: &Value) -> String {
     format!("fault {id} is in force (lift it with `cosmonaut region clear {id}`)\n")
 }
 
-fn regions(answer: &Value) -> String {
+fn regions(answer: &Value, screen: Option<usize>) -> String {
     let row = |region: &Value| {
         let writes = match (&region["takesWrites"], &region["writesForbidden"]) {
             (_, Value::Bool(true)) => "forbidden",
@@ -62,18 +65,22 @@ fn regions(answer: &Value) -> String {
             cell(&region["behind"]),
         ]
     };
-    table(&["REGION", "ADDRESS", "STATE", "WRITES", "REQUESTS", "BEHIND"], items(answer, "regions").map(row))
+    fitted(
+        &["REGION", "ADDRESS", "STATE", "WRITES", "REQUESTS", "BEHIND"],
+        items(answer, "regions").map(row),
+        screen,
+    )
 }
 
-fn links(answer: &Value) -> String {
+fn links(answer: &Value, screen: Option<usize>) -> String {
     let row = |link: &Value| {
         let paused = if link["paused"] == true { "paused" } else { "" };
         vec![cell(&link["from"]), cell(&link["to"]), cell(&link["lag"]), paused.to_owned()]
     };
-    table(&["FROM", "TO", "LAG", ""], items(answer, "links").map(row))
+    fitted(&["FROM", "TO", "LAG", ""], items(answer, "links").map(row), screen)
 }
 
-fn partitions(answer: &Value) -> String {
+fn partitions(answer: &Value, screen: Option<usize>) -> String {
     let row = |partition: &Value| {
         let lsn = |lsn: &Value| format!("{}: {}", cell(&lsn["region"]), cell(&lsn["lsn"]));
         let lsns: Vec<_> = items(partition, "lsns").map(lsn).collect();
@@ -81,10 +88,10 @@ fn partitions(answer: &Value) -> String {
         let writer = partition["writer"].as_str().unwrap_or("every region").to_owned();
         vec![cell(&partition["id"]), keys, writer, lsns.join(", ")]
     };
-    table(&["PARTITION", "KEYS", "WRITES", "LSN"], items(answer, "partitions").map(row))
+    fitted(&["PARTITION", "KEYS", "WRITES", "LSN"], items(answer, "partitions").map(row), screen)
 }
 
-fn faults(answer: &Value) -> String {
+fn faults(answer: &Value, screen: Option<usize>) -> String {
     let row = |fault: &Value| {
         let or_all =
             |member: &str| if fault[member].is_null() { "all".to_owned() } else { cell(&fault[member]) };
@@ -101,12 +108,12 @@ fn faults(answer: &Value) -> String {
     };
     let header = ["FAULT", "EFFECT", "REGION", "CONTAINER", "PARTITION", "OPERATIONS", "HITS", "LEFT"];
     let mut text = if items(answer, "faults").next().is_some() {
-        table(&header, items(answer, "faults").map(row))
+        fitted(&header, items(answer, "faults").map(row), screen)
     } else {
         "no faults are in force\n".to_owned()
     };
     if items(answer, "links").next().is_some() {
-        text += &format!("\n{}", links(answer));
+        text += &format!("\n{}", links(answer, screen));
     }
     text
 }
@@ -157,7 +164,7 @@ mod tests {
             {"id": 13, "effect": "slow", "delay": "50ms", "operations": "all", "probability": 0.5, "count": 2, "hits": 1, "left": 1},
         ], "links": [{"from": "a", "to": "b", "lag": "none", "paused": true}]});
         assert_eq!(
-            text(&Command::Faults, &answer),
+            text(&Command::Faults, &answer, None),
             "\
 FAULT  EFFECT                       REGION   CONTAINER  PARTITION  OPERATIONS  HITS  LEFT
 12     status 410/1007              East US  all        all        write       3     -
@@ -167,14 +174,14 @@ FROM  TO  LAG
 a     b   none  paused
 "
         );
-        assert_eq!(text(&Command::Faults, &json!({"faults": []})), "no faults are in force\n");
+        assert_eq!(text(&Command::Faults, &json!({"faults": []}), None), "no faults are in force\n");
     }
 
     #[test]
     fn what_is_lost_is_said() {
         let command = Command::Failover { region: "West US".to_owned(), forced: true };
         for (lost, part) in [(0, "nothing is lost"), (1, "1 commit is lost"), (7, "7 commits are lost")] {
-            assert!(text(&command, &json!({ "lost": lost })).contains(part));
+            assert!(text(&command, &json!({ "lost": lost }), None).contains(part));
         }
     }
 }

@@ -48,6 +48,11 @@ impl Account {
         self.emulator.url()
     }
 
+    /// Where regions are broken, if the builder has asked for that.
+    pub(crate) fn management(&self) -> String {
+        self.emulator.management_url().unwrap().to_owned()
+    }
+
     pub(crate) fn control(&self) -> &Control {
         self.emulator.control()
     }
@@ -74,7 +79,7 @@ impl Account {
     /// The binary, told by the environment to talk to this account.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = cosmonaut(arguments);
-        command.env("COSMOSDB_ENDPOINT", self.url());
+        command.env("COSMONAUT_ENDPOINT", self.url());
         command
     }
 

@@ -194,7 +194,7 @@ fn on_a_terminal_progress_is_drawn_and_a_key_ends_it() {
 
     let account = Account::start();
     let arguments = ["bench", "--seconds", "600", "--warm-up", "0", "--items", "20"];
-    let terminal = Terminal::start(&arguments, &[("COSMOSDB_ENDPOINT", account.url())], (40, 120));
+    let terminal = Terminal::start(&arguments, &[("COSMONAUT_ENDPOINT", account.url())], (40, 120));
     terminal.wait_for("0 failed, 59");
     terminal.press(CTRL_C);
     let (status, screen, _) = terminal.end();
@@ -224,5 +224,31 @@ fn arguments_that_make_no_sense_are_refused() {
     let help = Ended::of(cosmonaut(&["bench", "--help"]).output().unwrap()).output;
     for part in ["open loop", "closed loop", "--rate 500", "Ctrl-C"] {
         assert!(help.to_lowercase().contains(&part.to_lowercase()), "{help}");
+    }
+}
+
+#[test]
+fn a_rate_that_no_account_can_keep_is_measured_all_the_same() {
+    let account = Account::start();
+    let hopeless =
+        ["bench", "--rate", "100000", "--warm-up", "1", "--seconds", "1", "--items", "20", "--json"];
+    let result = account.json(&hopeless);
+    assert!(result["all"]["done"].as_u64().unwrap() > 0, "{result}");
+    // Of the second that counts, and nothing of what warming up has left.
+    assert!((1..=100_000).contains(&result["notStarted"].as_u64().unwrap()), "{result}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_result_fits_the_screen() {
+    for columns in [40, 80] {
+        let account = Account::start();
+        let endpoint = [("COSMONAUT_ENDPOINT", account.url())];
+        let arguments = bench(&["--mix", "read=1,write=1"]);
+        let (status, screen, _) =
+            crate::terminal::Terminal::start(&arguments, &endpoint, (80, columns)).end();
+        assert!(status.success(), "{screen}");
+        assert!(screen.contains("OPERATION   all\nDONE "), "{screen}");
+        assert!(screen.contains("\nMAX "), "{screen}");
     }
 }

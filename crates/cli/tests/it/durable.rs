@@ -147,6 +147,7 @@ fn an_instance_is_shown_with_status_keys_and_executions() {
         "instance       w\n",
         "orchestration  Welcome 1.0.0\n",
         "status         Completed\n",
+        "input          Ada\n",
         "custom status  greeting\n",
         "output         Hello, Ada!\n",
         "EXECUTION  STATUS",
@@ -211,6 +212,9 @@ fn what_waits_hears_an_event_and_what_runs_is_cancelled() {
     world.refused(&["raise", "nobody", "approval"], 1, "no instance");
 
     world.waiting("b");
+    let shown = world.ok(&["show", "b"]);
+    assert!(shown.contains("waits for      event approval\n"), "{shown}");
+    assert_eq!(world.json(&["show", "b"])["waitsFor"], json!(["event approval"]));
     world.refused(&["delete", "b", "--yes"], 1, "--force");
     assert_eq!(world.json(&["cancel", "b", "--reason", "too late"])["reason"], "too late");
     let OrchestrationStatus::Failed { details, .. } = world.end("b") else { panic!("b was cancelled") };
@@ -267,14 +271,14 @@ fn nothing_is_made_where_nothing_is() {
         (&["durable", "list", "--database", "shop"], 1, "which has orders"),
         (&["durable", "list", "--database", "shop", "--container", "orders"], 1, "/instanceId"),
     ]);
-    let ended = account.command(&["durable", "list"]).env("COSMOSDB_DATABASE", "shop").output().unwrap();
+    let ended = account.command(&["durable", "list"]).env("COSMONAUT_DATABASE", "shop").output().unwrap();
     assert!(Ended::of(ended).error.contains("no container \"duroxide\" in database \"shop\""));
     account.block_on(async {
         let shop = account.client.database("shop");
         let properties = ContainerProperties::new("orchestrations", "/instanceId");
         shop.create_container(properties).await.unwrap();
     });
-    let variables = [("COSMOSDB_DATABASE", "shop"), ("COSMOSDB_CONTAINER", "orchestrations")];
+    let variables = [("COSMONAUT_DATABASE", "shop"), ("COSMONAUT_CONTAINER", "orchestrations")];
     let ended = account.command(&["durable", "list", "--json"]).envs(variables).output().unwrap();
     assert_eq!(Ended::of(ended).output, "[]\n");
 }
@@ -286,7 +290,7 @@ fn on_a_terminal_a_person_is_asked_before_anything_is_gone() {
 
     let world = World::start();
     world.run("w", "Welcome", "Ada");
-    let variables = [("COSMOSDB_ENDPOINT", world.account.url())];
+    let variables = [("COSMONAUT_ENDPOINT", world.account.url())];
     for (answer, status, part) in
         [("n\r", 1, "nothing was done"), ("\r", 1, "nothing was done"), ("y\r", 0, "deleted: instances 1")]
     {
@@ -312,7 +316,7 @@ fn no_secret_is_printed_and_help_teaches() {
         ended.error
     );
     let help = Ended::of(cosmonaut(&["durable", "--help"]).output().unwrap()).output;
-    for part in ["history order-7", "COSMOSDB_DATABASE", "raise order-7"] {
+    for part in ["history order-7", "COSMONAUT_DATABASE", "raise order-7"] {
         assert!(help.contains(part), "{help}");
     }
     let ended = Ended::of(cosmonaut(&["durable"]).output().unwrap());

@@ -3,6 +3,7 @@
 
 mod account;
 mod bench;
+mod completions;
 #[cfg(unix)]
 mod connection;
 mod crash;
@@ -12,10 +13,14 @@ mod durable_dead;
 mod durable_hubs;
 mod durable_setup;
 mod durable_stress;
+mod item;
 mod options;
+mod profile;
 mod query;
 mod region;
 mod scripts;
+#[cfg(unix)]
+mod shell;
 #[cfg(target_os = "linux")]
 mod stress;
 #[cfg(unix)]
@@ -34,5 +39,7 @@ fn cosmonaut(arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
+    // Nor does a configuration of whoever runs this say anything.
+    command.env("XDG_CONFIG_HOME", "/nonexistent").env("XDG_STATE_HOME", "/nonexistent");
     command
 }

@@ -98,3 +98,15 @@ fn a_reader_that_goes_away_is_not_a_failure() {
     let output = cosmonaut(&["options"]).stdout(writer).stderr(Stdio::piped()).output().unwrap();
     assert_eq!((output.status.code(), text(output.stderr)), (Some(0), String::new()));
 }
+
+#[cfg(unix)]
+#[test]
+fn on_a_screen_that_is_too_narrow_each_option_has_lines_of_its_own() {
+    for columns in [40, 80] {
+        let terminal = crate::terminal::Terminal::start(&["options", "hedging"], &[], (60, columns));
+        let (status, screen, _) = terminal.end();
+        assert!(status.success(), "{screen}");
+        assert!(screen.lines().any(|line| line.starts_with("    value    ")), "{screen}");
+        assert!(screen.contains("AZURE_COSMOS_HEDGING_ENABLED"), "{screen}");
+    }
+}

@@ -149,8 +149,12 @@ fn what_is_not_there_is_said_with_what_is() {
     ]);
     let list = account.ok(&["query", "--list"]);
     assert_eq!(list, "CONTAINER    PARTITION KEY\nshop/carts   /pk\nshop/orders  /pk\n");
-    let list = account.json(&["query", "--list", "--format", "json"]);
-    assert_eq!(list[1], json!({"database": "shop", "container": "orders", "partitionKey": ["/pk"]}));
+    account.block_on(account.client.create_database("empty").into_future()).unwrap();
+    let list = account.ok(&["query", "--list"]);
+    assert!(list.contains("\nempty/       (no containers)\n"), "{list}");
+    let list = account.json(&["query", "--list", "--json"]);
+    assert_eq!(list[0], json!({"database": "empty", "container": null, "partitionKey": null}));
+    assert_eq!(list[2], json!({"database": "shop", "container": "orders", "partitionKey": ["/pk"]}));
 }
 
 #[test]
@@ -302,7 +306,7 @@ fn on_a_terminal_rows_are_a_table_that_fits() {
     let account = shop();
     let text = "SELECT c.id, c.total, 'a rather long text that does not fit' AS note FROM c ORDER BY c.id";
     let terminal =
-        Terminal::start(&["query", "shop/orders", text], &[("COSMOSDB_ENDPOINT", account.url())], (24, 30));
+        Terminal::start(&["query", "shop/orders", text], &[("COSMONAUT_ENDPOINT", account.url())], (24, 30));
     let (status, screen, _) = terminal.end();
     assert!(status.success(), "{screen}");
     let lines: Vec<_> = screen.lines().collect();
@@ -310,10 +314,41 @@ fn on_a_terminal_rows_are_a_table_that_fits() {
     assert!(screen.contains("3 rows"), "{screen}");
 }
 
+#[cfg(unix)]
+#[test]
+fn what_fits_no_screen_is_a_line_for_each_member_and_nothing_in_it_steers() {
+    use crate::terminal::Terminal;
+
+    let account = Account::start();
+    let item = json!({"id": "1", "pk": "東京都", "note": "a\u{202e}b\u{9b}2J", "smile": "🎉", "e": "e\u{301}",
+        "one": 1, "two": 2, "three": 3, "four": "a text that is longer than its column would be"});
+    account.container("d", "c", &[item]);
+    let ask = |columns, more: &[&str]| {
+        let text = "SELECT c.id, c.pk, c.note, c.smile, c.e, c.one, c.two, c.three, c.four FROM c";
+        let arguments = [&["query", "d/c", text], more].concat();
+        let endpoint = [("COSMONAUT_ENDPOINT", account.url())];
+        let (status, screen, written) = Terminal::start(&arguments, &endpoint, (40, columns)).end();
+        assert!(status.success(), "{screen}");
+        assert!(!written.contains(['\u{202e}', '\u{9b}']), "{written:?}");
+        screen
+    };
+    let narrow = ask(40, &[]);
+    assert!(
+        narrow.contains("-- 1 --\nid     1\npk     東京都\nnote   a\\u{202e}b\\u{9b}2J\nsmile  🎉\n"),
+        "{narrow}"
+    );
+    let wide = ask(80, &[]);
+    let heading = wide.lines().next().unwrap();
+    assert!(heading.starts_with("id  pk      note"), "{wide}");
+    assert!(wide.lines().nth(1).unwrap().starts_with("1   東京都  a\\u{20"), "{wide}");
+    let text = ask(80, &["--json"]);
+    assert!(text.contains("a\\u202eb\\u009b2J"), "{text}");
+}
+
 #[test]
 fn the_help_teaches_by_example() {
     let help = Ended::of(cosmonaut(&["query", "--help"]).output().unwrap()).output;
-    for part in ["--explain", "-p min=10", "COSMOSDB_CONNECTION_STRING", "cosmonaut query --list"] {
+    for part in ["--explain", "-p min=10", "COSMONAUT_CONNECTION_STRING", "cosmonaut query --list"] {
         assert!(help.contains(part), "{help}");
     }
 }

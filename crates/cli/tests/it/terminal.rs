@@ -77,6 +77,13 @@ impl Terminal {
         screen
     }
 
+    /// Tells the command to end, as those do who run it.
+    pub(crate) fn terminate(&self) {
+        let id = self.child.id().to_string();
+        let told = std::process::Command::new("kill").args(["-s", "TERM", &id]).status();
+        assert!(told.unwrap().success());
+    }
+
     pub(crate) fn press(&self, keys: &[u8]) {
         (&*self.pty).write_all(keys).unwrap();
     }

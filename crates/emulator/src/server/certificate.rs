@@ -53,8 +53,8 @@ impl Files {
                 .map_err(|error| TlsError::io(directory, "cannot be created", &error))?;
         }
         // The certificate comes last: with it in place, the pair is complete.
-        write_new(&self.key, &signing_key.serialize_pem())?;
-        write_new(&self.certificate, &made.pem())
+        write_new(&self.key, &signing_key.serialize_pem(), Readers::Owner)?;
+        write_new(&self.certificate, &made.pem(), Readers::Everybody)
     }
 }
 
@@ -70,15 +70,31 @@ fn params(now: Timestamp) -> Result<CertificateParams, rcgen::Error> {
     Ok(params)
 }
 
+/// Who may read a file.
+#[derive(Clone, Copy)]
+enum Readers {
+    Owner,
+    /// A certificate is shown to everybody who connects: others of this machine can only trust what they can read.
+    Everybody,
+}
+
 /// Writes beside the path and renames, so that nobody ever reads half a file.
-fn write_new(path: &Path, text: &str) -> Result<(), TlsError> {
+fn write_new(path: &Path, text: &str, readers: Readers) -> Result<(), TlsError> {
     let failed = |error| TlsError::io(path, "cannot be written", &error);
     let mut beside = path.to_owned();
     beside.set_extension(format!("pem.{}", std::process::id()));
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    std::os::unix::fs::OpenOptionsExt::mode(
+        &mut options,
+        match readers {
+            Readers::Owner => 0o600,
+            Readers::Everybody => 0o644,
+        },
+    );
+    #[cfg(not(unix))]
+    let _ = readers;
     let mut file = options.open(&beside).map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
     drop(file);
@@ -101,15 +117,17 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn both_files_are_the_users_alone_and_are_renewed_before_they_end() {
+    fn the_key_is_the_users_alone_and_both_files_are_renewed_before_they_end() {
         use std::os::unix::fs::PermissionsExt;
         let directory = std::env::temp_dir().join(format!("cosmonaut-certificate-{}", std::process::id()));
         let files = Files::in_directory(&directory);
         let now = Timestamp(1_493_254_272_000_000);
         files.make(now).unwrap();
-        for path in [&files.certificate, &files.key] {
-            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600, "{path:?}");
-        }
+        let mode = |path: &PathBuf| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&files.key) & 0o777, 0o600);
+        // What the umask of whoever runs this takes away is not ours to give.
+        assert_eq!(mode(&files.certificate) & 0o400, 0o400);
+        assert_eq!(mode(&files.certificate) & 0o133, 0);
         let made = fs::metadata(&files.certificate).unwrap().modified().unwrap();
         let made = Timestamp(made.duration_since(UNIX_EPOCH).unwrap().as_micros() as u64);
         let after = |days: u64| Timestamp(made.0 + days * 24 * 60 * 60 * 1_000_000);

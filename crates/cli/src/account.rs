@@ -139,10 +139,11 @@ impl AccountArguments {
             });
         }
         let endpoint = self.endpoint.clone().or_else(|| set("ENDPOINT"));
-        if endpoint.is_none() && !by_flag {
-            if let Some(profile) = profile::find(None, config.as_deref(), any)? {
-                return self.of_profile(profile, set);
-            }
+        if endpoint.is_none()
+            && !by_flag
+            && let Some(profile) = profile::find(None, config.as_deref(), any)?
+        {
+            return self.of_profile(profile, set);
         }
         let endpoint = endpoint.unwrap_or_else(|| EMULATOR.to_owned());
         let access = self.usual(&endpoint, &set)?;

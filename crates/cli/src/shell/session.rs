@@ -159,10 +159,9 @@ impl<'a> Session<'a> {
             Command::Output(file) => self.redirect(file.as_deref()),
             Command::Region(region) => self.region(region).await,
             Command::Parameters => {
-                let row = |(name, value): (&String, &Box<RawValue>)| {
-                    vec![format!("@{name}"), value.get().to_owned()]
-                };
-                let text = table(&["NAME", "VALUE"], self.parameters.iter().map(row));
+                let rows = self.parameters.iter();
+                let rows = rows.map(|(name, value)| vec![format!("@{name}"), value.get().to_owned()]);
+                let text = table(&["NAME", "VALUE"], rows);
                 self.say(&text)
             }
             Command::Parameter(name, value) => {

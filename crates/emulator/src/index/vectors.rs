@@ -149,6 +149,21 @@ pub(super) fn value_at<'d>(body: RawJson<'d>, path: &IndexPath) -> Option<RawJso
     })
 }
 
+/// Two are equal if they answer every search alike.
+#[cfg(test)]
+impl PartialEq for Vectors {
+    fn eq(&self, other: &Vectors) -> bool {
+        let all = |vectors: &Vectors| {
+            let packed = vectors.packed.iter().flat_map(|(length, packed)| {
+                let numbered = packed.numbers.iter().zip(packed.values.chunks(*length));
+                numbered.map(|(number, values)| (*number, values.to_vec()))
+            });
+            packed.collect::<BTreeMap<_, _>>()
+        };
+        self.path == other.path && self.unpacked == other.unpacked && all(self) == all(other)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,20 +188,5 @@ mod tests {
         for Bounded { bound, number } in bounds {
             assert!(number % 1000 == 1 && bound >= 2.0 * number as f64, "{number}: {bound}");
         }
-    }
-}
-
-/// Two are equal if they answer every search alike.
-#[cfg(test)]
-impl PartialEq for Vectors {
-    fn eq(&self, other: &Vectors) -> bool {
-        let all = |vectors: &Vectors| {
-            let packed = vectors.packed.iter().flat_map(|(length, packed)| {
-                let numbered = packed.numbers.iter().zip(packed.values.chunks(*length));
-                numbered.map(|(number, values)| (*number, values.to_vec()))
-            });
-            packed.collect::<BTreeMap<_, _>>()
-        };
-        self.path == other.path && self.unpacked == other.unpacked && all(self) == all(other)
     }
 }

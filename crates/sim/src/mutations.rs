@@ -72,7 +72,7 @@ const ALL: &[Planted] = &[
     in_items("read-many-forgets-an-item-after-a-split"),
     in_items("bulk-results-change-places").quickly(),
     in_items("bulk-repeats-what-is-unknown").quickly(),
-    in_items("bulk-forgets-a-result").quickly(),
+    in_items("bulk-forgets-a-result"),
     in_processors("checkpoint-before-the-handler-is-done"),
     in_processors("processor-forgets-a-child-lease"),
     in_orchestrations("intent-is-struck-out-early"),

@@ -71,7 +71,7 @@ pub(crate) async fn fetch(
         return Ok(None);
     }
     let mut look = core.dispatch.look(poll);
-    let mut failed = None;
+    let (mut failed, mut changed) = (None, None);
     loop {
         let claim = look.instance(filter).await;
         let claim = claim.map_err(|error| ProviderError::retryable(operation, error.to_string()))?;
@@ -97,7 +97,12 @@ pub(crate) async fn fetch(
             Outcome::Idle { messages, later } => claim.idle(&texts(&messages), later),
             Outcome::Waits { messages, later } => claim.waits(&texts(&messages), later),
             Outcome::NotForThis { pinned } => claim.unfit(&pinned),
-            Outcome::Again => drop(claim),
+            // Once it has changed since it was read. Twice, this region has yet to hear of the change.
+            Outcome::Again if changed.as_deref() == Some(claim.instance()) => claim.failed(false),
+            Outcome::Again => {
+                changed = Some(claim.instance().to_owned());
+                drop(claim);
+            }
         }
     }
 }

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cosmonaut::options::CosmosClientOptions;
+use cosmonaut::{CosmosClient, Credential};
+use cosmonaut_emulator::{Consistency, Emulator};
 use duroxide::providers::Provider;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::runtime::{OrchestrationStatus, Runtime};
@@ -50,6 +53,39 @@ async fn each_call_keeps_to_its_number_of_requests() {
     assert_eq!(counter.since(), 1, "a renewal");
     provider.abandon_orchestration_item(&token, None, false).await.unwrap();
     assert_eq!(counter.since(), 1, "giving up");
+}
+
+#[tokio::test]
+async fn a_region_that_has_yet_to_hear_of_a_turn_is_not_asked_without_a_pause() {
+    let bounded =
+        Consistency::BoundedStaleness { max_prefix: 100_000, max_interval: Duration::from_secs(300) };
+    let builder = Emulator::builder().regions(["East US", "West US"]).consistency(bounded);
+    let emulator = builder.start().await.unwrap();
+    let in_region = async |region: &str| {
+        let mut options = CosmosClientOptions::default();
+        options.regions.preferred_regions = Some(vec![region.into()]);
+        let key = Credential::master_key(emulator.key()).unwrap();
+        let client = CosmosClient::builder().endpoint(emulator.url()).credential(key).options(options);
+        let config = CosmosProviderConfig::with_client(client.build().unwrap());
+        CosmosProvider::connect(config).await.unwrap()
+    };
+    let near = in_region("East US").await;
+    make(&near, "a", None).await;
+    send(&near, signal("a", 1)).await;
+    until("the other region has everything", async || {
+        emulator.control().regions().iter().all(|region| region.behind == 0)
+    })
+    .await;
+    let far = in_region("West US").await;
+    emulator.control().pause(None, None).unwrap();
+    let (_, token) = fetch(&near).await;
+    Turn::default().ack(&near, &token).await.unwrap();
+    // There the message still waits, and whoever locks the instance is told that it has changed.
+    let mut counter = Counter { provider: &far, before: far.usage().requests };
+    let fetched = far.fetch_orchestration_item(LOCK, Duration::from_secs(2), None).await;
+    assert!(fetched.unwrap().is_none());
+    let asked = counter.since();
+    assert!((3..40).contains(&asked), "{asked} requests");
 }
 
 #[tokio::test]

@@ -72,6 +72,11 @@ impl AccountArguments {
         connect().map_err(|error| Failure::Usage(error.to_string()))
     }
 
+    /// The account's address.
+    pub(crate) fn endpoint(&self) -> Result<String, Failure> {
+        Ok(self.address(|name| std::env::var(name).ok())?.endpoint)
+    }
+
     fn address(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Address, Failure> {
         let set = |names| first_set(names, &variable);
         let by_flag = self.endpoint.is_some() || self.key.is_some();
@@ -105,7 +110,7 @@ fn first_set(names: [&str; 2], variable: impl Fn(&str) -> Option<String>) -> Opt
 }
 
 /// Whether this is an address of the machine itself, where the well-known key is worth a try.
-fn is_local(endpoint: &str) -> bool {
+pub(crate) fn is_local(endpoint: &str) -> bool {
     let authority = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
     let host = authority.split('/').next().unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);

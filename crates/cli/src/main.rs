@@ -7,6 +7,7 @@
 mod bench;
 mod demo;
 mod durable;
+mod explore;
 mod options;
 mod query;
 mod region;
@@ -53,6 +54,8 @@ enum Command {
     Query(query::Arguments),
     /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
     Durable(durable::Arguments),
+    /// Look at an account in a browser, and change it: data, queries, regions, requests and orchestrations
+    Explore(explore::Arguments),
     /// Put a load on an account and measure rates, latencies and request units
     Bench(bench::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
@@ -73,6 +76,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
         Command::Query(arguments) => query::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
+        Command::Explore(arguments) => explore::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
     }

@@ -12,6 +12,7 @@ mod durable_dead;
 mod durable_hubs;
 mod durable_setup;
 mod durable_stress;
+mod explore;
 mod options;
 mod query;
 mod region;

@@ -2,7 +2,7 @@
 
 import { h, fill, button, field, dialog, confirmed, problem, say, empty } from '../lib/dom.js';
 import { get, ask, at } from '../lib/api.js';
-import { regionLabel, regionNumber, badge, group, ms, count } from '../lib/words.js';
+import { regionLabel, regionNumber, setRegions, badge, group, ms, count } from '../lib/words.js';
 
 import { download } from '../lib/transfer.js';
 import { stateOf, trafficPlots } from './overview.js';
@@ -35,7 +35,7 @@ export default async function regions({ root, account, search, keep, title, ever
       state.parts = '';
       await refresh();
       return found;
-    } catch (error) { say(error.message, 'bad'); return null; }
+    } catch (error) { if (error.name !== 'AbortError') say(error.message, 'bad'); return null; }
   }
   const post = (path, body) => change('POST', path, body);
   const put = body => change('PUT', 'links', body);
@@ -177,6 +177,8 @@ export default async function regions({ root, account, search, keep, title, ever
   async function refresh() {
     const [list, between, broken, found] = await Promise.all([get('manage/regions', signal), get('manage/links', signal), get('manage/faults', signal), account.hasRequests ? get(`traffic?seconds=${SECONDS}`, signal) : null]);
     fill(trouble);
+    account.regions = list.regions.map(region => region.name);
+    setRegions(account.regions);
     const tps = rates(found);
     // A menu or a field of the keyboard is not taken away under the fingers.
     const focus = cards.contains(document.activeElement) ? [...cards.querySelectorAll('button')].indexOf(document.activeElement) : -1;

@@ -3,7 +3,6 @@
 //! What it shows and how is in the crate of the explorer; this says which account, and whether it may be changed.
 
 use std::io::{self, Write};
-use std::process::{Command, Stdio};
 
 use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential, RegionName, Trust};
 use cosmonaut_emulator::{Answered, Emulator};
@@ -54,10 +53,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// Open the page in a browser
-    #[arg(long)]
-    open: bool,
-
     /// Print one line of JSON when ready, for scripts
     #[arg(long)]
     json: bool,
@@ -93,9 +88,6 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     }
     output.flush()?;
     drop(output);
-    if arguments.open {
-        open(explorer.link());
-    }
     stop.heard().await;
     Ok(())
 }
@@ -164,24 +156,4 @@ async fn start(settings: Settings, port: Option<u16>) -> Result<Explorer, Failur
             "the explorer cannot listen on 127.0.0.1:{port}: {error} (try another port, or 0 for any)"
         ))
     })
-}
-
-/// Opens the page; where no browser is found, the printed address is there all the same.
-fn open(link: &str) {
-    let (program, before): (&str, &[&str]) = match std::env::consts::OS {
-        "macos" => ("open", &[]),
-        "windows" => ("cmd", &["/C", "start", ""]),
-        _ => ("xdg-open", &[]),
-    };
-    let started = Command::new(program)
-        .args(before)
-        .arg(link)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
-    if let Err(error) = started {
-        // Nobody is left to tell if this cannot be written.
-        let _ = writeln!(io::stderr(), "{program} cannot be started: {error} (open the address by hand)");
-    }
 }

@@ -63,6 +63,7 @@ impl From<Error> for Refusal {
             ErrorKind::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
             ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorKind::Throttled => StatusCode::TOO_MANY_REQUESTS,
+            // What the account could not do, and kinds that the client may get.
             _ => StatusCode::BAD_GATEWAY,
         };
         let hint = if kind == ErrorKind::Transport { " (is the account running?)" } else { "" };

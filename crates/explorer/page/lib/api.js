@@ -30,7 +30,7 @@ export async function ask(method, path, body, signal) {
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     reached(false);
-    throw new Problem(0, { kind: 'gone', message: 'The explorer does not answer. Is the process that printed its address still running?' });
+    throw new Problem(0, { kind: 'gone', message: `The explorer does not answer. Is the process that printed its address still running?${method === 'GET' || /^(query|check)/.test(path) ? '' : ' Whether this change was made is not known.'}` });
   }
   reached(true);
   const text = await answer.text();

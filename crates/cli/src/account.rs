@@ -108,6 +108,11 @@ impl AccountArguments {
         connect().map_err(|error: Error| Failure::Usage(error.to_string()))
     }
 
+    /// The account's address.
+    pub(crate) fn endpoint(&self) -> Result<String, Failure> {
+        Ok(self.address(variable::of_process, |name| std::env::var(name).ok())?.endpoint)
+    }
+
     /// `set` reads a variable of the family, `any` one of another name, which a profile may name.
     fn address(
         &self,
@@ -204,7 +209,7 @@ fn tokens(set: &impl Fn(&str) -> Option<String>) -> Result<TokenSource, Failure>
 }
 
 /// Whether this is an address of the machine itself, where the well-known key is worth a try.
-fn is_local(endpoint: &str) -> bool {
+pub(crate) fn is_local(endpoint: &str) -> bool {
     let authority = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
     let host = authority.split('/').next().unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);

@@ -8,6 +8,7 @@ mod bench;
 mod completions;
 mod demo;
 mod durable;
+mod explore;
 mod item;
 mod man;
 mod options;
@@ -71,6 +72,8 @@ enum Command {
     Database(resource::database::Arguments),
     /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
     Durable(durable::Arguments),
+    /// Look at an account in a browser, and change it: data, queries, regions, requests and orchestrations
+    Explore(explore::Arguments),
     /// Put a load on an account and measure rates, latencies and request units
     Bench(bench::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
@@ -104,6 +107,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Container(arguments) => resource::container::run(&arguments),
         Command::Database(arguments) => resource::database::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
+        Command::Explore(arguments) => explore::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
         Command::Completions(arguments) => completions::run(&arguments),

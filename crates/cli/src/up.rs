@@ -11,11 +11,12 @@ use cosmonaut_emulator::{
     Consistency, EMULATOR_KEY, Emulator, EmulatorBuilder, EntraKeys, EntraTokens, Lag, RegionStatus,
     StartError, Tls,
 };
+use cosmonaut_explorer::{Explorer, Requests};
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::signal::StopSignal;
-use crate::{descriptors, request_log, runtime};
+use crate::{descriptors, explore, request_log, runtime};
 
 /// The arguments of `cosmonaut up`.
 #[derive(clap::Args)]
@@ -70,6 +71,19 @@ pub(crate) struct Arguments {
     /// The address for that; it asks for no key, so let in other machines only where you trust them all
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     management_host: String,
+
+    /// The port of the explorer, the page that shows the account; 0 takes any free one [default: 8079, or any if that is
+    /// taken]
+    #[arg(long, value_name = "PORT", conflicts_with = "no_explorer")]
+    explorer_port: Option<u16>,
+
+    /// Let the explorer change nothing
+    #[arg(long)]
+    explorer_read_only: bool,
+
+    /// Do without the explorer
+    #[arg(long)]
+    no_explorer: bool,
 
     /// Keep everything in this directory; without it, everything is in memory and gone afterwards
     #[arg(long, value_name = "DIR")]
@@ -167,14 +181,22 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     descriptors::raise();
     let mut builder = builder(arguments)?;
     let log = arguments.log.map(request_log::start).transpose()?;
-    if let Some(log) = &log {
-        builder = builder.request_log(log.listener());
-    }
+    let requests = (!arguments.no_explorer).then(explore::requests);
+    builder = listened(builder, log.as_ref(), requests.as_ref());
     let emulator = builder.start().await.map_err(|error| match error {
         StartError::Account(message) => Failure::Usage(message),
         error => Failure::Work(error.to_string()),
     })?;
-    let text = if arguments.json { ready_line(&emulator) } else { greeting(arguments, &emulator) };
+    let explorer = match requests {
+        Some(requests) => {
+            let read_only = arguments.explorer_read_only;
+            Some(explore::of_emulator(&emulator, arguments.explorer_port, read_only, requests).await?)
+        }
+        None => None,
+    };
+    let link = explorer.as_ref().map(Explorer::link);
+    let text =
+        if arguments.json { ready_line(&emulator, link) } else { greeting(arguments, &emulator, link) };
     announce(&text)?;
     let ended = tokio::select! {
         () = stop.heard() => Ok(()),
@@ -189,6 +211,26 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
         log.finish();
     }
     ended
+}
+
+/// The builder, told who hears of every request.
+fn listened(
+    builder: EmulatorBuilder,
+    log: Option<&request_log::RequestLog>,
+    requests: Option<&Requests>,
+) -> EmulatorBuilder {
+    let (log, requests) = (log.map(request_log::RequestLog::listener), requests.cloned());
+    if log.is_none() && requests.is_none() {
+        return builder;
+    }
+    builder.request_log(move |answered| {
+        if let Some(log) = &log {
+            log(answered);
+        }
+        if let Some(requests) = &requests {
+            requests.push(explore::entry(answered));
+        }
+    })
 }
 
 /// The variable that has the key, if no argument has it.
@@ -263,7 +305,7 @@ fn builder(arguments: &Arguments) -> Result<EmulatorBuilder, Failure> {
 }
 
 /// One line for scripts. It has the key because the script needs one to connect; `--json` is how it asks.
-fn ready_line(emulator: &Emulator) -> String {
+fn ready_line(emulator: &Emulator, explorer: Option<&str>) -> String {
     let endpoint = |region: RegionStatus| json!({ "region": region.name.as_str(), "url": region.url });
     let endpoints: Vec<_> = emulator.control().regions().into_iter().map(endpoint).collect();
     let line = json!({
@@ -272,12 +314,13 @@ fn ready_line(emulator: &Emulator) -> String {
         "endpoints": endpoints,
         "key": emulator.key(),
         "management": emulator.management_url(),
+        "explorer": explorer,
     });
     format!("{line}\n")
 }
 
 /// A few lines for people. A key of the user's own is not repeated on the screen.
-fn greeting(arguments: &Arguments, emulator: &Emulator) -> String {
+fn greeting(arguments: &Arguments, emulator: &Emulator, explorer: Option<&str>) -> String {
     let url = emulator.url();
     let key = if emulator.key() == EMULATOR_KEY { EMULATOR_KEY } else { "<the key you gave>" };
     let mut text = format!("Cosmos DB is ready at {url}\n\n");
@@ -304,6 +347,7 @@ fn greeting(arguments: &Arguments, emulator: &Emulator) -> String {
         text += &format!("  warning            {warning}\n");
     }
     text += &management(arguments, emulator);
+    text += &explorer.map_or_else(String::new, |link| format!("  explorer           {link}\n"));
     text += "\nPress Ctrl-C to stop.\n";
     text
 }

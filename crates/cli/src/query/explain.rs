@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use cosmonaut::model::{DistinctType, SortOrder};
 use cosmonaut::{FeedRange, Index, PartitionExplanation, QueryExplanation};
-use serde_json::{Value, json};
+use cosmonaut_explorer::explanation;
+use serde_json::json;
 
 use super::output::Format;
 use crate::cell::{cell, whole};
@@ -15,8 +16,8 @@ use crate::table::fitted;
 /// An explanation in the form that is asked for.
 pub(crate) fn shown(explained: &QueryExplanation, format: Option<Format>) -> String {
     match format {
-        Some(Format::Json) => format!("{:#}\n", json(explained)),
-        Some(Format::Jsonl) => format!("{}\n", json(explained)),
+        Some(Format::Json) => format!("{:#}\n", explanation(explained)),
+        Some(Format::Jsonl) => format!("{}\n", explanation(explained)),
         None | Some(Format::Table | Format::Vertical | Format::Csv) => text(explained),
     }
 }
@@ -140,48 +141,4 @@ fn indexes(explained: &QueryExplanation) -> String {
 
 fn millis(time: std::time::Duration) -> String {
     format!("{:.1} ms", time.as_secs_f64() * 1000.0)
-}
-
-fn json(explained: &QueryExplanation) -> Value {
-    let index = |index: &Index| json!({ "paths": index.paths, "impact": index.impact });
-    let indexes = explained.indexes().map(|indexes| {
-        json!({
-            "used": indexes.used.iter().map(index).collect::<Vec<_>>(),
-            "potential": indexes.potential.iter().map(index).collect::<Vec<_>>(),
-        })
-    });
-    json!({
-        "plannedBy": if explained.not_understood.is_some() { "service" } else { "client" },
-        "notUnderstood": explained.not_understood,
-        "sent": explained.sent,
-        "plan": explained.plan,
-        "merged": explained.is_merged,
-        "partitionsRuledOut": explained.ruled_out,
-        "partitions": explained.partitions.iter().map(partition).collect::<Vec<_>>(),
-        "indexes": indexes,
-        "requestCharge": explained.request_charge(),
-    })
-}
-
-fn partition(partition: &PartitionExplanation) -> Value {
-    let metrics = partition.metrics.as_ref().map(|metrics| {
-        json!({
-            "totalMs": metrics.total_time.as_secs_f64() * 1000.0,
-            "retrievedDocuments": metrics.retrieved_documents,
-            "retrievedBytes": metrics.retrieved_bytes,
-            "outputDocuments": metrics.output_documents,
-            "outputBytes": metrics.output_bytes,
-            "indexHitRatio": metrics.index_hit_ratio,
-        })
-    });
-    json!({
-        "id": partition.id,
-        "range": partition.range,
-        "rows": partition.rows,
-        "hasMore": partition.has_more,
-        "requestCharge": partition.request_charge,
-        "elapsedMs": partition.diagnostics.elapsed().as_secs_f64() * 1000.0,
-        "regions": regions(&partition.diagnostics).collect::<Vec<_>>(),
-        "metrics": metrics,
-    })
 }

@@ -13,6 +13,7 @@ mod durable_dead;
 mod durable_hubs;
 mod durable_setup;
 mod durable_stress;
+mod explore;
 mod item;
 mod options;
 mod profile;

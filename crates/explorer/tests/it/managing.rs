@@ -1,0 +1,51 @@
+//! Regions, faults and the requests of the emulator.
+
+use serde_json::json;
+
+use crate::World;
+
+#[tokio::test]
+async fn the_management_api_is_asked_through_the_explorer() {
+    let world = World::with_container().await;
+    let regions = world.get("manage/regions").await.good();
+    assert_eq!(regions["regions"][1]["name"], "West US");
+    let down = world.post("manage/regions/West%20US/down", r#"{"mode":"unavailable"}"#).await.good();
+    assert_eq!(down["regions"][1]["state"], "unavailable");
+    world.post("manage/regions/West%20US/up", "").await.good();
+    let fault = r#"{"effect":"status","status":503,"probability":0.5,"region":"East US","operations":"read","count":10}"#;
+    let made = world.post("manage/faults", fault).await.good();
+    assert_eq!(made["status"], 503);
+    let partitions = world.get("manage/partitions/shop/orders").await.good();
+    assert_eq!(partitions["partitions"][0]["id"], "0");
+    let lifted = world.ask("DELETE", "manage/faults", "").await.good();
+    assert_eq!(lifted["faults"], json!([]));
+    let unknown = world.post("manage/regions/Nowhere/up", "").await;
+    assert_eq!(unknown.status, 404);
+    assert!(unknown.json()["message"].as_str().unwrap().contains("Nowhere"), "{}", unknown.body);
+}
+
+#[tokio::test]
+async fn the_log_and_the_traffic_are_those_of_the_emulator() {
+    let world = World::with_container().await;
+    let before = world.get("requests?after=0").await.good();
+    let last = before["last"].as_u64().unwrap();
+    assert_eq!(last, world.emulator.requests(), "each request is there");
+    let orders = world.client.database("shop").container("orders");
+    orders.create_item("x", json!({"id": "1", "customer": "x"})).await.unwrap();
+    let found = world.get(&format!("requests?after={last}")).await.good();
+    let rows = found["rows"].as_array().unwrap();
+    let made = rows.iter().find(|row| row["method"] == "POST").unwrap();
+    assert_eq!((&made["status"], &made["path"]), (&json!(201), &json!("/dbs/shop/colls/orders/docs")));
+    assert!(world.get("traffic?seconds=60").await.good()["regions"].is_array());
+}
+
+#[tokio::test]
+async fn a_management_api_that_is_gone_is_named() {
+    let mut world = World::start().await;
+    let (away, there) = (World::start().await, world.emulator);
+    world.emulator = away.emulator;
+    there.shutdown().await;
+    let heard = world.get("manage/regions").await;
+    assert_eq!(heard.status, 502);
+    assert!(heard.message().contains("cosmonaut up"), "{}", heard.body);
+}

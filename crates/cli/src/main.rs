@@ -7,6 +7,8 @@
 mod bench;
 mod demo;
 mod durable;
+mod export;
+mod import;
 mod options;
 mod query;
 mod region;
@@ -17,6 +19,7 @@ mod account;
 mod cell;
 mod confirm;
 mod container;
+mod data;
 mod descriptors;
 mod failure;
 mod request_log;
@@ -51,6 +54,10 @@ enum Command {
     Region(region::Arguments),
     /// Run a query and show its rows as a table, JSON or CSV, or explain how it is run
     Query(query::Arguments),
+    /// Write the items of containers to files: JSON lines, JSON or CSV, packed or not, with their definitions
+    Export(export::Arguments),
+    /// Write the items of files to containers, which are made if they are not there
+    Import(import::Arguments),
     /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
     Durable(durable::Arguments),
     /// Put a load on an account and measure rates, latencies and request units
@@ -72,6 +79,8 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Up(arguments) => up::run(&arguments),
         Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
         Command::Query(arguments) => query::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),

@@ -12,6 +12,8 @@ mod durable_dead;
 mod durable_hubs;
 mod durable_setup;
 mod durable_stress;
+mod files;
+mod files_interrupted;
 mod options;
 mod query;
 mod region;

@@ -49,9 +49,37 @@ struct Address {
 }
 
 impl AccountArguments {
+    /// Those of a second account, of which the variables of the first one say nothing.
+    pub(crate) fn second(
+        endpoint: Option<String>,
+        key: Option<String>,
+        connection_string: Option<String>,
+        insecure: bool,
+    ) -> Self {
+        Self { endpoint, key, connection_string, prefer: None, insecure }
+    }
+
     /// A client of the account. Nothing has been sent yet.
     pub(crate) fn client(&self) -> Result<CosmosClient, Failure> {
-        let address = self.address(|name| std::env::var(name).ok())?;
+        self.connect(self.address(|name| std::env::var(name).ok())?)
+    }
+
+    /// The same by the arguments alone.
+    pub(crate) fn client_without_variables(&self) -> Result<CosmosClient, Failure> {
+        self.connect(self.address(|_| None)?)
+    }
+
+    /// The region that is preferred, if that was said.
+    pub(crate) fn preferred(&self) -> Option<&str> {
+        self.prefer.as_deref()
+    }
+
+    /// Whether any certificate will do.
+    pub(crate) fn is_insecure(&self) -> bool {
+        self.insecure
+    }
+
+    fn connect(&self, address: Address) -> Result<CosmosClient, Failure> {
         let regions = RegionOptions {
             application_region: self.prefer.as_deref().map(Into::into),
             ..RegionOptions::default()

@@ -5,7 +5,9 @@
 
 // The commands.
 mod bench;
+mod copy;
 mod demo;
+mod doctor;
 mod durable;
 mod export;
 mod import;
@@ -58,10 +60,14 @@ enum Command {
     Export(export::Arguments),
     /// Write the items of files to containers, which are made if they are not there
     Import(import::Arguments),
+    /// Copy a container to another one, in this account or elsewhere, and follow what is written meanwhile
+    Copy(copy::Arguments),
     /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
     Durable(durable::Arguments),
     /// Put a load on an account and measure rates, latencies and request units
     Bench(bench::Arguments),
+    /// Find out what is wrong between this machine and an account: names, TLS, clock, key, regions and more
+    Doctor(doctor::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
     Options(options::Arguments),
 }
@@ -81,8 +87,10 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Query(arguments) => query::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Import(arguments) => import::run(&arguments),
+        Command::Copy(arguments) => copy::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
     }
 }

@@ -48,6 +48,11 @@ impl Account {
         self.emulator.url()
     }
 
+    /// Where it is managed.
+    pub(crate) fn management(&self) -> &str {
+        self.emulator.management_url().unwrap()
+    }
+
     pub(crate) fn control(&self) -> &Control {
         self.emulator.control()
     }

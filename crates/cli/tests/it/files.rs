@@ -124,7 +124,7 @@ fn several_partitions_are_one_file_and_the_definition_goes_with_it() {
     assert!(definition["container"].get("_rid").is_none(), "{definition}");
     let told = account.json(&["import", "other/orders", &file, "--json"]);
     assert_eq!((&told["items"], &told["written"], &told["refused"]), (&json!(1500), &json!(1500), &json!(0)));
-    assert_eq!(lines(&account, "other/orders"), all);
+    assert!(lines(&account, "other/orders") == all);
     let made = account.client.database("other").container("orders");
     assert!(account.block_on(made.feed_ranges()).unwrap().len() > 1, "it was made with the same throughput");
 }

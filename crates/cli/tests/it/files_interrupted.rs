@@ -25,12 +25,12 @@ pub(crate) fn items() -> Vec<String> {
 }
 
 /// Makes each request take a while, so that there is a middle to be killed in.
-fn slow(account: &Account) {
+pub(crate) fn slow(account: &Account) {
     let delay = Delay::Fixed(Duration::from_millis(30));
     account.block_on(account.control().add_fault(Fault::new(Effect::Slow(delay)))).unwrap();
 }
 
-fn fast(account: &Account) {
+pub(crate) fn fast(account: &Account) {
     account.block_on(account.control().clear()).unwrap();
 }
 
@@ -41,7 +41,7 @@ fn done(state: &str) -> Option<u64> {
 }
 
 /// Starts a command and ends it by a signal once it has done something. Says whether it was in the middle.
-fn interrupt(account: &Account, arguments: &[&str], state: &str, signal: &str) -> (bool, String) {
+pub(crate) fn interrupt(account: &Account, arguments: &[&str], state: &str, signal: &str) -> (bool, String) {
     let mut command = account.command(arguments);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let before = done(state).unwrap_or(0);
@@ -56,7 +56,7 @@ fn interrupt(account: &Account, arguments: &[&str], state: &str, signal: &str) -
     (!status.success(), error)
 }
 
-fn send(child: &Child, signal: &str) {
+pub(crate) fn send(child: &Child, signal: &str) {
     // It may be gone already.
     let _ = Command::new("kill")
         .args(["-s", signal, &child.id().to_string()])

@@ -5,8 +5,11 @@ mod account;
 mod bench;
 #[cfg(unix)]
 mod connection;
+#[cfg(unix)]
+mod copy;
 mod crash;
 mod demo;
+mod doctor;
 mod durable;
 mod durable_dead;
 mod durable_hubs;

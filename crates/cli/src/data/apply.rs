@@ -166,3 +166,30 @@ fn verdict(write: &Write, error: &Error) -> Verdict {
         _ => refused(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_behind_a_write_that_is_repeated_is_repeated_if_it_is_of_the_same_item() {
+        let write = |place, id: &str| Write {
+            place,
+            key: PartitionKey::from("p"),
+            id: id.to_owned(),
+            what: What::Put(RawItem::default()),
+        };
+        let writes = vec![write(0, "a"), write(1, "b"), write(2, "a"), write(3, "c"), write(4, "b")];
+        let verdicts = BTreeMap::from([
+            (0, Verdict::Done),
+            (1, Verdict::Later),
+            (2, Verdict::Done),
+            // Nothing was heard of the fourth.
+            (4, Verdict::Done),
+        ]);
+        let mut applied = Applied::default();
+        let left = applied.settle(writes, verdicts);
+        assert_eq!(left.iter().map(|write| write.place).collect::<Vec<_>>(), [1, 3, 4]);
+        assert_eq!((applied.done, applied.refused.len()), (2, 0));
+    }
+}

@@ -51,11 +51,9 @@ impl Definition {
             Err(error) if is_for_good(&error) => None,
             Err(error) => return Err(failed(&error)),
         };
-        let throughput = throughput.and_then(|throughput| match throughput {
-            ThroughputProperties::Manual { throughput } => Some(Throughput::Manual(throughput)),
-            ThroughputProperties::Autoscale { max_throughput, .. } => {
-                Some(Throughput::Autoscale(max_throughput))
-            }
+        let throughput = throughput.map(|throughput| match throughput {
+            ThroughputProperties::Manual { throughput } => Throughput::Manual(throughput),
+            ThroughputProperties::Autoscale { max_throughput, .. } => Throughput::Autoscale(max_throughput),
         });
         Ok(Self { database: name.database.clone(), container: properties, throughput })
     }

@@ -237,7 +237,10 @@ fn invalid(message: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    fn read(form: Form, text: &'static str) -> Result<Vec<(u64, Result<String, String>)>, String> {
+    /// The line of an item, and its text or what is wrong with it.
+    type Found = (u64, Result<String, String>);
+
+    fn read(form: Form, text: &'static str) -> Result<Vec<Found>, String> {
         let mut reader = Reader::of(Box::new(text.as_bytes()), form, vec!["zip".to_owned()]).unwrap();
         let mut found = Vec::new();
         while let Some(entry) = reader.next().map_err(|error| error.to_string())? {

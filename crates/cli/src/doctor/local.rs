@@ -26,15 +26,16 @@ pub(super) fn emulator(report: &mut Report, management: &str) {
     }
     for region in &listed {
         let (name, state) = (region["name"].as_str().unwrap_or("?"), region["state"].as_str().unwrap_or("?"));
-        if state != "up" {
-            let what = format!("the region {name} of the emulator is {state}");
+        // A slow one has a fault, which is told below.
+        if !matches!(state, "up" | "slow") {
+            let what = format!("the region {name} of the emulator is down ({state})");
             report.add(Level::Warning, Kind::Emulator, what, "bring it back with `cosmonaut region up NAME`");
         }
     }
     let faults = region::ask(management, "/faults").unwrap_or(Value::Null);
     let count = faults["faults"].as_array().map_or(0, Vec::len);
     if count > 0 {
-        let what = format!("the emulator breaks requests on purpose: {count} faults are in force");
+        let what = format!("the emulator breaks requests on purpose (faults in force: {count})");
         report.add(Level::Warning, Kind::Emulator, what, "lift them with `cosmonaut region clear`");
     }
     let ports: Vec<_> = listed.iter().filter_map(|region| of(region)).collect();

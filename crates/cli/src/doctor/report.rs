@@ -141,7 +141,7 @@ impl Report {
             }
         }
         match self.clock_ahead_seconds {
-            Some(0 | -1 | 1) => line("clock", "as the service's"),
+            Some(-1..=1) => line("clock", "as the service's"),
             Some(ahead) if ahead > 0 => line("clock", &format!("{ahead} s behind the service's")),
             Some(behind) => line("clock", &format!("{} s ahead of the service's", -behind)),
             None => {}

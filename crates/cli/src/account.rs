@@ -78,6 +78,16 @@ enum Access {
 }
 
 impl AccountArguments {
+    /// Those of a second account, of which the variables of the first one say nothing.
+    pub(crate) fn second(
+        endpoint: Option<String>,
+        key: Option<String>,
+        connection_string: Option<String>,
+        insecure: bool,
+    ) -> Self {
+        Self { endpoint, key, connection_string, insecure, ..Self::default() }
+    }
+
     /// A client of the account. Nothing has been sent yet.
     pub(crate) fn client(&self) -> Result<CosmosClient, Failure> {
         self.client_near(None)
@@ -86,6 +96,25 @@ impl AccountArguments {
     /// As [`client`](Self::client), with another region to prefer than the arguments say, if any.
     pub(crate) fn client_near(&self, region: Option<&str>) -> Result<CosmosClient, Failure> {
         let address = self.address(variable::of_process, |name| std::env::var(name).ok())?;
+        self.connect(address, region)
+    }
+
+    /// A client by the arguments alone.
+    pub(crate) fn client_without_variables(&self) -> Result<CosmosClient, Failure> {
+        self.connect(self.address(|_| None, |_| None)?, None)
+    }
+
+    /// The region that is preferred, if that was said.
+    pub(crate) fn preferred(&self) -> Option<&str> {
+        self.prefer.as_deref()
+    }
+
+    /// Whether any certificate will do.
+    pub(crate) fn is_insecure(&self) -> bool {
+        self.insecure
+    }
+
+    fn connect(&self, address: Address, region: Option<&str>) -> Result<CosmosClient, Failure> {
         let region = region.or(self.prefer.as_deref()).or(address.prefer.as_deref());
         let regions =
             RegionOptions { application_region: region.map(Into::into), ..RegionOptions::default() };

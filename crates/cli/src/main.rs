@@ -6,9 +6,13 @@
 // The commands.
 mod bench;
 mod completions;
+mod copy;
 mod demo;
+mod doctor;
 mod durable;
 mod explore;
+mod export;
+mod import;
 mod item;
 mod man;
 mod options;
@@ -23,6 +27,7 @@ mod account;
 mod cell;
 mod confirm;
 mod container;
+mod data;
 mod descriptors;
 mod directories;
 mod document;
@@ -70,12 +75,20 @@ enum Command {
     Container(resource::container::Arguments),
     /// Create, list, show and delete databases; their throughput
     Database(resource::database::Arguments),
+    /// Write the items of containers to files: JSON lines, JSON or CSV, packed or not, with their definitions
+    Export(export::Arguments),
+    /// Write the items of files to containers, which are made if they are not there
+    Import(import::Arguments),
+    /// Copy a container to another one, in this account or elsewhere, and follow what is written meanwhile
+    Copy(copy::Arguments),
     /// Look at durable orchestrations and steer them: list, show, history, tree, raise, cancel, delete and more
     Durable(durable::Arguments),
     /// Look at an account in a browser, and change it: data, queries, regions, requests and orchestrations
     Explore(explore::Arguments),
     /// Put a load on an account and measure rates, latencies and request units
     Bench(bench::Arguments),
+    /// Find out what is wrong between this machine and an account: names, TLS, clock, key, regions and more
+    Doctor(doctor::Arguments),
     /// List every option: where it can be set, its variable, default, value, and where that value came from
     Options(options::Arguments),
     /// Print a script by which bash, zsh, fish or PowerShell completes arguments
@@ -106,9 +119,13 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Item(arguments) => item::run(&arguments),
         Command::Container(arguments) => resource::container::run(&arguments),
         Command::Database(arguments) => resource::database::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Import(arguments) => import::run(&arguments),
+        Command::Copy(arguments) => copy::run(&arguments),
         Command::Durable(arguments) => durable::run(&arguments),
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Options(arguments) => options::run(&arguments, &mut std::io::stdout().lock()),
         Command::Completions(arguments) => completions::run(&arguments),
         Command::Man(arguments) => man::run(&arguments),

@@ -8,6 +8,10 @@ pub(crate) struct StopSignal {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
+    #[cfg(windows)]
+    interrupt: tokio::signal::windows::CtrlC,
+    #[cfg(windows)]
+    break_key: tokio::signal::windows::CtrlBreak,
 }
 
 #[cfg(unix)]
@@ -49,16 +53,20 @@ pub(crate) fn end_when_told() -> Result<(), Failure> {
     Ok(())
 }
 
-#[cfg(not(unix))]
+#[cfg(windows)]
 impl StopSignal {
+    /// From here on neither key ends the process by itself.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        Ok(Self {})
+        use tokio::signal::windows::{ctrl_break, ctrl_c};
+        let cannot =
+            |error: std::io::Error| Failure::Work(format!("cannot listen for signals to stop: {error}"));
+        Ok(Self { interrupt: ctrl_c().map_err(cannot)?, break_key: ctrl_break().map_err(cannot)? })
     }
 
     pub(crate) async fn heard(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            // Without the signal there is nothing to wait for, and ending the process still works.
-            std::future::pending::<()>().await;
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.break_key.recv() => {}
         }
     }
 }

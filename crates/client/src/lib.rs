@@ -161,3 +161,8 @@ pub use scripts::{
 pub use throughput::{ThroughputPoller, ThroughputStatus};
 pub use throughput_control::ThroughputControlGroup;
 pub use users::{Permission, PermissionMode, PermissionScope, User, UserClient};
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -50,3 +50,8 @@ pub use telemetry::LogDiagnostics;
 #[cfg(feature = "opentelemetry")]
 pub use telemetry::OpenTelemetry;
 pub use telemetry::{DiagnosticsEvent, DiagnosticsHandler};
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

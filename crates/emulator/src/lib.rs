@@ -46,3 +46,8 @@ pub use server::{Accepted, BindError, Incoming, SocketStream, Sockets, Tls, TlsE
 pub use start_error::StartError;
 pub use storage::{Volume, VolumeFile};
 pub use world::{SystemWorld, Timestamp, World};
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -67,3 +67,8 @@ pub mod __private {
     pub use crate::explain::{Explainer, fmt_view};
     pub use crate::layer::same_layers;
 }
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

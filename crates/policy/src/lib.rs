@@ -124,3 +124,8 @@ pub use token::{
 };
 pub use transport_request::{AttemptSettings, ExecutionContext, TransportRequest, build_transport_request};
 pub use transport_result::{RequestSentStatus, SharedError, TransportOutcome, TransportResult};
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -37,3 +37,8 @@ pub use place::Place;
 pub use plan::{PlanError, plan};
 pub use setting::{Setting, TextPath, VectorPath, member_path};
 pub use wording::Wording;
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

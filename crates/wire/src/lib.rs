@@ -32,3 +32,8 @@ pub use session_token::{
     Lsn, PartitionKeyRangeId, PartitionToken, RegionMismatch, SessionToken, SessionTokenError,
 };
 pub use status::CosmosStatus;
+
+/// The program in the README of this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;

@@ -224,6 +224,12 @@ pub(crate) fn split(
     Arguments { management, json, command }
 }
 
+/// What a management API answers to a question, for other commands.
+pub(crate) fn ask(management: &str, path: &str) -> Result<serde_json::Value, Failure> {
+    let request = request::Request { method: "GET", path: path.to_owned(), body: serde_json::Value::Null };
+    Address::parse(management)?.send(&request)
+}
+
 /// Sends the request and shows the answer.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), Failure> {
     let from_variable = || std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());

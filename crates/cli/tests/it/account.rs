@@ -48,9 +48,9 @@ impl Account {
         self.emulator.url()
     }
 
-    /// Where regions are broken, if the builder has asked for that.
-    pub(crate) fn management(&self) -> String {
-        self.emulator.management_url().unwrap().to_owned()
+    /// Where it is managed.
+    pub(crate) fn management(&self) -> &str {
+        self.emulator.management_url().unwrap()
     }
 
     pub(crate) fn control(&self) -> &Control {

@@ -248,7 +248,7 @@ fn a_database_is_made_shown_and_has_a_throughput_if_it_was_given_one() {
 fn a_partition_of_an_emulator_is_split() {
     let account = Account::with(Emulator::builder().management(0));
     account.container("shop", "orders", &[]);
-    let management = account.management();
+    let management = account.management().to_owned();
     let split = account.ok(&["container", "split", "shop/orders", "0", "--management", &management]);
     assert!(split.starts_with("partition 0 is now "), "{split}");
     assert_eq!(account.json(&["container", "stats", "shop/orders", "--json"])["partitions"], 2);

@@ -6,14 +6,19 @@ mod bench;
 mod completions;
 #[cfg(unix)]
 mod connection;
+#[cfg(unix)]
+mod copy;
 mod crash;
 mod demo;
+mod doctor;
 mod durable;
 mod durable_dead;
 mod durable_hubs;
 mod durable_setup;
 mod durable_stress;
 mod explore;
+mod files;
+mod files_interrupted;
 mod item;
 mod options;
 mod profile;

@@ -1,0 +1,125 @@
+//! `cosmonaut copy`: within an account and to another one, killed in the middle, and behind writers that go on.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cosmonaut::model::ChangeFeedPolicy;
+use cosmonaut::{ContainerClient, ContainerProperties};
+use serde_json::json;
+
+use crate::account::{Account, until};
+use crate::files::{Directory, fill, lines, sorted, wide};
+use crate::files_interrupted::{count, fast, interrupt, items, send, slow};
+
+#[test]
+fn a_container_is_copied_within_an_account_and_to_another_one() {
+    let (account, other) = (Account::start(), Account::start());
+    let all = sorted(items()[..500].to_vec());
+    fill(&account, &wide(&account, "shop", "orders"), &all);
+    let told = account.json(&["copy", "shop/orders", "shop/copy", "--json"]);
+    assert_eq!((&told["items"], &told["refused"]), (&json!(500), &json!(0)));
+    assert!(lines(&account, "shop/copy") == all);
+    account.ok(&["copy", "shop/orders", "new/orders", "--to-endpoint", other.url()]);
+    assert!(lines(&other, "new/orders") == all);
+    let mut command = account.command(&["copy", "shop/orders", "env/orders"]);
+    let text = format!("AccountEndpoint={};AccountKey={};", other.url(), cosmonaut_emulator::EMULATOR_KEY);
+    assert!(command.env("COSMONAUT_TO_CONNECTION_STRING", text).output().unwrap().status.success());
+    assert!(lines(&other, "env/orders") == all);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let account = Account::start();
+    account.container("shop", "orders", &[]);
+    account.refused(&[
+        (&["copy", "shop/orders", "shop/orders"], 2, "to itself"),
+        (&["copy", "shop/none", "shop/copy"], 1, "which has orders"),
+        (&["copy", "shop/orders", "a/b", "--to-endpoint", "https://b.example"], 2, "COSMONAUT_TO_KEY"),
+        (&["copy", "shop/orders", "shop/copy", "--deletes"], 2, "--follow"),
+    ]);
+    let ended = account.run(&["copy", "shop/orders", "shop/copy", "--follow", "--deletes"]);
+    assert_eq!(ended.status, 2, "{}", ended.error);
+    assert!(ended.error.contains("change feed policy"), "{}", ended.error);
+}
+
+#[test]
+fn a_copy_that_is_killed_goes_on() {
+    let (account, files) = (Account::start(), Directory::new("killed-copy"));
+    let all = items();
+    fill(&account, &wide(&account, "shop", "orders"), &all);
+    wide(&account, "shop", "copy");
+    slow(&account);
+    let state = files.path("state");
+    let copy = ["copy", "shop/orders", "shop/copy", "--state", &state];
+    let mut middles = 0;
+    for signal in ["KILL", "INT", "KILL"] {
+        let (in_the_middle, _) = interrupt(&account, &copy, &state, signal);
+        middles += usize::from(in_the_middle);
+    }
+    assert!(middles > 0, "it was never in the middle");
+    fast(&account);
+    account.ok(&copy);
+    assert!(lines(&account, "shop/copy") == sorted(all), "other items than those of the original");
+    account.ok(&copy);
+    account.refused(&[(&["copy", "shop/orders", "shop/third", "--state", &state], 2, "--restart")]);
+    assert!(fs::metadata(&state).is_ok(), "a later run copies what came since");
+}
+
+/// Follows while a writer writes, lets it stop, and cuts over.
+fn cut_over(account: &Account, from: &ContainerClient, arguments: &[&str], deletes: bool) {
+    let mut command = account
+        .command(&[&["copy", "shop/orders", "shop/copy", "--follow", "--poll", "20"], arguments].concat());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    let (written, enough) = (AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut n = 0;
+            while !enough.load(Ordering::Relaxed) {
+                let id = (n % 700).to_string();
+                let item = json!({"id": id, "pk": format!("p{}", n % 7), "n": n});
+                account.block_on(from.upsert_item(format!("p{}", n % 7), &item)).unwrap();
+                if deletes && n % 5 == 0 {
+                    account.block_on(from.delete_item(format!("p{}", n % 7), &id)).unwrap();
+                }
+                n += 1;
+                written.store(n, Ordering::Relaxed);
+            }
+        });
+        let caught_up = told.by_ref().map(Result::unwrap).find(|line| line.starts_with("caught up"));
+        assert!(caught_up.is_some(), "it never caught up");
+        let so_far = written.load(Ordering::Relaxed);
+        until("more to be written", || written.load(Ordering::Relaxed) > so_far + 200);
+        enough.store(true, Ordering::Relaxed);
+    });
+    send(&child, "INT");
+    let rest: Vec<_> = told.map(Result::unwrap).collect();
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}: {rest:?}");
+    assert!(lines(account, "shop/copy") == lines(account, "shop/orders"), "{rest:?}");
+}
+
+#[test]
+fn a_copy_follows_writers_until_it_is_cut_over() {
+    let account = Account::start();
+    let from = wide(&account, "shop", "orders");
+    fill(&account, &from, &items()[..1000.min(count())]);
+    cut_over(&account, &from, &[], false);
+}
+
+#[test]
+fn deletions_are_followed_where_all_versions_are_kept() {
+    let account = Account::start();
+    let from = account.block_on(async {
+        account.client.create_database("shop").await.unwrap();
+        let database = account.client.database("shop");
+        let policy = ChangeFeedPolicy::retain_minutes(10);
+        let properties = ContainerProperties::new("orders", "/pk").with_change_feed_policy(policy);
+        database.create_container(properties).await.unwrap();
+        database.container("orders")
+    });
+    fill(&account, &from, &items()[..300]);
+    cut_over(&account, &from, &["--deletes"], true);
+}

@@ -1,0 +1,174 @@
+//! Exports and imports that are killed in the middle, or stopped by the user, and run again: nothing is lost or doubled.
+//!
+//! Some thousand items by default; `TRANSFER_ITEMS=1000000` for the long form.
+#![cfg(unix)]
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use cosmonaut_emulator::{Delay, Effect, Fault};
+use serde_json::Value;
+
+use crate::account::{Account, until};
+use crate::files::{Directory, fill, lines, sorted, wide};
+
+/// How many items travel.
+pub(crate) fn count() -> usize {
+    std::env::var("TRANSFER_ITEMS").map_or(4000, |text| text.parse().unwrap())
+}
+
+pub(crate) fn items() -> Vec<String> {
+    let item = |n| format!("{{\"id\":\"{n}\",\"pk\":\"p{}\",\"n\":{n}.50,\"text\":\"größe {n}\"}}", n % 97);
+    (0..count()).map(item).collect()
+}
+
+/// Makes each request take a while, so that there is a middle to be killed in.
+pub(crate) fn slow(account: &Account) {
+    let delay = Delay::Fixed(Duration::from_millis(30));
+    account.block_on(account.control().add_fault(Fault::new(Effect::Slow(delay)))).unwrap();
+}
+
+pub(crate) fn fast(account: &Account) {
+    account.block_on(account.control().clear()).unwrap();
+}
+
+/// How many items a state says that are done.
+fn done(state: &str) -> Option<u64> {
+    let state: Value = serde_json::from_slice(&fs::read(state).ok()?).ok()?;
+    state["items"].as_u64()
+}
+
+/// Whether nothing is left to do but to name the file, or not even that.
+fn is_whole(state: &str) -> bool {
+    let state = fs::read(state).ok().map(|json| serde_json::from_slice::<Value>(&json).unwrap());
+    state.is_none_or(|state| state["is_whole"] == true)
+}
+
+/// Starts a command and ends it by a signal once it has done something. Says whether it was in the middle.
+pub(crate) fn interrupt(account: &Account, arguments: &[&str], state: &str, signal: &str) -> (bool, String) {
+    let mut command = account.command(arguments);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let before = done(state).unwrap_or(0);
+    until("something to be done", || {
+        done(state).is_some_and(|items| items > before) || child.try_wait().unwrap().is_some()
+    });
+    send(&child, signal);
+    let mut error = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    let status = child.wait().unwrap();
+    assert!(signal != "INT" || matches!(status.code(), Some(0 | 1 | 130)), "{status}: {error}");
+    (!status.success(), error)
+}
+
+pub(crate) fn send(child: &Child, signal: &str) {
+    // It may be gone already.
+    let _ = Command::new("kill")
+        .args(["-s", signal, &child.id().to_string()])
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+}
+
+#[test]
+fn an_export_that_is_killed_goes_on_and_every_item_is_there_once() {
+    let (account, files) = (Account::start(), Directory::new("killed-export"));
+    let all = items();
+    fill(&account, &wide(&account, "shop", "orders"), &all);
+    slow(&account);
+    for name in ["a.jsonl", "b.json.gz", "c.csv"] {
+        let (file, state) = (files.path(name), files.path(&format!("{name}.state")));
+        let export = ["export", "shop/orders", &file, "--page", "20", "--parallel", "2"];
+        let mut middles = 0;
+        for signal in ["KILL", "INT", "KILL"] {
+            let (in_the_middle, error) = interrupt(&account, &export, &state, signal);
+            middles += usize::from(in_the_middle);
+            assert!(signal != "INT" || !in_the_middle || error.contains("run it again"), "{error}");
+            if !in_the_middle || is_whole(&state) {
+                break;
+            }
+            assert!(fs::metadata(&file).is_err(), "there is no file before it is whole");
+        }
+        assert!(middles > 0, "it was never in the middle");
+        if fs::metadata(&state).is_ok() {
+            let goes_on = !is_whole(&state);
+            let ended = account.run(&["export", "shop/orders", &file]);
+            assert_eq!(ended.status, 0, "{name}: {}", ended.error);
+            assert!(!goes_on || ended.error.contains("goes on behind"), "{}", ended.error);
+        }
+        let copy = format!("copy/{}", &name[..1]);
+        fast(&account);
+        account.ok(&["import", &copy, &file]);
+        let told = account.ok(&["query", &copy, "SELECT VALUE COUNT(1) FROM c", "-f", "csv"]);
+        assert_eq!(told.lines().nth(1), Some(&*all.len().to_string()), "{name}");
+        assert!(lines(&account, &copy) == sorted(all.clone()), "{name}: other items than those exported");
+        if name.ends_with(".jsonl") {
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(
+                sorted(text.lines().map(str::to_owned).collect()) == sorted(all.clone()),
+                "lost or doubled"
+            );
+        }
+        slow(&account);
+    }
+}
+
+#[test]
+fn an_import_that_is_killed_goes_on_and_tells_of_each_refusal_once() {
+    let (account, files) = (Account::start(), Directory::new("killed-import"));
+    let mut all = items();
+    let file = files.path("orders.jsonl");
+    let mut text = all.clone();
+    let bad = [3, text.len() / 3, text.len() / 2, text.len() - 1];
+    bad.iter().for_each(|line| text[*line] = format!("bad {line}"));
+    bad.iter().rev().for_each(|line| drop(all.remove(*line)));
+    fs::write(&file, text.join("\n")).unwrap();
+    wide(&account, "shop", "orders");
+    slow(&account);
+    let (state, errors) = (files.path("orders.jsonl.import"), files.path("errors"));
+    let import = ["import", "shop/orders", &file, "--errors", &errors];
+    let mut middles = 0;
+    for signal in ["KILL", "INT", "KILL"] {
+        let (in_the_middle, error) = interrupt(&account, &import, &state, signal);
+        if fs::metadata(&state).is_err() {
+            break;
+        }
+        middles += usize::from(in_the_middle);
+        assert!(signal != "INT" || error.contains("run it again"), "{error}");
+    }
+    assert!(middles > 0, "it was never in the middle");
+    fast(&account);
+    if fs::metadata(&state).is_ok() {
+        let ended = account.run(&import);
+        assert_eq!(ended.status, 1, "{}", ended.error);
+        assert!(
+            ended.error.contains("goes on behind") && ended.error.contains("4 items were refused"),
+            "{}",
+            ended.error
+        );
+    }
+    let told = fs::read_to_string(&errors).unwrap();
+    let told: Vec<_> =
+        told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["line"].as_u64()).collect();
+    assert_eq!(told, bad.map(|line| Some(line as u64 + 1)));
+    assert!(lines(&account, "shop/orders") == sorted(all), "other items than those of the file");
+    assert!(fs::metadata(&state).is_err());
+}
+
+#[test]
+fn a_state_of_something_else_is_not_gone_on_from() {
+    let (account, files) = (Account::start(), Directory::new("other-state"));
+    account.container("shop", "orders", &[]);
+    let file = files.path("o.jsonl");
+    fs::write(&file, items()[..2000.min(count())].join("\n")).unwrap();
+    slow(&account);
+    let state = files.path("o.jsonl.import");
+    let (_, _) = interrupt(&account, &["import", "shop/orders", &file], &state, "KILL");
+    fast(&account);
+    fs::write(&file, "{\"id\":\"other\",\"pk\":\"p\"}").unwrap();
+    if fs::metadata(&state).is_ok() {
+        account.refused(&[(&["import", "shop/orders", &file], 2, "other content")]);
+    }
+    account.ok(&["import", "shop/orders", &file, "--restart"]);
+}

@@ -4,6 +4,8 @@ use cosmonaut_emulator::{Effect, Emulator, Fault, Operations, Outage};
 use cosmonaut_wire::CosmosStatus;
 use cosmonaut_wire::rntbd::{Operation, Value, response};
 
+use tokio::task::JoinSet;
+
 use super::{Frames, account, ask};
 use crate::socket::{EAST, WEST, struck, within};
 
@@ -20,7 +22,7 @@ async fn faults_strike_frames_by_what_they_ask() {
     assert_eq!(frames.send(upsert()).await.status(), 201);
 
     let busy = Effect::status(CosmosStatus::SERVICE_UNAVAILABLE);
-    let writes = Fault::new(busy.clone()).on(Operations::Write).in_container("d/c");
+    let writes = Fault::new(busy).on(Operations::Write).in_container("d/c");
     control.add_fault(writes).await.unwrap();
     assert_eq!((frames.send(upsert()).await.status(), frames.send(read()).await.status()), (503, 200));
     // A probe is for no container.
@@ -63,11 +65,12 @@ async fn a_region_that_is_down_is_down_for_frames_and_probes() {
     assert_eq!(after.probe().await.unwrap(), 200);
 
     let hang = control.take_down(EAST, Outage::Hang).await.unwrap();
-    let probe = tokio::spawn(async move { after.probe().await });
+    let mut probes = JoinSet::new();
+    probes.spawn(async move { after.probe().await });
     struck(&emulator, hang, 1).await;
-    assert!(!probe.is_finished());
+    assert!(probes.try_join_next().is_none());
     control.bring_back(EAST).await.unwrap();
-    assert_eq!(within(probe).await.unwrap().unwrap(), 200);
+    assert_eq!(within(probes.join_next()).await.unwrap().unwrap().unwrap(), 200);
 
     control.take_down(EAST, Outage::Unavailable).await.unwrap();
     let mut frames = Frames::open(&emulator, EAST).await.unwrap();

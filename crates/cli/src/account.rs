@@ -95,8 +95,7 @@ impl AccountArguments {
 
     /// As [`client`](Self::client), with another region to prefer than the arguments say, if any.
     pub(crate) fn client_near(&self, region: Option<&str>) -> Result<CosmosClient, Failure> {
-        let address = self.address(variable::of_process, |name| std::env::var(name).ok())?;
-        self.connect(address, region)
+        self.connect(self.chosen()?, region)
     }
 
     /// A client by the arguments alone.
@@ -105,13 +104,19 @@ impl AccountArguments {
     }
 
     /// The region that is preferred, if that was said.
-    pub(crate) fn preferred(&self) -> Option<&str> {
-        self.prefer.as_deref()
+    pub(crate) fn preferred(&self) -> Result<Option<String>, Failure> {
+        let of_address = self.chosen()?.prefer;
+        Ok(self.prefer.clone().or(of_address))
     }
 
     /// Whether any certificate will do.
-    pub(crate) fn is_insecure(&self) -> bool {
-        self.insecure
+    pub(crate) fn is_insecure(&self) -> Result<bool, Failure> {
+        Ok(self.insecure || self.chosen()?.accepts_any_certificate)
+    }
+
+    /// The address that the arguments and the environment say.
+    fn chosen(&self) -> Result<Address, Failure> {
+        self.address(variable::of_process, |name| std::env::var(name).ok())
     }
 
     fn connect(&self, address: Address, region: Option<&str>) -> Result<CosmosClient, Failure> {
@@ -139,7 +144,7 @@ impl AccountArguments {
 
     /// The account's address.
     pub(crate) fn endpoint(&self) -> Result<String, Failure> {
-        Ok(self.address(variable::of_process, |name| std::env::var(name).ok())?.endpoint)
+        Ok(self.chosen()?.endpoint)
     }
 
     /// `set` reads a variable of the family, `any` one of another name, which a profile may name.

@@ -64,6 +64,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     partition_failover: bool,
 
+    /// Offer Gateway 2.0 too, the protocol of frames in HTTP/2, at ports behind those of the regions; clients that speak it
+    /// find it by themselves
+    #[arg(long)]
+    gateway2: bool,
+
     /// Where `cosmonaut region` reaches the account; 0 takes any free port [default: 8080, or any if that is taken]
     #[arg(long, value_name = "PORT")]
     management_port: Option<u16>,
@@ -277,6 +282,7 @@ fn builder(arguments: &Arguments) -> Result<EmulatorBuilder, Failure> {
         .partition_failover(arguments.partition_failover)
         // With one region there is nothing that could outlive it.
         .global_endpoint(arguments.regions.len() > 1)
+        .gateway2(arguments.gateway2)
         .host(&arguments.host)
         .port(arguments.port)
         .management_host(&arguments.management_host)
@@ -306,7 +312,13 @@ fn builder(arguments: &Arguments) -> Result<EmulatorBuilder, Failure> {
 
 /// One line for scripts. It has the key because the script needs one to connect; `--json` is how it asks.
 fn ready_line(emulator: &Emulator, explorer: Option<&str>) -> String {
-    let endpoint = |region: RegionStatus| json!({ "region": region.name.as_str(), "url": region.url });
+    let endpoint = |region: RegionStatus| {
+        let mut endpoint = json!({ "region": region.name.as_str(), "url": region.url });
+        if let Some(url) = emulator.gateway2_url(region.name.as_str()) {
+            endpoint["gateway2"] = url.into();
+        }
+        endpoint
+    };
     let endpoints: Vec<_> = emulator.control().regions().into_iter().map(endpoint).collect();
     let line = json!({
         "ready": true,
@@ -326,6 +338,7 @@ fn greeting(arguments: &Arguments, emulator: &Emulator, explorer: Option<&str>) 
     let mut text = format!("Cosmos DB is ready at {url}\n\n");
     text += &format!("  connection string  AccountEndpoint={url};AccountKey={key};\n");
     text += &regions(emulator);
+    text += &gateway2(emulator);
     if arguments.entra == "any" {
         text += "  Entra tokens       accepted from anybody who makes them\n";
     }
@@ -364,6 +377,13 @@ fn regions(emulator: &Emulator) -> String {
         format!("  {heading:17}  {:20} {}{writes}\n", region.name.as_str(), region.url)
     };
     regions.iter().enumerate().map(line).collect()
+}
+
+/// Where Gateway 2.0 is, if it was asked for.
+fn gateway2(emulator: &Emulator) -> String {
+    let urls = emulator.control().regions();
+    let urls: Vec<_> = urls.iter().filter_map(|region| emulator.gateway2_url(region.name.as_str())).collect();
+    if urls.is_empty() { String::new() } else { format!("  Gateway 2.0        {}\n", urls.join("  ")) }
 }
 
 /// Where regions are broken, and how to say so if that is not where `cosmonaut region` looks.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cosmonaut_wire::{EMULATOR_KEY, MasterKey, RegionName};
 
 use crate::background::Background;
-use crate::control::{Control, Setting};
+use crate::control::{Control, Listeners, Setting};
 use crate::emulator::{Emulator, ManagementServer};
 use crate::engine::query::TieOrder;
 use crate::engine::{AccountConfig, Consistency, Engine, EngineConfig, Lag};
@@ -45,6 +45,7 @@ pub struct EmulatorBuilder {
     script_time: Duration,
     threads: bool,
     global: bool,
+    gateway2: bool,
     log: Option<request_log::Listener>,
     world: Option<Arc<dyn World>>,
     sockets: Option<Arc<dyn Sockets>>,
@@ -73,6 +74,7 @@ impl Default for EmulatorBuilder {
             script_time: SCRIPT_TIME,
             threads: true,
             global: false,
+            gateway2: false,
             log: None,
             world: None,
             sockets: None,
@@ -145,6 +147,13 @@ impl EmulatorBuilder {
     /// else to the region that takes the writes.
     pub fn global_endpoint(mut self, enabled: bool) -> Self {
         self.global = enabled;
+        self
+    }
+
+    /// Whether each region has a Gateway 2.0 too, at a port of its own: frames in HTTP/2 for all that is about items. The
+    /// account says where to clients that ask for it. Those that do may then go there, so it is off unless this is set.
+    pub fn gateway2(mut self, enabled: bool) -> Self {
+        self.gateway2 = enabled;
         self
     }
 
@@ -313,7 +322,10 @@ impl EmulatorBuilder {
             tls,
             sockets: self.sockets,
             host: self.host,
-            next_port: next_port(self.port, listeners.len() + usize::from(self.global)),
+            next_port: next_port(
+                self.port,
+                listeners.len() * (1 + usize::from(self.gateway2)) + usize::from(self.global),
+            ),
             lag: self.lag,
             log: self.log,
         };
@@ -336,21 +348,28 @@ impl EmulatorBuilder {
         Listener::bind(self.sockets.clone(), host, port).await
     }
 
-    /// A listener for each region, in order.
-    async fn bind_regions(&self) -> Result<Vec<Listener>, StartError> {
-        let mut listeners = Vec::with_capacity(self.account.regions.len());
-        for nth in 0..self.account.regions.len() {
-            let port = next_port(self.port, nth + usize::from(self.global));
-            if port == 0 && self.port != 0 {
-                return Err(StartError::Account(format!(
-                    "no port is left for region {} after port {} (try a lower one, or 0 for any free ones)",
-                    nth + 1,
-                    u16::MAX
-                )));
-            }
-            listeners.push(self.bind(&self.host, port).await?);
+    /// The listeners of each region, in order. Those of Gateway 2.0 have the ports behind all others.
+    async fn bind_regions(&self) -> Result<Vec<Listeners>, StartError> {
+        let regions = self.account.regions.len();
+        let mut listeners = Vec::with_capacity(regions);
+        for nth in 0..regions {
+            let rest = self.bind_nth(nth).await?;
+            let framed = if self.gateway2 { Some(self.bind_nth(regions + nth).await?) } else { None };
+            listeners.push(Listeners { rest, framed });
         }
         Ok(listeners)
+    }
+
+    async fn bind_nth(&self, nth: usize) -> Result<Listener, StartError> {
+        let port = next_port(self.port, nth + usize::from(self.global));
+        if port == 0 && self.port != 0 {
+            return Err(StartError::Account(format!(
+                "no port is left for region {} after port {} (try a lower one, or 0 for any free ones)",
+                nth % self.account.regions.len() + 1,
+                u16::MAX
+            )));
+        }
+        Ok(self.bind(&self.host, port).await?)
     }
 
     async fn bind_management(&self) -> Result<Option<Listener>, BindError> {

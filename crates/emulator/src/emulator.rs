@@ -81,6 +81,12 @@ impl Emulator {
         self.control.addresses().url(region)
     }
 
+    /// The address of a region's Gateway 2.0; `None` if the account was started without, or has no region of that name.
+    pub fn gateway2_url(&self, region: &str) -> Option<String> {
+        let region = self.engine().topology().region(&RegionName::from(region))?;
+        self.control.addresses().framed_url(region)
+    }
+
     /// The account's key, in base64.
     pub fn key(&self) -> &str {
         &self.key

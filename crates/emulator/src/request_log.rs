@@ -34,6 +34,8 @@ pub struct Answered {
     pub took: Duration,
     /// Where the client is, if it came over a socket.
     pub client: Option<SocketAddr>,
+    /// Whether it came as a frame, by Gateway 2.0.
+    pub framed: bool,
 }
 
 /// A request that is being answered.
@@ -42,12 +44,18 @@ pub(crate) struct Asked {
     method: String,
     path: String,
     client: Option<SocketAddr>,
+    framed: bool,
 }
+
+/// Marks a request that came as a frame.
+#[derive(Clone, Copy)]
+pub(crate) struct CameFramed;
 
 impl Asked {
     pub(crate) fn new(world: &dyn World, request: &Parts, client: Option<SocketAddr>) -> Self {
         let path = request.uri.path().to_owned();
-        Self { at: world.now(), method: request.method.to_string(), path, client }
+        let framed = request.extensions.get::<CameFramed>().is_some();
+        Self { at: world.now(), method: request.method.to_string(), path, client, framed }
     }
 
     /// None as the answer: the connection was cut off.
@@ -68,6 +76,7 @@ impl Asked {
             method: self.method,
             path: self.path,
             client: self.client,
+            framed: self.framed,
         }
     }
 }
@@ -76,7 +85,7 @@ impl Answered {
     /// As one line of JSON.
     pub fn json(&self) -> String {
         let millis = self.took.as_micros() as f64 / 1000.0;
-        let line = json!({
+        let mut line = json!({
             "time": self.time(),
             "region": self.region.as_ref().map(RegionName::as_str),
             "method": self.method,
@@ -87,6 +96,9 @@ impl Answered {
             "ms": millis,
             "client": self.client.map(|client| client.to_string()),
         });
+        if self.framed {
+            line["gateway2"] = true.into();
+        }
         // JSON itself has some control characters escaped only.
         let escape =
             |c: char| if c.is_control() { format!("\\u{:04x}", u32::from(c)) } else { c.to_string() };
@@ -117,10 +129,10 @@ impl fmt::Display for Answered {
             None => f.write_str("  cut off")?,
         }
         write!(f, "  {} RU  {:.1} ms", self.charge, self.took.as_micros() as f64 / 1000.0)?;
-        match self.client {
-            Some(client) => write!(f, "  {client}"),
-            None => Ok(()),
+        if let Some(client) = self.client {
+            write!(f, "  {client}")?;
         }
+        if self.framed { f.write_str("  by Gateway 2.0") } else { Ok(()) }
     }
 }
 
@@ -144,6 +156,7 @@ mod tests {
             charge: 1.05,
             took: Duration::from_micros(1234),
             client: Some("127.0.0.1:5000".parse().unwrap()),
+            framed: false,
         }
     }
 
@@ -168,6 +181,15 @@ mod tests {
         ] {
             assert_eq!(answered(status, path).to_string(), line);
         }
+    }
+
+    #[test]
+    fn a_line_says_if_a_request_came_as_a_frame() {
+        let framed = Answered { framed: true, ..answered(Some(CosmosStatus::OK), "/dbs/a") };
+        assert!(framed.to_string().ends_with("127.0.0.1:5000  by Gateway 2.0"), "{framed}");
+        let read = |line: &Answered| serde_json::from_str::<serde_json::Value>(&line.json()).unwrap();
+        assert_eq!(read(&framed)["gateway2"], true);
+        assert!(read(&answered(None, "/")).get("gateway2").is_none());
     }
 
     #[test]

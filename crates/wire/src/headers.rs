@@ -11,6 +11,8 @@ macro_rules! headers {
 }
 
 headers! {
+    /// Whether the client would go to Gateway 2.0, so that the account says where it is.
+    USE_THIN_CLIENT = "x-ms-cosmos-use-thinclient";
     /// The protocol version a client speaks.
     VERSION = "x-ms-version";
     /// The date that was signed.

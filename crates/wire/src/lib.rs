@@ -1,7 +1,7 @@
 //! What both ends of a Cosmos DB connection agree on, as bytes.
 //!
 //! Headers, statuses, paths, signing, partition keys and their hash, session tokens, resource ids, JSON
-//! shapes and binary JSON. It holds no behaviour that one end alone has, and does no IO.
+//! shapes, binary JSON and the frames of Gateway 2.0. It holds no behaviour that one end alone has, and does no IO.
 
 mod auth;
 pub mod binary;
@@ -17,6 +17,7 @@ mod path;
 mod region;
 mod resource;
 mod rid;
+pub mod rntbd;
 mod session_token;
 mod status;
 

@@ -47,6 +47,12 @@ statuses! {
     PARTITION_KEY_MISMATCH = BAD_REQUEST / 1001;
     /// The gateway cannot answer this query across partitions: ask for a plan and merge.
     CROSS_PARTITION_QUERY_NOT_SERVABLE = BAD_REQUEST / 1004;
+    /// A frame of Gateway 2.0 without a token that it needs.
+    REQUIRED_TOKEN_MISSING = BAD_REQUEST / 13002;
+    /// A frame of Gateway 2.0 with a token that makes no sense.
+    INVALID_TOKEN = BAD_REQUEST / 13003;
+    /// No frame of Gateway 2.0.
+    INVALID_REQUEST_BYTES = BAD_REQUEST / 13007;
     /// The container is not the one the client believes it is.
     COLLECTION_RID_MISMATCH = BAD_REQUEST / 1024;
     /// No valid signature or token.

@@ -66,10 +66,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 async fn examine(arguments: &Arguments) -> Result<Report, Failure> {
     let client = arguments.account.client()?;
     let mut report = Report::new(&client.driver().endpoint().to_string());
-    let is_reachable = network::endpoint(&mut report, arguments.account.is_insecure()).await;
+    let is_reachable = network::endpoint(&mut report, arguments.account.is_insecure()?).await;
     if asked::account(&client, &mut report, is_reachable).await {
         network::regions(&mut report).await;
-        asked::preferred(&mut report, arguments.account.preferred());
+        asked::preferred(&mut report, arguments.account.preferred()?.as_deref());
         asked::data(&client, &mut report, arguments.container.as_ref()).await;
     }
     local::emulator(&mut report, &arguments.management);

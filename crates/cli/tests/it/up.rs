@@ -123,6 +123,19 @@ fn every_region_has_an_address_and_the_account_one_to_be_managed_at() {
 }
 
 #[test]
+fn gateway_2_is_there_if_it_is_asked_for() {
+    let arguments = ["--port", "0", "--json", "--no-auth", "--management-port", "0"];
+    let mut up = Running::start(&[&arguments[..], &["--gateway2", "--regions", "East US,West US"]].concat());
+    for endpoint in up.ready()["endpoints"].as_array().unwrap() {
+        let url = endpoint["gateway2"].as_str().unwrap();
+        // It is spoken over HTTP/2 alone, and says so.
+        assert!(get(url, "/").starts_with("HTTP/1.1 505"), "{endpoint}");
+    }
+    let mut up = Running::start(&arguments);
+    assert!(up.ready()["endpoints"][0].get("gateway2").is_none());
+}
+
+#[test]
 fn the_accounts_own_address_outlives_every_region() {
     let arguments = ["--port", "0", "--json", "--no-auth", "--management-port", "0"];
     let mut up = Running::start(&[&arguments[..], &["--regions", "East US,West US"]].concat());

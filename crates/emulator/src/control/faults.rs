@@ -76,10 +76,10 @@ impl Control {
         let mut settled = Ok(());
         for site in &sites {
             match self.faults.outage_of(site.region) {
-                Some(Outage::Refuse) => site.port.shut().await,
+                Some(Outage::Refuse) => site.shut().await,
                 // One port that cannot be had again must not keep the others shut.
                 Some(Outage::Hang | Outage::Unavailable) | None => {
-                    settled = settled.and(site.port.reopen().await.map_err(no_port));
+                    settled = settled.and(site.reopen().await.map_err(no_port));
                 }
             }
         }

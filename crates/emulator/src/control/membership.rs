@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use cosmonaut_wire::RegionName;
 
+use super::site::Listeners;
 use super::{Control, no_port};
 use crate::Failure;
 use crate::engine::locks;
@@ -18,13 +19,15 @@ impl Control {
         if self.engine.topology().region(&name).is_some() {
             return Err(Failure::conflict(format!("there is a region {:?} already", name.as_str())));
         }
-        let listener = self.bind_next().await.map_err(no_port)?;
+        let rest = self.bind_next().await.map_err(no_port)?;
+        let framed = if self.framed { Some(self.bind_next().await.map_err(no_port)?) } else { None };
+        let listeners = Listeners { rest, framed };
         let engine = Arc::clone(&self.engine);
         let id = self.workers.finish(move || engine.add_region(name)).await?;
         self.set_default_links(id);
         // From here on the account lists it, and it answers.
-        self.addresses.insert(id, listener.address());
-        self.serve(id, listener);
+        self.list(id, &listeners);
+        self.serve(id, listeners);
         // A fault of all regions is one of this region too.
         self.settle().await?;
         Ok(self.addresses.url(id).unwrap_or_default())
@@ -42,7 +45,7 @@ impl Control {
             sites.iter().position(|site| site.region == id).map(|at| sites.remove(at))
         };
         if let Some(site) = removed {
-            site.port.leave().await;
+            site.leave().await;
             self.gone_requests.fetch_add(site.gateway.requests.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.faults.remove(|active| active.region == Some(id));

@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub use links::{LinkStatus, NotALag};
 pub use partitions::PartitionStatus;
+pub(crate) use site::Listeners;
 pub use site::{RegionState, RegionStatus};
 
 use crate::engine::{Engine, Lag, RegionId, Topology, locks};
@@ -68,6 +69,8 @@ pub struct Control {
     /// The account's own endpoint, if it has one.
     global: Option<Port<Global>>,
     log: Option<request_log::Listener>,
+    /// Whether regions have a Gateway 2.0.
+    framed: bool,
     /// How many requests were answered by regions that are no more.
     gone_requests: AtomicU64,
     /// The lag of links that nobody has set otherwise.
@@ -94,7 +97,7 @@ pub(crate) struct Setting {
 
 impl Control {
     /// Starts to answer for each region of the engine at the listener of the same place.
-    pub(crate) fn start(setting: Setting, listeners: Vec<Listener>, global: Option<Listener>) -> Self {
+    pub(crate) fn start(setting: Setting, listeners: Vec<Listeners>, global: Option<Listener>) -> Self {
         let Setting { engine, world, access, addresses, workers, visitors, .. } = setting;
         let Setting { tls, sockets, host, next_port, lag, log, .. } = setting;
         let mut control = Self {
@@ -112,17 +115,18 @@ impl Control {
             sites: Arc::default(),
             global: None,
             log,
+            framed: listeners.iter().any(|listeners| listeners.framed.is_some()),
             gone_requests: AtomicU64::new(0),
             lag: Mutex::new(lag),
             change: tokio::sync::Mutex::default(),
         };
         let topology = control.engine.topology();
         // All addresses first: the first client may ask as soon as the first region answers.
-        for (region, listener) in topology.regions.iter().zip(&listeners) {
-            control.addresses.insert(region.id, listener.address());
+        for (region, listeners) in topology.regions.iter().zip(&listeners) {
+            control.list(region.id, listeners);
         }
-        for (region, listener) in topology.regions.iter().zip(listeners) {
-            control.serve(region.id, listener);
+        for (region, listeners) in topology.regions.iter().zip(listeners) {
+            control.serve(region.id, listeners);
             control.set_default_links(region.id);
         }
         control.global = global.map(|listener| control.serve_account(listener));
@@ -142,10 +146,18 @@ impl Control {
         Port::open(listener, Arc::new(Global { account, writer }), self.tls.clone())
     }
 
-    /// Answers for a region at a port.
-    fn serve(&self, region: RegionId, listener: Listener) {
+    /// Says where a region is.
+    fn list(&self, region: RegionId, listeners: &Listeners) {
+        self.addresses.insert(region, listeners.rest.address());
+        if let Some(framed) = &listeners.framed {
+            self.addresses.insert_framed(region, framed.address());
+        }
+    }
+
+    /// Answers for a region.
+    fn serve(&self, region: RegionId, listeners: Listeners) {
         let gateway = Arc::new(self.new_gateway(region, Arc::clone(&self.faults)));
-        let site = Arc::new(Site::open(region, gateway, listener, self.tls.clone()));
+        let site = Arc::new(Site::open(region, gateway, listeners, self.tls.clone()));
         locks::write(&self.sites).push(site);
     }
 
@@ -204,13 +216,13 @@ impl Control {
             global.finish().await;
         }
         for site in &sites {
-            site.port.finish().await;
+            site.finish().await;
         }
         if let Some(global) = &self.global {
             global.ended().await;
         }
         for site in &sites {
-            site.port.ended().await;
+            site.ended().await;
         }
     }
 

@@ -9,14 +9,23 @@ use tokio_rustls::TlsAcceptor;
 use super::Control;
 use crate::engine::{Container, PartitionRange, Region, RegionId, Replica};
 use crate::faults::{Active, Effect, Operations, Outage};
-use crate::gateway::Gateway;
-use crate::server::{Listener, Port};
+use crate::gateway::{FramedGateway, Gateway};
+use crate::server::{BindError, Listener, Port};
 
-/// One region's way in.
+/// Where a region is to listen.
+pub(crate) struct Listeners {
+    pub(crate) rest: Listener,
+    /// For Gateway 2.0, if there is to be one.
+    pub(crate) framed: Option<Listener>,
+}
+
+/// One region's ways in.
 pub(super) struct Site {
     pub(super) region: RegionId,
     pub(super) gateway: Arc<Gateway>,
-    pub(super) port: Port<Gateway>,
+    port: Port<Gateway>,
+    /// Gateway 2.0, if there is one.
+    framed: Option<Port<FramedGateway>>,
     /// Whether replication was told that the region is down.
     pub(super) isolated: AtomicBool,
 }
@@ -25,11 +34,54 @@ impl Site {
     pub(super) fn open(
         region: RegionId,
         gateway: Arc<Gateway>,
-        listener: Listener,
+        Listeners { rest, framed }: Listeners,
         tls: Option<TlsAcceptor>,
     ) -> Self {
-        let port = Port::open(listener, Arc::clone(&gateway), tls);
-        Self { region, gateway, port, isolated: AtomicBool::new(false) }
+        let port = Port::open(rest, Arc::clone(&gateway), tls.clone());
+        let framed =
+            framed.map(|framed| Port::open(framed, Arc::new(FramedGateway::new(Arc::clone(&gateway))), tls));
+        Self { region, gateway, port, framed, isolated: AtomicBool::new(false) }
+    }
+
+    /// Cuts every connection off and refuses new ones. Nothing changes if it is shut.
+    pub(super) async fn shut(&self) {
+        self.port.shut().await;
+        if let Some(framed) = &self.framed {
+            framed.shut().await;
+        }
+    }
+
+    /// Answers again. Nothing changes if it is open.
+    pub(super) async fn reopen(&self) -> Result<(), BindError> {
+        let reopened = self.port.reopen().await;
+        match &self.framed {
+            Some(framed) => reopened.and(framed.reopen().await),
+            None => reopened,
+        }
+    }
+
+    /// Accepts no more.
+    pub(super) async fn finish(&self) {
+        self.port.finish().await;
+        if let Some(framed) = &self.framed {
+            framed.finish().await;
+        }
+    }
+
+    /// Waits for the requests under way, and leaves the ports.
+    pub(super) async fn ended(&self) {
+        self.port.ended().await;
+        if let Some(framed) = &self.framed {
+            framed.ended().await;
+        }
+    }
+
+    /// Cuts every connection off and leaves the ports.
+    pub(super) async fn leave(&self) {
+        self.port.leave().await;
+        if let Some(framed) = &self.framed {
+            framed.leave().await;
+        }
     }
 }
 

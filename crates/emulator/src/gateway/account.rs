@@ -1,14 +1,14 @@
 //! `GET /`: the account, its regions by the address the client came by, and what its query engine allows.
 
-use cosmonaut_wire::CosmosStatus;
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
+use cosmonaut_wire::{CosmosStatus, headers};
 
 use super::Gateway;
 use super::call::Call;
 use super::metadata::json_body;
 use super::reply::Reply;
 use crate::Failure;
-use crate::engine::{Consistency, Region};
+use crate::engine::{Consistency, Region, Topology};
 
 /// The account's name. An emulator has one account, and clients do not look at its name.
 const NAME: &str = "cosmonaut";
@@ -35,6 +35,9 @@ impl Gateway {
         account.databases_link = Some("//dbs/".to_owned());
         account.enable_multiple_write_locations = Some(topology.multi_write);
         account.enable_per_partition_failover_behavior = Some(topology.partition_failover);
+        if call.flag(&headers::USE_THIN_CLIENT) {
+            self.add_framed(&mut account, &topology, call);
+        }
         account.query_engine_configuration = Some(QUERY_ENGINE.to_owned());
         if let Consistency::BoundedStaleness { max_prefix, max_interval } = topology.consistency {
             let policy = &mut account.user_consistency_policy.extra;
@@ -42,6 +45,22 @@ impl Gateway {
             policy.insert("maxIntervalInSeconds".to_owned(), max_interval.as_secs().into());
         }
         Ok(Reply::new(CosmosStatus::OK, json_body(&account)))
+    }
+
+    /// Where Gateway 2.0 is, which the service says to those who ask. Nothing if it is nowhere.
+    fn add_framed(&self, account: &mut AccountProperties, topology: &Topology, call: &Call<'_>) {
+        let location = |region: &Region| {
+            let address = self.addresses.framed_of(region.id)?;
+            Some(AccountLocation::new(region.name.clone(), call.origin.neighbour(address)))
+        };
+        let readable: Vec<_> = topology.regions.iter().filter_map(location).collect();
+        if readable.is_empty() {
+            return;
+        }
+        let takes_writes = |region: &&Region| topology.takes_writes(region.id);
+        let writable = topology.regions.iter().filter(takes_writes).filter_map(location).collect();
+        account.thin_client_readable_locations = Some(readable);
+        account.thin_client_writable_locations = Some(writable);
     }
 
     /// A region at the address by which this client can reach it; none that is about to come or go.

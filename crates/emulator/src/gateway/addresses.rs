@@ -11,11 +11,13 @@ use crate::engine::{RegionId, locks};
 pub(crate) struct Addresses {
     pub(crate) scheme: Scheme,
     by_region: RwLock<BTreeMap<RegionId, SocketAddr>>,
+    /// Where Gateway 2.0 is, if it is anywhere.
+    framed: RwLock<BTreeMap<RegionId, SocketAddr>>,
 }
 
 impl Addresses {
     pub(crate) fn new(scheme: Scheme) -> Self {
-        Self { scheme, by_region: RwLock::default() }
+        Self { scheme, by_region: RwLock::default(), framed: RwLock::default() }
     }
 
     pub(crate) fn insert(&self, region: RegionId, address: SocketAddr) {
@@ -24,6 +26,21 @@ impl Addresses {
 
     pub(crate) fn remove(&self, region: RegionId) {
         locks::write(&self.by_region).remove(&region);
+        locks::write(&self.framed).remove(&region);
+    }
+
+    pub(crate) fn insert_framed(&self, region: RegionId, address: SocketAddr) {
+        locks::write(&self.framed).insert(region, reachable(address));
+    }
+
+    /// Where clients on this machine find a region's Gateway 2.0.
+    pub(crate) fn framed_of(&self, region: RegionId) -> Option<SocketAddr> {
+        locks::read(&self.framed).get(&region).copied()
+    }
+
+    /// The same as an address to connect to.
+    pub(crate) fn framed_url(&self, region: RegionId) -> Option<String> {
+        self.framed_of(region).map(|address| format!("{}://{address}/", self.scheme))
     }
 
     /// Where clients on this machine find a region; `None` while it is being added or removed.

@@ -19,6 +19,7 @@ mod containers;
 mod credentials;
 mod databases;
 mod entra;
+mod framed;
 mod global;
 mod item_format;
 mod items;
@@ -53,6 +54,7 @@ pub(crate) use auth::Access;
 pub use credentials::AccountKey;
 pub(crate) use credentials::{Credentials, TokenRule};
 pub use entra::{EntraKeys, EntraKeysError, EntraTokens};
+pub(crate) use framed::FramedGateway;
 pub(crate) use global::Global;
 pub(crate) use origin::{Origin, Scheme};
 

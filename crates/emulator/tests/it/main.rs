@@ -10,6 +10,7 @@ mod containers;
 mod definitions;
 mod entra;
 mod faults;
+mod gateway2;
 mod global;
 mod item_text;
 mod items;

@@ -86,6 +86,14 @@ pub(crate) struct Found {
     pub(crate) container: Option<ContainerProperties>,
 }
 
+impl Found {
+    /// The container's name, if there is a container.
+    pub(crate) fn name(self) -> Option<ContainerName> {
+        let container = self.container?;
+        Some(ContainerName::new(self.database, container.id))
+    }
+}
+
 /// Every container of an account, database by database.
 pub(crate) async fn all(client: &CosmosClient) -> Result<Vec<Found>, Error> {
     let mut found = Vec::new();

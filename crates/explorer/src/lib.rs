@@ -24,3 +24,8 @@ pub use explanation::explanation;
 pub use manage::{ManagementAddress, NoAddress};
 pub use requests::{Entry, Requests};
 pub use serve::{Explorer, Port, Settings};
+
+// The program of the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

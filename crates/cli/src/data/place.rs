@@ -6,7 +6,7 @@ use cosmonaut::CosmosClient;
 
 use super::definition::{Definition, SUFFIX};
 use crate::account::failed;
-use crate::container::{self, ContainerName};
+use crate::container::{self, ContainerName, Found};
 use crate::failure::Failure;
 
 /// The arguments that say what and where.
@@ -43,12 +43,8 @@ pub(crate) async fn containers(
     database: Option<&str>,
 ) -> Result<Vec<ContainerName>, Failure> {
     let found = container::all(client).await.map_err(|error| failed(&error))?;
-    let of_database = |(of, _): &(String, _)| database.is_none_or(|database| database == of);
-    let names: Vec<_> = found
-        .into_iter()
-        .filter(of_database)
-        .map(|(database, properties)| ContainerName::new(database, properties.id))
-        .collect();
+    let is_wanted = |name: &ContainerName| database.is_none_or(|database| database == name.database);
+    let names: Vec<_> = found.into_iter().filter_map(Found::name).filter(is_wanted).collect();
     match (names.is_empty(), database) {
         (true, Some(database)) => {
             Err(Failure::Work(format!("there is no database {database:?} with containers")))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmonaut::{CosmosClient, DiagnosticsContext, Error, ErrorKind, RawItem, ThroughputProperties};
 
 use super::report::{Container, Kind, Level, Reads, Region, Report};
-use crate::container::{self, ContainerName};
+use crate::container::{self, ContainerName, Found};
 use crate::runtime;
 use crate::served::regions;
 use crate::time::{millis, moment};
@@ -103,8 +103,7 @@ pub(super) async fn data(client: &CosmosClient, report: &mut Report, wanted: Opt
             Vec::new()
         }
     };
-    let names: Vec<_> =
-        found.into_iter().map(|(database, container)| ContainerName::new(database, container.id)).collect();
+    let names: Vec<_> = found.into_iter().filter_map(Found::name).collect();
     let looked_at: Vec<&ContainerName> = match wanted {
         Some(name) => vec![name],
         None => names.iter().take(CONTAINERS).collect(),

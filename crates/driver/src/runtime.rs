@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cosmonaut_options::{
-    CosmosClientOptions, CosmosRuntimeOptions, Environment, EnvironmentOptions, OptionErrors,
+    CosmosClientOptions, CosmosRuntimeOptions, Environment, EnvironmentOptions, HttpProtocol, OptionErrors,
     ProcessEnvironment,
 };
 use cosmonaut_policy::{
@@ -109,11 +109,6 @@ impl CosmosDriverRuntime {
             account: options,
         };
         options.validate()?;
-        if options.connection().use_thin_client() {
-            let message = "the thin client's protocol is not spoken yet (leave out `use_thin_client`, and unset \
-                           AZURE_COSMOS_USE_THIN_CLIENT)";
-            return Err(Error::new(ErrorKind::Configuration, message));
-        }
         let tasks = Arc::new(BackgroundTaskManager::new(Arc::clone(&self.0.platform)));
         let core = self.core(endpoint, credential, options, &tasks)?;
         Ok(CosmosDriver::start(core, tasks))
@@ -141,6 +136,12 @@ impl CosmosDriverRuntime {
         for endpoint in std::iter::once(&endpoint).chain(&custom_endpoints) {
             endpoint.check_clear_text(clear_text)?;
         }
+        let connection = options.connection();
+        // What resource tokens open, Microsoft's clients ask for by REST alone.
+        let gateway_v2 = !connection.gateway_v2_disabled()
+            && connection.thin_client_enabled()
+            && connection.http_protocol() != HttpProtocol::Http1
+            && !credential.is_resource_token();
         let transport = TransportPipeline {
             transport: self.transport(&options)?,
             signer: Signer::new(credential, endpoint.authority().host(), settings, Arc::clone(&platform)),
@@ -158,6 +159,7 @@ impl CosmosDriverRuntime {
         let account = AccountConfig {
             regions: RegionPreferences::from_options(&options.regions()),
             clear_text,
+            gateway_v2,
             ..AccountConfig::default()
         };
         let partitions = PartitionFailoverConfig::from_options(&options.retry());

@@ -12,6 +12,7 @@ use std::time::Duration;
 use cosmonaut_wire::ConsistencyLevel;
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
 
+use crate::framed::{FramedGateways, Standing};
 use crate::region_order::{RegionPreferences, order_endpoints};
 use crate::{ClearTextRule, CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId};
 
@@ -113,6 +114,8 @@ pub struct AccountConfig {
     pub clear_text: ClearTextRule,
     /// How long a failed endpoint is passed over.
     pub endpoint_unavailability: Duration,
+    /// Whether regions are asked by Gateway 2.0 where they have one.
+    pub gateway_v2: bool,
 }
 
 impl Default for AccountConfig {
@@ -121,6 +124,7 @@ impl Default for AccountConfig {
             regions: RegionPreferences::default(),
             clear_text: ClearTextRule::default(),
             endpoint_unavailability: DEFAULT_ENDPOINT_UNAVAILABILITY,
+            gateway_v2: false,
         }
     }
 }
@@ -139,6 +143,8 @@ pub struct AccountEndpointState {
     out_for_reads: Marks,
     out_for_writes: Marks,
     endpoint_unavailability: Duration,
+    /// The regions' Gateways 2.0; `None` if there are none or they are not wanted.
+    pub(crate) framed: Option<Arc<FramedGateways>>,
     /// Whether every region takes writes.
     pub multiple_write_locations_enabled: bool,
     /// Whether the account lets single partitions fail over.
@@ -175,6 +181,11 @@ pub fn build_account_endpoint_state(
         out_for_reads: Marks::new(),
         out_for_writes: Marks::new(),
         endpoint_unavailability: config.endpoint_unavailability,
+        framed: config
+            .gateway_v2
+            .then(|| FramedGateways::of(properties, &default_endpoint, config.clear_text))
+            .flatten()
+            .map(Arc::new),
         multiple_write_locations_enabled: properties.has_multiple_write_locations(),
         per_partition_failover_enabled: properties.has_per_partition_failover(),
         default_consistency: properties.user_consistency_policy.default_consistency_level,
@@ -202,6 +213,10 @@ pub fn refresh_account_endpoint_state(
     let (reads, writes) = (carry_over(&current.out_for_reads), carry_over(&current.out_for_writes));
     newer.out_for_reads = reads;
     newer.out_for_writes = writes;
+    newer.framed = match (newer.framed.take(), &current.framed) {
+        (Some(framed), Some(before)) => Some(Arc::new(Arc::unwrap_or_clone(framed).knowing(before))),
+        (framed, _) => framed,
+    };
     newer
 }
 
@@ -308,6 +323,27 @@ impl AccountEndpointState {
             let out = now.since(mark.since) < self.endpoint_unavailability;
             (out && mark.reason.is_refuted_by_contact()).then_some(endpoint)
         })
+    }
+
+    /// The name of the account, as frames say it; `None` if it has no Gateway 2.0.
+    pub fn framed_account(&self) -> Option<&Arc<str>> {
+        self.framed.as_ref().map(|framed| framed.account())
+    }
+
+    /// The Gateways 2.0 that are to be probed: all that do not answer, or those alone that did and then failed.
+    pub fn gateways_to_probe(&self, lost_alone: bool) -> impl Iterator<Item = &CosmosEndpoint> {
+        self.framed.iter().flat_map(move |framed| framed.to_probe(lost_alone))
+    }
+
+    /// This state after a Gateway 2.0 has answered a probe.
+    #[must_use]
+    pub fn with_gateway_proven(&self, gateway: &CosmosEndpoint) -> Self {
+        self.with_gateway(gateway, Standing::Proven)
+    }
+
+    pub(crate) fn with_gateway(&self, gateway: &CosmosEndpoint, standing: Standing) -> Self {
+        let framed = self.framed.as_ref().map(|framed| Arc::new(framed.with(gateway, standing)));
+        Self { framed, ..self.clone() }
     }
 
     /// Whether the endpoint is the account's own or one of its regions'.

@@ -150,7 +150,11 @@ impl CosmosEndpoint {
 
     /// The address of a resource here. Allocates the path alone.
     pub fn uri(&self, path: &ResourcePath) -> Uri {
-        let path = PathAndQuery::try_from(path.as_str()).expect("a resource path is escaped");
+        self.uri_of(PathAndQuery::try_from(path.as_str()).expect("a resource path is escaped"))
+    }
+
+    /// The address of a path here.
+    pub fn uri_of(&self, path: PathAndQuery) -> Uri {
         let mut parts = http::uri::Parts::default();
         parts.scheme = Some(self.0.scheme.clone());
         parts.authority = Some(self.0.authority.clone());

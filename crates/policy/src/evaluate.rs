@@ -21,6 +21,8 @@
 //! | the deadline passes | after a second of silence: mark partition, or check endpoint without a breaker | abort; write sent: outcome unknown |
 //! | anything else | | abort |
 //!
+//! What a Gateway 2.0 fails at says nothing of its region, see `framed`.
+//!
 //! A failover that has tried every endpoint refreshes the account too, before it goes round again. So does a write
 //! that ends without knowing its outcome where there is one endpoint alone.
 //!
@@ -43,6 +45,7 @@ use std::time::Duration;
 use cosmonaut_wire::{CosmosStatus, mutation};
 
 use crate::backoff::backoff;
+use crate::framed::is_refused_by_gateway;
 use crate::routing::endpoint_count;
 use crate::{
     CosmosOperation, Deadline, Effects, FailureCause, LocationEffect, LocationSnapshot, Moment,
@@ -112,6 +115,11 @@ struct Evaluation<'a> {
 
 impl Evaluation<'_> {
     fn status(&self, status: CosmosStatus) -> (OperationAction, Effects) {
+        if let Some(gateway) = &self.attempt.routing.framed
+            && is_refused_by_gateway(status)
+        {
+            return self.by_rest(LocationEffect::GatewayRefused(gateway.clone()));
+        }
         let cause = FailureCause::Status(status);
         match StatusClass::of(status) {
             StatusClass::WriteForbidden => {
@@ -163,6 +171,17 @@ impl Evaluation<'_> {
 
     fn transport_error(&self, request_sent: RequestSentStatus) -> (OperationAction, Effects) {
         let cause = FailureCause::Transport(request_sent);
+        if let Some(gateway) = &self.attempt.routing.framed {
+            let lost = LocationEffect::GatewayLost(gateway.clone());
+            return match request_sent {
+                RequestSentStatus::NotSent => self.by_rest(lost),
+                RequestSentStatus::Sent | RequestSentStatus::Unknown => {
+                    let mut effects = self.probe_failed();
+                    effects.push(lost);
+                    self.in_doubt(cause, effects)
+                }
+            };
+        }
         let mut effects = self.probe_failed();
         match request_sent {
             RequestSentStatus::Sent | RequestSentStatus::Unknown
@@ -326,6 +345,17 @@ impl Evaluation<'_> {
         })
     }
 
+    /// Repeats by REST in the same region what a Gateway 2.0 has not passed on.
+    fn by_rest(&self, effect: LocationEffect) -> (OperationAction, Effects) {
+        let Attempt { routing, retry_state, .. } = self.attempt;
+        let mut effects = self.probe_abandoned();
+        effects.push(effect);
+        let staying = retry_state.staying_at(&routing.endpoint);
+        let new_state = Box::new(self.carry(false, OperationRetryState { by_rest: true, ..staying }));
+        let repeat = |delay| OperationAction::RetryInPlace { new_state, delay };
+        (self.after(None, false, repeat), effects)
+    }
+
     /// Ends the operation. Which kind of end it is depends on whether a write may have been applied.
     fn abort(&self, kind: AbortKind, uncertain: bool) -> OperationAction {
         let operation = self.attempt.operation;
@@ -367,6 +397,10 @@ impl Evaluation<'_> {
 
     fn carry(&self, uncertain: bool, state: OperationRetryState) -> OperationRetryState {
         let is_write = !self.attempt.operation.is_read_only();
-        OperationRetryState { may_have_applied: is_write && (uncertain || self.applied_before()), ..state }
+        let may_have_applied = is_write && (uncertain || self.applied_before());
+        // An answer is the service's, whichever gateway it came by.
+        let by_rest =
+            state.by_rest || self.attempt.routing.framed.is_some() && self.result.answer().is_none();
+        OperationRetryState { may_have_applied, by_rest, ..state }
     }
 }

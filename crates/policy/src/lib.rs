@@ -16,7 +16,7 @@
 //! | which partitions are served from elsewhere? | [`PartitionEndpointState`] |
 //! | where does this attempt go? | [`resolve_endpoint`] |
 //! | which session does it continue? | [`resolve_read_consistency`], [`resolve_session`], [`Seen`] |
-//! | what is sent? | [`build_transport_request`] |
+//! | what is sent? | [`build_transport_request`], [`frame_aim`] |
 //! | is a second region asked? | [`plan_hedge`], [`HedgeBudget`], [`LatencyWindow`] |
 //! | through a proxy? | [`ProxyExceptions`], [`read_tunnel_answer`] |
 //! | over which connection? | [`select_shard`], [`plan_sweep`] |
@@ -35,6 +35,7 @@ mod deadline;
 mod diagnostics;
 mod endpoint;
 mod evaluate;
+mod framed;
 mod hedging;
 mod item_format;
 mod latency;
@@ -75,6 +76,7 @@ pub use endpoint::{ClearTextRule, CosmosEndpoint, EndpointError, EndpointKind, i
 pub use evaluate::{
     AbortKind, Attempt, OperationAction, RetryLimits, StaleCache, StatusClass, evaluate_transport_result,
 };
+pub use framed::{FrameAim, FrameParts, FramedAnswer, FramedContainer, frame_aim, read_framed_answer};
 pub use hedging::{
     HEDGING_CEILING, HEDGING_FLOOR, HedgeBudget, HedgeContext, HedgePick, HedgePlan, HedgeSettings,
     INITIAL_HEDGING_THRESHOLD, LOSING_WRITE_LIMIT, MAX_HEDGE_LEGS, MIN_HEDGING_SAMPLES, hedge_win_effects,

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::account_state::{expire_unavailable_endpoints, mark_endpoint, refresh_account_endpoint_state};
+use crate::framed::Standing;
 use crate::partition_state::{
     abandon_probe, expire_partition_overrides, fail_probe, mark_partition_unavailable, move_partition,
     record_hedge_win, reset_hedge_wins, succeed_probe, suspect_partition,
@@ -56,6 +57,10 @@ pub enum LocationEffect {
     ProbeFailed(ProbeTicket),
     /// A probe ended without an answer. The driver emits it when the caller drops the operation.
     ProbeAbandoned(ProbeTicket),
+    /// A region's Gateway 2.0 has failed: REST is spoken there until it answers a probe.
+    GatewayLost(CosmosEndpoint),
+    /// A region's Gateway 2.0 does not do what it was asked for.
+    GatewayRefused(CosmosEndpoint),
 }
 
 impl LocationSnapshot {
@@ -114,6 +119,12 @@ impl LocationSnapshot {
             LocationEffect::ProbeFailed(ticket) => self.with_partitions(fail_probe(partitions, ticket, now)),
             LocationEffect::ProbeAbandoned(ticket) => {
                 self.with_partitions(abandon_probe(partitions, ticket, now))
+            }
+            LocationEffect::GatewayLost(gateway) => {
+                self.with_account(account.with_gateway(gateway, Standing::Lost))
+            }
+            LocationEffect::GatewayRefused(gateway) => {
+                self.with_account(account.with_gateway(gateway, Standing::Unproven))
             }
         })
     }

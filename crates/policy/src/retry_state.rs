@@ -101,6 +101,8 @@ pub struct OperationRetryState {
     pub stale_cache_retry_count: u32,
     /// Attempts after a 449.
     pub retry_with_count: u32,
+    /// Whether a Gateway 2.0 has failed this operation, which goes by REST then.
+    pub by_rest: bool,
     /// Whether an earlier attempt at a write may have been applied.
     pub may_have_applied: bool,
 }
@@ -123,6 +125,7 @@ impl OperationRetryState {
             + self.session_retry.count
             + self.stale_cache_retry_count
             + self.retry_with_count
+            + u32::from(self.by_rest)
     }
 
     /// When an endpoint was last left, counted in endpoints left; `None` if it was not.

@@ -5,6 +5,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::framed::can_be_framed;
 use crate::partition_state::mechanism_for;
 use crate::{
     Access, AccountEndpointState, CosmosEndpoint, CosmosOperation, FailoverMechanism, LocationSnapshot,
@@ -17,6 +18,8 @@ use crate::{
 pub struct RoutingDecision {
     /// The endpoint.
     pub endpoint: CosmosEndpoint,
+    /// The Gateway 2.0 of the endpoint's region, if the attempt goes there.
+    pub framed: Option<CosmosEndpoint>,
     /// Set if the partition is served from elsewhere than its account.
     pub partition_override: Option<PartitionOverride>,
     /// Whether the attempt tries a partition where it failed before.
@@ -53,7 +56,7 @@ pub enum Probe {
 
 impl RoutingDecision {
     fn to(endpoint: CosmosEndpoint) -> Self {
-        Self { endpoint, partition_override: None, probe: Probe::No }
+        Self { endpoint, framed: None, partition_override: None, probe: Probe::No }
     }
 
     /// Whether the attempt tries a partition where it failed before.
@@ -81,16 +84,7 @@ pub fn resolve_endpoint(
     now: Moment,
 ) -> RoutingDecision {
     let choice = Choice::new(operation, retry_state, location, now);
-    if let Some(endpoint) = choice.in_place() {
-        return RoutingDecision::to(endpoint.clone());
-    }
-    if let Some(endpoint) = choice.write_region() {
-        return RoutingDecision::to(endpoint.clone());
-    }
-    match choice.tripped_entry() {
-        Some((partition, entry)) => choice.around_failed_partition(partition, entry),
-        None => RoutingDecision::to(choice.by_account(&[]).clone()),
-    }
+    choice.by_best_gateway(choice.region())
 }
 
 /// Where the next leg of a hedged attempt goes: the first endpoint in service that was not asked yet and where the
@@ -110,7 +104,7 @@ pub fn resolve_hedge_endpoint(
             && retry_state.left_at(endpoint).is_none()
             && choice.is_usable(endpoint)
     })?;
-    Some(RoutingDecision::to(endpoint.clone()))
+    Some(choice.by_best_gateway(RoutingDecision::to(endpoint.clone())))
 }
 
 /// How many endpoints an operation can choose from, excluded ones aside; at least one.
@@ -150,6 +144,29 @@ impl<'a> Choice<'a> {
 
     fn account(self) -> &'a AccountEndpointState {
         &self.location.account
+    }
+
+    fn region(self) -> RoutingDecision {
+        if let Some(endpoint) = self.in_place() {
+            return RoutingDecision::to(endpoint.clone());
+        }
+        if let Some(endpoint) = self.write_region() {
+            return RoutingDecision::to(endpoint.clone());
+        }
+        match self.tripped_entry() {
+            Some((partition, entry)) => self.around_failed_partition(partition, entry),
+            None => RoutingDecision::to(self.by_account(&[]).clone()),
+        }
+    }
+
+    /// By the region's Gateway 2.0, if there is one for such operations that this one has not seen fail.
+    fn by_best_gateway(self, routing: RoutingDecision) -> RoutingDecision {
+        let Some(framed) = &self.account().framed else { return routing };
+        if self.retry_state.by_rest || !can_be_framed(self.operation) {
+            return routing;
+        }
+        let gateway = framed.gateway_of(&routing.endpoint, Access::of(self.operation));
+        RoutingDecision { framed: gateway.cloned(), ..routing }
     }
 
     fn is_followed_by(self, mechanism: FailoverMechanism) -> bool {

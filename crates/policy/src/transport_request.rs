@@ -98,6 +98,11 @@ impl<'a> TransportRequest<'a> {
         &self.routing.endpoint
     }
 
+    /// The Gateway 2.0 that it goes to instead, as a frame; `None` if it goes by REST.
+    pub fn gateway(&self) -> Option<&'a CosmosEndpoint> {
+        self.routing.framed.as_ref()
+    }
+
     /// The resource or feed.
     pub fn path(&self) -> &'a ResourcePath {
         self.operation.path()

@@ -49,6 +49,11 @@ impl Bench {
     }
 
     pub(crate) async fn with(emulator: EmulatorBuilder, options: CosmosClientOptions) -> Self {
+        let emulator = match std::env::var_os("COSMONAUT_TEST_GATEWAY2") {
+            // This run of the tests is to go by Gateway 2.0, see CONTRIBUTING.md.
+            Some(_) => emulator.gateway2(true),
+            None => emulator,
+        };
         let emulator = emulator.start().await.unwrap();
         let client = client_of(&emulator, options);
         Self { emulator, client }
@@ -93,19 +98,35 @@ pub(crate) fn faulty_client(bench: &Bench) -> (CosmosClient, FaultInjector) {
 /// The regions of an account that has several; writes go to the first.
 pub(crate) const REGIONS: [&str; 3] = ["East US", "West US", "North Europe"];
 
-/// Runs a test on a container over each version of HTTP, in an account of one region and of several, with items as text
-/// and as binary JSON: each with each of the others.
+/// Runs a test on a container over each version of HTTP and by Gateway 2.0, in an account of one region and of several,
+/// with items as text and as binary JSON: each with each of the others.
 pub(crate) async fn on_every_wire<F: Future<Output = ()>>(test: impl Fn(Bench, ContainerClient) -> F) {
-    for protocol in PROTOCOLS {
+    for (protocol, gateway2) in
+        [(HttpProtocol::Http1, false), (HttpProtocol::Negotiated, false), (HttpProtocol::Negotiated, true)]
+    {
         for regions in [&REGIONS[..1], &REGIONS] {
-            let emulator = Emulator::builder().regions(regions.iter().copied());
+            let emulator = Emulator::builder().regions(regions.iter().copied()).gateway2(gateway2);
             let mut options = speaking(protocol);
             let is_binary = (protocol == HttpProtocol::Http1) == (regions.len() == 1);
             options.request.binary_encoding_enabled = Some(is_binary);
             let bench = Bench::with(emulator, options).await;
             let container = bench.container().await;
+            if gateway2 {
+                until_framed(&container).await;
+            }
             test(bench, container).await;
         }
+    }
+}
+
+/// Waits until items are asked for by Gateway 2.0.
+async fn until_framed(container: &ContainerClient) {
+    let by_frame = |error: &cosmonaut::Error| {
+        let last = error.diagnostics().and_then(|diagnostics| diagnostics.attempts().last());
+        last.is_some_and(|attempt| attempt.framed)
+    };
+    while !by_frame(&container.read_item::<serde_json::Value>("nobody", "nobody").await.unwrap_err()) {
+        tokio::task::yield_now().await;
     }
 }
 

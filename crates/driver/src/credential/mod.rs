@@ -138,6 +138,14 @@ impl Credential {
         }
     }
 
+    /// Whether requests carry resource tokens.
+    pub(crate) fn is_resource_token(&self) -> bool {
+        match &self.0 {
+            Kind::Resource(_) => true,
+            Kind::Key(_) | Kind::Token(_) => false,
+        }
+    }
+
     /// Replaces the account key. Requests that are signed from here on use it; connections stay.
     ///
     /// # Errors

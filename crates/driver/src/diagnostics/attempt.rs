@@ -15,6 +15,8 @@ pub struct AttemptDiagnostics {
     pub context: ExecutionContext,
     /// Where it went.
     pub endpoint: CosmosEndpoint,
+    /// Whether that is a region's Gateway 2.0, and it went there as a frame.
+    pub framed: bool,
     /// Whether its partition was served from elsewhere than its account.
     pub partition_override: bool,
     /// What it was sent over; `None` if it came to no connection.
@@ -43,13 +45,14 @@ impl AttemptDiagnostics {
     /// An attempt that was left before it was answered.
     pub(crate) fn without_answer(
         context: ExecutionContext,
-        endpoint: CosmosEndpoint,
+        (endpoint, framed): (CosmosEndpoint, bool),
         (started, latency): (Moment, Duration),
         outcome: AttemptOutcome,
     ) -> Self {
         Self {
             context,
             endpoint,
+            framed,
             partition_override: false,
             protocol: None,
             shard: None,

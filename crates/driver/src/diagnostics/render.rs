@@ -31,6 +31,9 @@ impl DiagnosticsContext {
             set("region", region.as_str().into());
         }
         set("endpoint", format!("{}://{}", attempt.endpoint.scheme(), attempt.endpoint.authority()).into());
+        if attempt.framed {
+            set("gateway2", true.into());
+        }
         if attempt.partition_override {
             set("partitionOverride", true.into());
         }
@@ -110,6 +113,9 @@ impl fmt::Display for AttemptDiagnostics {
         }
         if let Some(protocol) = self.protocol {
             write!(f, " {}", version_name(protocol))?;
+        }
+        if self.framed {
+            f.write_str(" gateway2")?;
         }
         if let Some(shard) = self.shard {
             write!(f, "#{shard}")?;

@@ -13,6 +13,7 @@ fn context() -> DiagnosticsContext {
     let west = CosmosEndpoint::regional("West US", "https://west.example").unwrap();
     let first = AttemptDiagnostics {
         context: ExecutionContext::Initial,
+        framed: false,
         endpoint: west,
         partition_override: false,
         protocol: Some(HttpVersion::Http2),

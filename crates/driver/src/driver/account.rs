@@ -12,7 +12,8 @@ use cosmonaut_policy::{
     account_endpoints, build_transport_request,
 };
 use cosmonaut_wire::model::AccountProperties;
-use cosmonaut_wire::{ReadConsistencyStrategy, ResourcePath};
+use cosmonaut_wire::{ReadConsistencyStrategy, ResourcePath, headers};
+use http::HeaderValue;
 use tokio::sync::Notify;
 
 use super::DriverCore;
@@ -187,6 +188,7 @@ impl DriverCore {
         let before = self.location.load();
         let fetched = self.ask_for_account().await.and_then(|properties| {
             self.location.set_account(&properties, began)?;
+            self.probe_gateways(false);
             Ok(properties)
         });
         let after = self.location.load();
@@ -264,9 +266,16 @@ impl DriverCore {
         deadline: Option<Deadline>,
         needs_signature: bool,
     ) -> (TransportResult, DiagnosticsContext) {
-        let operation = CosmosOperation::new(OperationType::Read, ResourcePath::account());
-        let routing =
-            RoutingDecision { endpoint: endpoint.clone(), partition_override: None, probe: Probe::No };
+        let mut operation = CosmosOperation::new(OperationType::Read, ResourcePath::account());
+        if self.location.wants_gateways() {
+            operation = operation.with_header(headers::USE_THIN_CLIENT, HeaderValue::from_static("true"));
+        }
+        let routing = RoutingDecision {
+            endpoint: endpoint.clone(),
+            framed: None,
+            partition_override: None,
+            probe: Probe::No,
+        };
         let strategy = ReadConsistencyStrategy::Default;
         let consistency = ReadConsistency { uses_session: false, level: None, strategy };
         let session = SessionState { session_token: None, consistency };
@@ -285,6 +294,7 @@ impl DriverCore {
             partition: None,
             is_overridden: false,
             needs_signature,
+            frame: None,
             is_left: None,
         };
         let mut attempts = Vec::with_capacity(1);

@@ -32,7 +32,10 @@ impl DriverCore {
         );
         tasks.spawn_recurring(
             "endpoint probe",
-            self.every(ENDPOINT_PROBE_INTERVAL, |core| async move { core.check_lost_endpoints() }),
+            self.every(ENDPOINT_PROBE_INTERVAL, |core| async move {
+                core.check_lost_endpoints();
+                core.probe_gateways(true);
+            }),
         );
     }
 
@@ -57,6 +60,33 @@ impl DriverCore {
         }
     }
 
+    /// Finds out in the background which Gateways 2.0 answer, of those that do not or of those that have failed.
+    pub(crate) fn probe_gateways(&self, lost_alone: bool) {
+        let Some(location) = self.location.load() else { return };
+        for gateway in location.account.gateways_to_probe(lost_alone) {
+            let Some((tried, tasks)) = self.begin_try(gateway.clone()) else { continue };
+            tasks.spawn("gateway probe", async move {
+                let Tried { core, endpoint } = &tried;
+                if core.transport.probe_gateway(endpoint).await {
+                    core.location.gateway_answered(endpoint);
+                }
+            });
+        }
+    }
+
+    /// One try at a time for each endpoint; `None` if one is under way.
+    fn begin_try(&self, endpoint: CosmosEndpoint) -> Option<(Tried, Arc<BackgroundTaskManager>)> {
+        let (core, tasks) = (self.this.upgrade()?, self.tasks.upgrade()?);
+        let mut probing = self.lock_probing();
+        if probing.contains(&endpoint) {
+            return None;
+        }
+        probing.push(endpoint.clone());
+        drop(probing);
+        // Made here: a task that is dropped before it has begun lets the endpoint go too.
+        Some((Tried { core, endpoint }, tasks))
+    }
+
     fn check_lost_endpoints(&self) {
         let Some(location) = self.location.load() else { return };
         for endpoint in location.account.endpoints_to_probe(self.platform.now()) {
@@ -66,15 +96,7 @@ impl DriverCore {
 
     /// Tries in the background whether an endpoint can be reached. One try at a time for each.
     pub(crate) fn check_endpoint(&self, endpoint: CosmosEndpoint) {
-        let (Some(core), Some(tasks)) = (self.this.upgrade(), self.tasks.upgrade()) else { return };
-        let mut probing = self.lock_probing();
-        if probing.contains(&endpoint) {
-            return;
-        }
-        probing.push(endpoint.clone());
-        drop(probing);
-        // Made here: a task that is dropped before it has begun lets the endpoint go too.
-        let tried = Tried { core, endpoint };
+        let Some((tried, tasks)) = self.begin_try(endpoint) else { return };
         tasks.spawn("endpoint check", async move {
             let Tried { core, endpoint } = &tried;
             let deadline = Deadline::after(core.platform.now(), ENDPOINT_PROBE_TIMEOUT);

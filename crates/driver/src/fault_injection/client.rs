@@ -9,6 +9,7 @@ use http::{HeaderValue, Request, Response, header};
 use tokio::sync::watch;
 
 use super::{FaultInjectionResult, FaultInjector, RequestTags};
+use crate::pipeline::MadeHere;
 use crate::platform::Platform;
 use crate::transport::{
     Authority, BoxFuture, HttpClient, HttpClientFactory, HttpVersion, RequestSentStatus, SendProgress,
@@ -147,6 +148,7 @@ fn answer(status: CosmosStatus) -> Response<Bytes> {
     let body = format!(r#"{{"code":"{}","message":"an injected fault"}}"#, status.code().as_u16());
     let mut response = Response::new(Bytes::from(body));
     *response.status_mut() = status.code();
+    response.extensions_mut().insert(MadeHere);
     let map = response.headers_mut();
     map.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     map.insert(headers::SUBSTATUS, HeaderValue::from(status.sub_status()));

@@ -37,9 +37,13 @@ pub(crate) struct RequestTags {
     shard: Option<u64>,
 }
 
-/// Marks a request with what rules look at.
-pub(crate) fn tag(request: &mut Request<Bytes>, leg: &Leg<'_>) {
-    let (operation, endpoint) = (leg.operation(), leg.request.endpoint());
+/// Marks a request to this endpoint with what rules look at.
+pub(crate) fn tagged(
+    mut request: Request<Bytes>,
+    leg: &Leg<'_>,
+    endpoint: &CosmosEndpoint,
+) -> Request<Bytes> {
+    let operation = leg.operation();
     let tags = RequestTags {
         operation: operation.operation_type(),
         resource: operation.resource_type(),
@@ -50,6 +54,7 @@ pub(crate) fn tag(request: &mut Request<Bytes>, leg: &Leg<'_>) {
         shard: None,
     };
     request.extensions_mut().insert(tags);
+    request
 }
 
 /// Marks a request with the connection that it takes.

@@ -40,6 +40,11 @@ impl LocationStateStore {
         &self.account.regions
     }
 
+    /// Whether Gateway 2.0 is spoken where there is one.
+    pub(crate) fn wants_gateways(&self) -> bool {
+        self.account.gateway_v2
+    }
+
     /// How partitions are moved and brought back.
     pub(crate) fn partition_config(&self) -> &PartitionFailoverConfig {
         &self.partitions
@@ -91,6 +96,11 @@ impl LocationStateStore {
             let account = apply_endpoint_probe(&current.account, endpoint, reachable, now);
             Some((current.with_account(account), ()))
         });
+    }
+
+    /// Takes in that a Gateway 2.0 has answered.
+    pub(crate) fn gateway_answered(&self, gateway: &CosmosEndpoint) {
+        self.update(|current| Some((current.with_account(current.account.with_gateway_proven(gateway)), ())));
     }
 
     /// Puts back what has been out of service for long enough, and makes moved partitions ready for a probe.

@@ -11,6 +11,7 @@ use cosmonaut_policy::{
 
 use cosmonaut_wire::mutation;
 
+use super::frame::by_frame_or_rest;
 use super::operation::{OperationPipeline, OperationState};
 use super::transport::Leg;
 use crate::location::ProbeGuard;
@@ -46,6 +47,8 @@ impl OperationPipeline<'_> {
         if let Some(plan) = self.hedge_plan(state, &routing, began) {
             return self.hedged_attempt(state, routing, plan, began).await;
         }
+        let frame = self.frame(state);
+        let routing = by_frame_or_rest(routing, frame.as_ref());
         let ticket = match &routing.probe {
             Probe::UnderWay(ticket) => Some(ticket.clone()),
             Probe::No | Probe::Proposed { .. } => None,
@@ -65,6 +68,7 @@ impl OperationPipeline<'_> {
             partition: retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
             needs_signature: true,
+            frame: frame.as_ref(),
             is_left: None,
         };
         let attempts = &mut self.diagnostics.attempts;

@@ -21,6 +21,7 @@ use cosmonaut_policy::{
 };
 
 use super::attempt::{Attempted, Learned};
+use super::frame::by_frame_or_rest;
 use super::left_writes::WriteKey;
 use super::leg::{LegEnd, LegStart, SharedParts, SpawnedLeg};
 use super::operation::{OperationPipeline, OperationState};
@@ -75,6 +76,7 @@ impl OperationPipeline<'_> {
         let core = self.core;
         let multiple_write_locations = state.location.account.multiple_write_locations_enabled;
         let session = self.session(state, multiple_write_locations);
+        let frame = self.frame(state);
         let parts = SharedParts {
             operation: self.operation,
             options: self.options,
@@ -85,8 +87,10 @@ impl OperationPipeline<'_> {
             multiple_write_locations,
             deadline: self.deadline,
             activity_id: self.diagnostics.activity_id,
+            frame: frame.as_ref(),
             is_left: None,
         };
+        let routing = by_frame_or_rest(routing, frame.as_ref());
         let tries = std::mem::take(&mut self.diagnostics.attempts);
         let context = ExecutionContext::Initial;
         let start = LegStart { routing: routing.clone(), context, began, tries };
@@ -270,6 +274,7 @@ impl<'a> HedgeRace<'a> {
         let next = resolve_hedge_endpoint(operation, retry_state, &location, &self.asked, now);
         let may_hedge = || !self.is_patient() || self.core.change_hedge_budget(HedgeBudget::after_hedge);
         let Some(routing) = next.filter(|_| may_hedge()) else { return false };
+        let routing = by_frame_or_rest(routing, self.parts.frame);
         let place = self.asked.len();
         self.asked.push(routing.endpoint.clone());
         let context = ExecutionContext::Hedging;
@@ -318,7 +323,9 @@ impl<'a> HedgeRace<'a> {
         };
         let latency = self.core.platform.now().since(leg.began);
         let context = if leg.place == 0 { ExecutionContext::Initial } else { ExecutionContext::Hedging };
-        AttemptDiagnostics::without_answer(context, leg.routing.endpoint, (leg.began, latency), outcome)
+        let framed = leg.routing.framed.is_some();
+        let endpoint = leg.routing.framed.unwrap_or(leg.routing.endpoint);
+        AttemptDiagnostics::without_answer(context, (endpoint, framed), (leg.began, latency), outcome)
     }
 }
 

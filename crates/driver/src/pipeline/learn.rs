@@ -113,7 +113,9 @@ impl DriverCore {
                 | LocationEffect::ResetHedgeWins(_)
                 | LocationEffect::ProbeSucceeded(_)
                 | LocationEffect::ProbeFailed(_)
-                | LocationEffect::ProbeAbandoned(_) => {
+                | LocationEffect::ProbeAbandoned(_)
+                | LocationEffect::GatewayLost(_)
+                | LocationEffect::GatewayRefused(_) => {
                     self.location.apply(&effect, self.platform.now());
                 }
             }

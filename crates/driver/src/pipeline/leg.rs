@@ -15,6 +15,7 @@ use cosmonaut_policy::{
 use http::HeaderValue;
 use tokio::sync::oneshot;
 
+use super::frame::Frame;
 use super::transport::Leg;
 use crate::activity_id::ActivityId;
 use crate::diagnostics::AttemptDiagnostics;
@@ -52,6 +53,8 @@ pub(super) struct SharedParts<'a> {
     pub(super) multiple_write_locations: bool,
     pub(super) deadline: Option<Deadline>,
     pub(super) activity_id: ActivityId,
+    /// What a Gateway 2.0 is told besides; `None` if no leg goes to one.
+    pub(super) frame: Option<&'a Frame>,
     /// Set once another leg has answered.
     pub(super) is_left: Option<&'a AtomicBool>,
 }
@@ -63,6 +66,7 @@ struct OwnedParts {
     retry_state: OperationRetryState,
     session: SessionState,
     container_rid: Option<HeaderValue>,
+    frame: Option<Frame>,
 }
 
 impl<'a> SharedParts<'a> {
@@ -81,6 +85,7 @@ impl<'a> SharedParts<'a> {
             retry_state: self.retry_state.clone(),
             session: self.session.clone(),
             container_rid: self.container_rid.cloned(),
+            frame: self.frame.cloned(),
         };
         let Self { throttling, multiple_write_locations, deadline, activity_id, .. } = self;
         let is_left = Arc::new(AtomicBool::new(false));
@@ -97,6 +102,7 @@ impl<'a> SharedParts<'a> {
                 multiple_write_locations,
                 deadline,
                 activity_id,
+                frame: owned.frame.as_ref(),
                 is_left: Some(&is_left),
             };
             // Whoever is gone does not want to know.
@@ -120,6 +126,7 @@ impl<'a> SharedParts<'a> {
             partition: self.retry_state.partition.as_ref(),
             is_overridden: routing.partition_override.is_some(),
             needs_signature: true,
+            frame: self.frame,
             is_left: self.is_left,
         };
         let (result, throttling, _) =

@@ -5,6 +5,7 @@
 
 mod attempt;
 mod binary;
+mod frame;
 mod hedge;
 mod learn;
 mod left_writes;
@@ -13,6 +14,8 @@ mod operation;
 mod target;
 mod transport;
 
+#[cfg(feature = "fault_injection")]
+pub(crate) use frame::MadeHere;
 pub(crate) use left_writes::LeftWrites;
 pub(crate) use operation::{OperationPipeline, out_of_time};
 pub(crate) use transport::{Leg, TransportPipeline};

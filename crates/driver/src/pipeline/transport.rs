@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cosmonaut_policy::{
-    AttemptLimits, CosmosOperation, Deadline, Moment, PartitionId, RequestSentStatus, ThrottleAction,
-    ThrottleRetryState, TransportOutcome, TransportRequest, TransportResult, TransportTry, attempt_timeout,
-    evaluate_transport_retry,
+    AttemptLimits, CosmosEndpoint, CosmosOperation, Deadline, Moment, PartitionId, RequestSentStatus,
+    ThrottleAction, ThrottleRetryState, TransportOutcome, TransportRequest, TransportResult, TransportTry,
+    attempt_timeout, evaluate_transport_retry,
 };
 use cosmonaut_wire::headers;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 
 use super::binary::as_text;
+use super::frame::{Frame, unframed};
 use crate::activity_id::ActivityId;
 use crate::clock::DateCache;
 use crate::credential::{CredentialError, CredentialErrorKind, Signature, Signer};
@@ -58,6 +59,8 @@ pub(crate) struct Leg<'a> {
     pub(crate) partition: Option<&'a PartitionId>,
     /// Whether the partition is served from elsewhere than its account.
     pub(crate) is_overridden: bool,
+    /// What a Gateway 2.0 is told besides, if the attempt goes to one.
+    pub(crate) frame: Option<&'a Frame>,
     /// Whether the answer depends on who asks. What does not is sent unsigned rather than wait for a token.
     pub(crate) needs_signature: bool,
     /// Set once another leg has answered, for a leg that may outlive its operation.
@@ -161,27 +164,37 @@ impl TransportPipeline {
         }
         let most = self.limits.limit(leg.operation(), lost_tries);
         let mut token = None;
+        let mut gateway = None;
         let unsent = |outcome, ended| (outcome, SentOver::default(), ended, Timeline::default());
         let (outcome, sent_over, ended, timeline) = match self.http_request(leg).await {
             Err(error) => unsent(unsigned(error), self.platform.now()),
             Ok((request, how)) => {
-                token = how.token;
+                (token, gateway) = (how.token, how.gateway);
+                let endpoint = gateway.unwrap_or(endpoint);
                 // What the wait for a token took is not left for the answer.
                 let signed = if how.waited { self.platform.now() } else { started };
                 match attempt_timeout(deadline, most, signed) {
                     None => unsent(TOO_LATE, signed),
                     Some(limit) => {
-                        let attempt = Try { endpoint, request, limit, avoid, started, ready: signed };
+                        let needs_http2 = gateway.is_some();
+                        let attempt =
+                            Try { endpoint, request, needs_http2, limit, avoid, started, ready: signed };
                         let Sent { result, over, ended, timeline } = self.transport.send(attempt).await;
+                        let result = match gateway {
+                            Some(gateway) => result.and_then(|answer| unframed(answer, gateway)),
+                            None => result,
+                        };
                         (outcome_of(result, deadline, ended), over, ended, timeline)
                     }
                 }
             }
         };
         let latency = ended.since(started);
+        let endpoint = gateway.unwrap_or(endpoint);
         let mut record = AttemptDiagnostics {
             context: leg.request.execution_context(),
             endpoint: endpoint.clone(),
+            framed: gateway.is_some(),
             partition_override: leg.is_overridden,
             protocol: sent_over.version,
             shard: sent_over.shard,
@@ -200,7 +213,7 @@ impl TransportPipeline {
         Tried { result: TransportResult::new(outcome, latency), shard: sent_over.shard, token, ended }
     }
 
-    async fn http_request(&self, leg: &Leg<'_>) -> Result<(Request<Bytes>, How), CredentialError> {
+    async fn http_request<'a>(&self, leg: &Leg<'a>) -> Result<(Request<Bytes>, How<'a>), CredentialError> {
         let attempt = &leg.request;
         let method = attempt.method();
         let date = self.date.now(&*self.platform);
@@ -210,6 +223,14 @@ impl TransportPipeline {
             true => Some(self.signer.sign(&method, parts, date_text, attempt.deadline()).await?),
             false => self.signer.sign_at_once(&method, parts, date_text),
         };
+        let signed = signature.as_ref().map(|signature| &signature.header);
+        if let Some((request, gateway)) = self.framed_request(leg, date_text, signed) {
+            #[cfg(feature = "fault_injection")]
+            let request = crate::fault_injection::tagged(request, leg, gateway);
+            let how = How { gateway: Some(gateway), ..How::of(signature.as_ref()) };
+            return Ok((request, how));
+        }
+        let how = How::of(signature.as_ref());
         let mut request = Request::new(attempt.body().clone());
         *request.method_mut() = method;
         *request.uri_mut() = attempt.uri();
@@ -232,26 +253,30 @@ impl TransportPipeline {
         attempt.write_headers(map);
         // Last, so that no header of the user's stands in for them.
         map.insert(headers::DATE, date);
-        let how = match signature {
-            Some(Signature { header, token, waited }) => {
-                map.insert(header::AUTHORIZATION, header);
-                How { token, waited }
-            }
-            None => {
-                map.remove(header::AUTHORIZATION);
-                How { token: None, waited: false }
-            }
+        match signature {
+            Some(Signature { header, .. }) => map.insert(header::AUTHORIZATION, header),
+            None => map.remove(header::AUTHORIZATION),
         };
         #[cfg(feature = "fault_injection")]
-        crate::fault_injection::tag(&mut request, leg);
+        let request = crate::fault_injection::tagged(request, leg, attempt.endpoint());
         Ok((request, how))
     }
 }
 
-/// How a request was signed.
-struct How {
+/// How a request was signed, and whom it is for.
+struct How<'a> {
     token: Option<u64>,
     waited: bool,
+    /// The Gateway 2.0 that it is a frame for.
+    gateway: Option<&'a CosmosEndpoint>,
+}
+
+impl How<'_> {
+    fn of(signature: Option<&Signature>) -> Self {
+        let (token, waited) =
+            signature.map_or((None, false), |signature| (signature.token, signature.waited));
+        Self { token, waited, gateway: None }
+    }
 }
 
 impl Leg<'_> {

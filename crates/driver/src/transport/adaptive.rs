@@ -50,6 +50,8 @@ pub(crate) struct SentOver {
 pub(crate) struct Try<'a> {
     pub(crate) endpoint: &'a CosmosEndpoint,
     pub(crate) request: Request<Bytes>,
+    /// Whether it is for HTTP/2 alone.
+    pub(crate) needs_http2: bool,
     /// How long it may take.
     pub(crate) limit: Duration,
     /// The shard that the last try failed on.
@@ -125,6 +127,13 @@ impl AdaptiveTransport {
                 }
             }
         };
+        if attempt.needs_http2 && matches!(&*strategy, Strategy::Plain(_)) {
+            let (kind, not_sent) = (TransportErrorKind::OtherVersion, RequestSentStatus::NotSent);
+            let error = TransportError::new(kind, not_sent, endpoint.to_string());
+            self.endpoint(endpoint).learn_from(&error, &strategy);
+            let timeline = progress.timeline(started, None);
+            return Sent { result: Err(error), over: SentOver::default(), ended: ready, timeline };
+        }
         let (result, over, ended) = match &*strategy {
             Strategy::Sharded(sharded) => {
                 let lease = sharded.lease(attempt.avoid, ready);

@@ -42,7 +42,18 @@ pub(crate) fn no_environment(_: &str) -> Option<std::ffi::OsString> {
 
 pub(crate) async fn emulator(tls: bool) -> Emulator {
     let tls = if tls { Tls::Own } else { Tls::Off };
+    Emulator::builder().tls(tls).gateway2(by_gateway2()).start().await.unwrap()
+}
+
+/// One without Gateway 2.0, for tests that count what is sent: probes would be counted too.
+pub(crate) async fn emulator_of_rest(tls: bool) -> Emulator {
+    let tls = if tls { Tls::Own } else { Tls::Off };
     Emulator::builder().tls(tls).start().await.unwrap()
+}
+
+/// Whether this run of the tests is to go by Gateway 2.0, see CONTRIBUTING.md.
+pub(crate) fn by_gateway2() -> bool {
+    std::env::var_os("COSMONAUT_TEST_GATEWAY2").is_some()
 }
 
 pub(crate) fn trust_in(emulator: &Emulator) -> Trust {

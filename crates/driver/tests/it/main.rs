@@ -16,6 +16,7 @@ mod failover;
 mod faults;
 mod frames;
 mod gateway;
+mod gateway2;
 mod goodbyes;
 
 mod harness;

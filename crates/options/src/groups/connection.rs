@@ -70,10 +70,13 @@ pub struct ConnectionOptions {
     #[option(default = false)]
     pub allow_clear_text: Option<bool>,
 
-    /// Whether data-plane requests go to the account's thin-client endpoints. The driver does not speak their
-    /// protocol yet, and refuses to start if this is set.
-    #[option(env = "AZURE_COSMOS_USE_THIN_CLIENT", default = false)]
-    pub use_thin_client: Option<bool>,
+    /// Whether items are never asked for by Gateway 2.0, also where the account has it and it answers.
+    #[option(env = "AZURE_COSMOS_CONNECTION_POOL_GATEWAY_V2_DISABLED", env_override, default = false)]
+    pub gateway_v2_disabled: Option<bool>,
+
+    /// The same as the .NET SDK says it: `false` switches Gateway 2.0 off.
+    #[option(env = "AZURE_COSMOS_THIN_CLIENT_ENABLED", default = true)]
+    pub thin_client_enabled: Option<bool>,
 
     /// The pool of HTTP/1.1 connections.
     #[option(nested)]

@@ -74,6 +74,10 @@ impl Evaluation<'_> {
         if self.result.latency < SUSPICIOUS_SILENCE {
             return effects;
         }
+        if let Some(gateway) = &routing.framed {
+            effects.push(LocationEffect::GatewayLost(gateway.clone()));
+            return effects;
+        }
         match mechanism_for(&location.partitions, &location.account, operation) {
             Some(FailoverMechanism::CircuitBreaker) => self.push_partition(&mut effects),
             Some(FailoverMechanism::AutomaticFailover) => {

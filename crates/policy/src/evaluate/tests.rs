@@ -1,3 +1,4 @@
+mod gateways;
 mod retries;
 
 use std::sync::Arc;
@@ -49,7 +50,7 @@ fn replace_of_one_version() -> CosmosOperation {
 }
 
 fn to(endpoint: CosmosEndpoint) -> RoutingDecision {
-    RoutingDecision { endpoint, partition_override: None, probe: Probe::No }
+    RoutingDecision { endpoint, framed: None, partition_override: None, probe: Probe::No }
 }
 
 /// An attempt in a world of its own.
@@ -113,6 +114,8 @@ fn words((action, effects): &(OperationAction, Effects)) -> String {
         LocationEffect::ProbeSucceeded(_) => words + ", probe succeeded",
         LocationEffect::ProbeFailed(_) => words + ", probe failed",
         LocationEffect::ProbeAbandoned(_) => words + ", probe abandoned",
+        LocationEffect::GatewayLost(_) => words + ", gateway lost",
+        LocationEffect::GatewayRefused(_) => words + ", gateway refused",
     })
 }
 

@@ -24,7 +24,8 @@ fn sent_with(
     multiple_write_locations: bool,
 ) -> Vec<String> {
     let none = RequestOptions::default();
-    let routing = RoutingDecision { endpoint: endpoint(0), partition_override: None, probe: Probe::No };
+    let routing =
+        RoutingDecision { endpoint: endpoint(0), framed: None, partition_override: None, probe: Probe::No };
     let settings = AttemptSettings {
         options: RequestOptionsView::new(&none, &none, &none, options),
         multiple_write_locations,

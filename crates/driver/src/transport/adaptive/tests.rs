@@ -78,6 +78,7 @@ async fn endpoints_that_nobody_uses_are_dropped_and_what_is_in_use_is_not() {
             transport.send(Try {
                 endpoint,
                 request: Request::new(Bytes::new()),
+                needs_http2: false,
                 limit: Duration::from_secs(1),
                 avoid: None,
                 started: clock.now(),

@@ -8,7 +8,7 @@ use cosmonaut_options::{ConnectionOptions, CosmosClientOptions};
 
 use super::server::{ProxyServer, host_of};
 use super::{OPEN_SESAME, driver, through, trust_in_both};
-use crate::harness::emulator;
+use crate::harness::emulator_of_rest;
 
 /// Whether the proxy was asked by a driver that has these variables.
 async fn is_asked(
@@ -36,7 +36,7 @@ fn by_environment(asked_for: bool) -> CosmosClientOptions {
 #[tokio::test]
 async fn the_environments_proxy_is_used_by_scheme_and_only_if_asked_for() {
     let proxy = ProxyServer::start().await;
-    let (clear, safe) = (emulator(false).await, emulator(true).await);
+    let (clear, safe) = (emulator_of_rest(false).await, emulator_of_rest(true).await);
     let here = || proxy.url.clone();
     let host = host_of(clear.url());
     for (emulator, variables, options, expected) in [
@@ -71,7 +71,7 @@ async fn the_environments_proxy_is_used_by_scheme_and_only_if_asked_for() {
 
 #[tokio::test]
 async fn credentials_in_a_variable_are_used_and_never_shown() {
-    let (proxy, emulator) = (ProxyServer::start().await, emulator(false).await);
+    let (proxy, emulator) = (ProxyServer::start().await, emulator_of_rest(false).await);
     proxy.want(OPEN_SESAME);
     let with = |user: &str| vec![("HTTP_PROXY", proxy.url.replace("http://", &format!("http://{user}@")))];
     let right = with("Aladdin:open%20sesame");

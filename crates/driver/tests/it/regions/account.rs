@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::clock::Clock;
 use super::{EAST, LINK, NORTH, WEST};
-use crate::harness::{no_environment, operation, read};
+use crate::harness::{by_gateway2, no_environment, operation, read};
 
 /// An account of three regions with a database `d` and in it a container `c` with the partition key `/pk`.
 pub(crate) struct Account {
@@ -33,7 +33,7 @@ impl Account {
     }
 
     pub(crate) async fn start(builder: EmulatorBuilder) -> Self {
-        let emulator = builder.regions([EAST, WEST, NORTH]).start().await.unwrap();
+        let emulator = builder.regions([EAST, WEST, NORTH]).gateway2(by_gateway2()).start().await.unwrap();
         let account = Self { emulator };
         let client = account.client(nearest(EAST));
         let container = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});

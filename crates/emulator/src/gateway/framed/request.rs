@@ -24,6 +24,7 @@ pub(super) fn translated(frame: &RequestFrame<'_>, origin: Origin<'_>) -> Result
     parts.headers = carried(frame)?;
     add_flags(&mut parts.headers, &shape);
     parts.method = shape.method;
+    name_container(&mut parts.headers, frame)?;
     add_conditions(&mut parts.headers, frame)?;
     add_formats(&mut parts.headers, frame)?;
     if shape.place == Place::Items && !names_key(frame) {
@@ -56,6 +57,16 @@ fn carried(frame: &RequestFrame<'_>) -> Result<HeaderMap, Failure> {
         headers.insert(&carried.header, value);
     }
     Ok(headers)
+}
+
+/// Which container of the name is meant, so that a client hears of one that was made anew.
+fn name_container(headers: &mut HeaderMap, frame: &RequestFrame<'_>) -> Result<(), Failure> {
+    match frame.tokens().find(&request::COLLECTION_RID).and_then(Value::text) {
+        Some(rid) if !headers.contains_key(headers::INTENDED_COLLECTION_RID) => {
+            insert_text(headers, headers::INTENDED_COLLECTION_RID, &request::COLLECTION_RID, rid)
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn add_flags(headers: &mut HeaderMap, shape: &Shape) {

@@ -11,13 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 use cosmonaut_wire::model::PartitionKeyDefinition;
 use cosmonaut_wire::{PartitionKey, headers};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::constant_frames;
 
 /// Every answer has it; only the partitions are asked for what has changed since.
 const ETAG: &str = "\"00000000-0000-0000-0000-000000000000\"";
@@ -62,6 +64,8 @@ struct Answers {
     narrow: Container,
     wide: Container,
     item: Bytes,
+    /// The item as a frame.
+    framed: Bytes,
     nothing: Bytes,
     lsn: AtomicU64,
 }
@@ -112,20 +116,28 @@ impl Container {
 }
 
 impl Answers {
-    fn new(url: &str) -> Self {
+    fn new(url: &str, framed_url: Option<&str>) -> crate::Result<Self> {
         let here = json!([{"name": "Here", "databaseAccountEndpoint": url}]);
-        let account = json!({
+        let mut account = json!({
             "id": "bench", "_rid": "bench.local", "_self": "",
             "writableLocations": here, "readableLocations": here, "enableMultipleWriteLocations": false,
             "userConsistencyPolicy": {"defaultConsistencyLevel": "Session"},
             "queryEngineConfiguration": "{}",
         });
+        if let Some(url) = framed_url {
+            let here = json!([{"name": "Here", "databaseAccountEndpoint": url}]);
+            account["thinClientReadableLocations"] = here.clone();
+            account["thinClientWritableLocations"] = here;
+        }
         let database = json!({"id": "bench", "_rid": "1AZDAA==", "_self": "dbs/1AZDAA==/", "_ts": 1});
         let item = json!({"id": "0", "pk": "0", "pad": "x".repeat(PAD)});
         let [account, database, item] = [account, database, item].map(|body| Bytes::from(body.to_string()));
         let narrow = Container::new(NARROW, "1AZDALB1Xbw=", 1);
         let wide = Container::new(WIDE, "1AZDAIKbJ5E=", PARTITIONS);
-        Self { account, database, narrow, wide, item, nothing: Bytes::new(), lsn: AtomicU64::new(100) }
+        let constant = |(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value));
+        let framed = constant_frames::framed(&HEADERS.into_iter().map(constant).collect(), &item)?;
+        let (nothing, lsn) = (Bytes::new(), AtomicU64::new(100));
+        Ok(Self { account, database, narrow, wide, item, framed, nothing, lsn })
     }
 
     fn to(&self, method: &Method, path: &str, headers: &HeaderMap) -> Response<Full<Bytes>> {
@@ -174,17 +186,49 @@ impl Answers {
     }
 }
 
-/// Prints its address and answers, over HTTP/1.1 and HTTP/2 in clear text, until it is stopped.
-pub async fn serve() -> crate::Result<()> {
+/// Prints its address and answers, over HTTP/1.1 and HTTP/2 in clear text, until it is stopped. With Gateway 2.0 it has a
+/// second address, which the account names to clients that ask.
+pub async fn serve(gateway2: bool) -> crate::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let url = format!("http://{}/", listener.local_addr()?);
-    let answers = Arc::new(Answers::new(&url));
+    let framed = match gateway2 {
+        true => Some(TcpListener::bind(("127.0.0.1", 0)).await?),
+        false => None,
+    };
+    let framed_url = match &framed {
+        Some(framed) => Some(format!("http://{}/", framed.local_addr()?)),
+        None => None,
+    };
+    let answers = Arc::new(Answers::new(&url, framed_url.as_deref())?);
+    if let Some(framed) = framed {
+        let answers = Arc::clone(&answers);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = framed.accept().await {
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(serve_frames(stream, Arc::clone(&answers)));
+            }
+        });
+    }
     println!("{url}");
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
         tokio::spawn(serve_connection(stream, Arc::clone(&answers)));
     }
+}
+
+async fn serve_frames(stream: TcpStream, answers: Arc<Answers>) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let answers = Arc::clone(&answers);
+        async move {
+            let (parts, body) = request.into_parts();
+            let _ = body.collect().await;
+            Ok::<_, Infallible>(constant_frames::answer(parts.uri.path(), &answers.framed))
+        }
+    });
+    let mut builder = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
+    builder.http2().max_concurrent_streams(STREAMS);
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
 async fn serve_connection(stream: TcpStream, answers: Arc<Answers>) {
@@ -211,7 +255,7 @@ mod tests {
 
     #[test]
     fn each_path_has_its_answer() {
-        let answers = Answers::new("http://127.0.0.1:1/");
+        let answers = Answers::new("http://127.0.0.1:1/", None).unwrap();
         let (none, mut known) = (HeaderMap::new(), HeaderMap::new());
         known.insert(header::IF_NONE_MATCH, HeaderValue::from_static(ETAG));
         for (path, headers, status, body) in [

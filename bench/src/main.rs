@@ -5,6 +5,7 @@
 mod all;
 mod bulk;
 mod constant;
+mod constant_frames;
 mod durable;
 mod emulator;
 mod load;
@@ -100,7 +101,8 @@ async fn run(mut arguments: impl Iterator<Item = String>) -> Result<()> {
         // A process that runs orchestrations; started by the benchmark itself.
         Some(durable::processes::WORKER) => durable::processes::work(arguments).await,
         // The peer that bounds what any server on hyper can do; started by the benchmark itself.
-        Some("constant-server") => constant::serve().await,
+        Some("constant-server") => constant::serve(false).await,
+        Some("constant-frames") => constant::serve(true).await,
         _ => Err(USAGE.into()),
     }
 }

@@ -47,8 +47,17 @@ impl Server {
     }
 
     pub async fn constant() -> Result<Self> {
+        Self::constant_by("constant-server").await
+    }
+
+    /// The same with Gateway 2.0.
+    pub async fn constant_frames() -> Result<Self> {
+        Self::constant_by("constant-frames").await
+    }
+
+    async fn constant_by(name: &str) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("constant-server");
+        command.arg(name);
         Self::start("hyper, constant answers", command, |line| {
             line.starts_with("http").then(|| line.to_owned())
         })

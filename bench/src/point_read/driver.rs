@@ -1,7 +1,8 @@
 //! A point read through this driver, the operation built anew for each.
 
 use cosmonaut_driver::{
-    CosmosDriver, CosmosDriverRuntime, CosmosOperation, Credential, OperationOptions, OperationType,
+    CosmosDriver, CosmosDriverRuntime, CosmosDriverRuntimeBuilder, CosmosOperation, Credential,
+    OperationOptions, OperationType,
 };
 use cosmonaut_wire::{EMULATOR_KEY, PartitionKey, ResourcePath};
 
@@ -10,7 +11,7 @@ use crate::Result;
 
 pub const NAME: &str = "cosmonaut-driver";
 
-pub struct Cosmonaut(CosmosDriver);
+pub struct Cosmonaut(pub CosmosDriver);
 
 pub struct CosmonautReader {
     driver: CosmosDriver,
@@ -19,12 +20,16 @@ pub struct CosmonautReader {
 
 impl Cosmonaut {
     pub async fn connect(address: &str) -> Result<Self> {
-        let runtime = CosmosDriverRuntime::builder().build()?;
-        let key = Credential::master_key(EMULATOR_KEY)?;
-        let driver = runtime.create_driver(&format!("http://{address}"), key, Default::default())?;
-        driver.initialize().await?;
-        Ok(Self(driver))
+        Ok(Self(connect_by(CosmosDriverRuntime::builder(), address).await?))
     }
+}
+
+/// A driver that knows the account.
+pub async fn connect_by(runtime: CosmosDriverRuntimeBuilder, address: &str) -> Result<CosmosDriver> {
+    let key = Credential::master_key(EMULATOR_KEY)?;
+    let driver = runtime.build()?.create_driver(&format!("http://{address}"), key, Default::default())?;
+    driver.initialize().await?;
+    Ok(driver)
 }
 
 impl Client for Cosmonaut {

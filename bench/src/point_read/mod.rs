@@ -1,4 +1,4 @@
-//! A point read through bare hyper, this driver, the client on it and the driver of others, against one gateway that
+//! A point read through bare hyper, this driver (by REST and by Gateway 2.0), the client on it and the driver of others, against one gateway that
 //! answers from constants: rate, processor time and heap allocations of the client. Then a write through this driver,
 //! by partitions and writers.
 //!
@@ -8,6 +8,7 @@
 mod azure;
 mod bare;
 mod driver;
+mod framed;
 mod typed;
 mod writes;
 
@@ -18,7 +19,7 @@ use crate::server::Server;
 use crate::usage::Usage;
 use crate::{Result, constant, table};
 
-const NAMES: [&str; 4] = [bare::NAME, driver::NAME, typed::NAME, azure::NAME];
+const NAMES: [&str; 5] = [bare::NAME, driver::NAME, framed::NAME, typed::NAME, azure::NAME];
 const IN_FLIGHT: [usize; 4] = [1, 16, 64, 256];
 const ROUNDS: u32 = 3;
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -126,20 +127,25 @@ pub async fn run(settings: Settings) -> Result<()> {
     let gateway = Server::constant().await?;
     let bare = connect(&settings, bare::NAME, bare::Bare::connect(&gateway.address)).await;
     let ours = connect(&settings, driver::NAME, driver::Cosmonaut::connect(&gateway.address)).await;
+    // Another server, as clients of others would go to its Gateway 2.0 too.
+    let frames = Server::constant_frames().await?;
+    let framed = connect(&settings, framed::NAME, framed::Framed::connect(&frames.address)).await;
     let typed = connect(&settings, typed::NAME, typed::Typed::connect(&gateway.address)).await;
     let azure = connect(&settings, azure::NAME, azure::Azure::connect(&gateway.address)).await;
     for in_flight in &settings.in_flight {
         let round = Round { in_flight: *in_flight, time: settings.time / ROUNDS };
-        let mut outcomes = [const { None }; 4];
+        let mut outcomes = [const { None }; NAMES.len()];
         for _ in 0..ROUNDS {
             round.add(&bare, &mut outcomes[0]).await;
             round.add(&ours, &mut outcomes[1]).await;
-            round.add(&typed, &mut outcomes[2]).await;
-            round.add(&azure, &mut outcomes[3]).await;
+            round.add(&framed, &mut outcomes[2]).await;
+            round.add(&typed, &mut outcomes[3]).await;
+            round.add(&azure, &mut outcomes[4]).await;
         }
         print(*in_flight, &outcomes);
     }
     if settings.only.is_none() {
+        framed::bytes(&gateway, &frames).await?;
         writes::run(&gateway.address, settings.time).await?;
     }
     Ok(())
@@ -213,7 +219,7 @@ async fn read_until(mut reader: impl Reader, number: usize, end: Instant) -> Res
     Ok(reads)
 }
 
-fn print(in_flight: usize, outcomes: &[Option<Outcome>; 4]) {
+fn print(in_flight: usize, outcomes: &[Option<Outcome>; NAMES.len()]) {
     let columns =
         ["client", "rate", "of hyper", "CPU a read", "of hyper", "allocations a read", "of its own"];
     let mut rows = vec![columns.map(String::from).to_vec()];

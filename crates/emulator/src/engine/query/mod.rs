@@ -34,7 +34,8 @@ mod whole_result;
 pub use functions::{Callable, QueryFunctions};
 #[cfg(feature = "scripts")]
 pub(crate) use over_list::run_over_items;
-pub use over_list::{FeedQuery, FeedQueryPage, run_over};
+pub use over_list::{FeedQuery, FeedQueryPage};
+pub(crate) use over_list::{list_over, run_over};
 pub use plan::{QueryFeatures, plan};
 pub use request::{IndexMetrics, PageSize, QueryPage, QueryRequest};
 pub use resume::ResumeFilter;

@@ -47,7 +47,7 @@ impl Gateway {
         let entries = found.iter().map(|conflict| Ok(conflict.to_json()?.into()));
         let entries = entries.collect::<Result<Vec<Bytes>, Failure>>()?;
         let owner = container.rid().to_string();
-        Descriptions { kind: ResourceType::Conflict, owner, entries }.query(call, &*self.world)
+        Descriptions::new(ResourceType::Conflict, owner, entries, Bytes::clone).query(call, &*self.world)
     }
 
     pub(super) fn read_conflict(&self, call: &Call<'_>) -> Result<Reply, Failure> {

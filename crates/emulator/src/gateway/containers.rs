@@ -34,7 +34,7 @@ impl Gateway {
     }
 
     pub(super) fn list_containers(&self, call: &Call<'_>) -> Result<Reply, Failure> {
-        self.containers(call)?.list(call, &*self.world)
+        self.containers(call)?.list(call)
     }
 
     pub(super) fn query_containers(&self, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -70,10 +70,10 @@ impl Gateway {
         Ok(Reply::new(CosmosStatus::NO_CONTENT, Bytes::new()).charged(charge::CATALOG_WRITE).after(commit))
     }
 
-    fn containers(&self, call: &Call<'_>) -> Result<Descriptions, Failure> {
+    fn containers(&self, call: &Call<'_>) -> Result<Descriptions<'_>, Failure> {
         let (owner, containers) = self.engine.list_containers(&call.path)?;
-        let entries = containers.iter().map(|properties| json_body(&**properties)).collect();
-        Ok(Descriptions { kind: ResourceType::Container, owner: owner.to_string(), entries })
+        let kind = ResourceType::Container;
+        Ok(Descriptions::new(kind, owner.to_string(), containers, |properties| json_body(&**properties)))
     }
 }
 

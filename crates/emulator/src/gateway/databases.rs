@@ -23,7 +23,7 @@ impl Gateway {
     }
 
     pub(super) fn list_databases(&self, call: &Call<'_>) -> Result<Reply, Failure> {
-        self.databases().list(call, &*self.world)
+        self.databases().list(call)
     }
 
     pub(super) fn query_databases(&self, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -40,9 +40,9 @@ impl Gateway {
         Ok(Reply::new(CosmosStatus::NO_CONTENT, Bytes::new()).charged(charge::CATALOG_WRITE).after(commit))
     }
 
-    fn databases(&self) -> Descriptions {
-        let entries = self.engine.list_databases().iter().map(json_body).collect();
-        Descriptions { kind: ResourceType::Database, owner: String::new(), entries }
+    fn databases(&self) -> Descriptions<'_> {
+        let databases = self.engine.list_databases();
+        Descriptions::new(ResourceType::Database, String::new(), databases, json_body)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::engine::{Migration, charge, minimum_throughput, throughput};
 
 impl Gateway {
     pub(super) fn list_offers(&self, call: &Call<'_>) -> Result<Reply, Failure> {
-        self.offers().list(call, &*self.world)
+        self.offers().list(call)
     }
 
     pub(super) fn query_offers(&self, call: &Call<'_>) -> Result<Reply, Failure> {
@@ -42,9 +42,8 @@ impl Gateway {
         })
     }
 
-    fn offers(&self) -> Descriptions {
-        let entries = self.engine.offers().iter().map(json_body).collect();
-        Descriptions { kind: ResourceType::Offer, owner: String::new(), entries }
+    fn offers(&self) -> Descriptions<'_> {
+        Descriptions::new(ResourceType::Offer, String::new(), self.engine.offers(), json_body)
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! All kinds go the same way, but for the token that a permission is shown with. Running a script is in `scripts`.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cosmonaut_wire::{CosmosStatus, ResourceType};
 use http::header;
@@ -71,7 +73,7 @@ impl Gateway {
 
     pub(super) fn list_resources(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container_of_resources(call)?;
-        let mut reply = self.resources(call)?.list(call, &*self.world)?;
+        let mut reply = self.resources(call)?.list(call)?;
         container.iter().for_each(|container| reply.of_container(container));
         Ok(reply)
     }
@@ -83,11 +85,11 @@ impl Gateway {
         Ok(reply)
     }
 
-    fn resources(&self, call: &Call<'_>) -> Result<Descriptions, Failure> {
+    fn resources(&self, call: &Call<'_>) -> Result<Descriptions<'_>, Failure> {
         let (owner, resources) = self.engine.resources(&call.path)?;
         let lifetime = call.token_lifetime()?;
-        let entries = resources.iter().map(|resource| self.shown(resource, lifetime)).collect();
-        Ok(Descriptions { kind: call.path.kind(), owner: owner.to_string(), entries })
+        let shown = move |resource: &Arc<Resource>| self.shown(resource, lifetime);
+        Ok(Descriptions::new(call.path.kind(), owner.to_string(), resources, shown))
     }
 
     /// The container that the resources of a request lie in, if they lie in one.

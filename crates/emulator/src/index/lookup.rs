@@ -4,6 +4,7 @@
 
 use std::ops::Bound;
 
+use cosmonaut_query::search::Language;
 use cosmonaut_query::spatial::{Rectangle, Surface};
 use cosmonaut_query::value::Value;
 
@@ -46,8 +47,59 @@ pub(crate) enum Filter {
     Span(IndexPath, Span),
     /// The path has a shape that touches one of these rectangles, of coordinates on this surface.
     Touches(IndexPath, Surface, Vec<Rectangle>),
-    /// The path has a text with terms, each a string or an object that describes one: with all of them, or any.
-    Text(IndexPath, Vec<Value>, bool),
+    /// The path has a text with terms. They are looked for beforehand, which makes this [`Filter::Found`].
+    Text(TextFilter),
+    /// The document is one of those that were found to have so many terms at the path.
+    Found(IndexPath, usize, Found),
+}
+
+/// A condition on the text at a path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TextFilter {
+    pub(crate) path: IndexPath,
+    /// The language of texts at that path.
+    pub(crate) language: Language,
+    /// Each a string or an object that describes a term.
+    pub(crate) terms: Vec<Value>,
+    /// Whether the text has all of them, or any.
+    pub(crate) all: bool,
+}
+
+/// What was found of a condition on texts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Found {
+    /// No index holds the texts.
+    NotIndexed,
+    /// The index cannot tell.
+    Unknown,
+    /// The documents that may fulfil it, sorted.
+    Documents(Vec<u64>),
+}
+
+impl Filter {
+    /// Whether texts have to be looked for.
+    pub(crate) fn asks_for_texts(&self) -> bool {
+        match self {
+            Filter::All(parts) | Filter::Any(parts) => parts.iter().any(Filter::asks_for_texts),
+            Filter::Text(_) => true,
+            Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Found(..) => false,
+        }
+    }
+
+    /// The same filter with what `find` finds of its texts.
+    pub(crate) fn with_texts<E>(
+        &self,
+        find: &mut impl FnMut(&TextFilter) -> Result<Found, E>,
+    ) -> Result<Filter, E> {
+        let mut each =
+            |parts: &[Filter]| parts.iter().map(|part| part.with_texts(find)).collect::<Result<Vec<_>, E>>();
+        Ok(match self {
+            Filter::All(parts) => Filter::All(each(parts)?),
+            Filter::Any(parts) => Filter::Any(each(parts)?),
+            Filter::Text(text) => Filter::Found(text.path.clone(), text.terms.len(), find(text)?),
+            Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Found(..) => self.clone(),
+        })
+    }
 }
 
 /// A set of document numbers.
@@ -56,6 +108,8 @@ pub(crate) enum Numbers<'i> {
     Postings(PostingsRef<'i>),
     /// A sorted list.
     List(Vec<u64>),
+    /// A sorted list that was made before.
+    Found(&'i [u64]),
     /// What is in at least one of these.
     Any(Vec<Numbers<'i>>),
     /// What is in all of these.
@@ -77,8 +131,25 @@ pub(crate) struct Used {
     pub(crate) missed_shapes: Vec<IndexPath>,
 }
 
+impl Used {
+    /// Adds what another lookup did.
+    pub(crate) fn add(&mut self, other: Used) {
+        let Used { lookups, paths, missed, shapes, missed_shapes } = other;
+        self.lookups += lookups;
+        let lists = [
+            (&mut self.paths, paths),
+            (&mut self.missed, missed),
+            (&mut self.shapes, shapes),
+            (&mut self.missed_shapes, missed_shapes),
+        ];
+        for (list, more) in lists {
+            more.iter().for_each(|path| note(list, path));
+        }
+    }
+}
+
 /// The documents that `filter` may keep; `None` if the index cannot tell, or only by listing very many.
-pub(crate) fn numbers_of<'i>(index: &'i Index, filter: &Filter, used: &mut Used) -> Option<Numbers<'i>> {
+pub(crate) fn numbers_of<'i>(index: &'i Index, filter: &'i Filter, used: &mut Used) -> Option<Numbers<'i>> {
     evaluate(index, filter, used)
 }
 
@@ -88,9 +159,12 @@ pub(crate) fn numbers_of<'i>(index: &'i Index, filter: &Filter, used: &mut Used)
 pub(crate) fn span_of(index: &Index, filter: &Filter) -> Option<(IndexPath, Span)> {
     let parts = match filter {
         Filter::All(parts) => &parts[..],
-        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Text(..) => {
-            std::slice::from_ref(filter)
-        }
+        Filter::Any(_)
+        | Filter::Terms(..)
+        | Filter::Span(..)
+        | Filter::Touches(..)
+        | Filter::Text(_)
+        | Filter::Found(..) => std::slice::from_ref(filter),
     };
     let walkable = |part: &Filter| match part {
         Filter::Span(path, _) if is_walkable(index, path) => Some(path.clone()),
@@ -105,9 +179,12 @@ pub(crate) fn span_of(index: &Index, filter: &Filter) -> Option<(IndexPath, Span
 pub(crate) fn only_span(filter: &Filter) -> Option<(IndexPath, Span)> {
     let parts = match filter {
         Filter::All(parts) => &parts[..],
-        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Text(..) => {
-            std::slice::from_ref(filter)
-        }
+        Filter::Any(_)
+        | Filter::Terms(..)
+        | Filter::Span(..)
+        | Filter::Touches(..)
+        | Filter::Text(_)
+        | Filter::Found(..) => std::slice::from_ref(filter),
     };
     let mut paths = parts.iter().filter_map(|part| match part {
         Filter::Span(path, _) if !path.0.contains(&Step::Element) => Some(path),
@@ -116,7 +193,8 @@ pub(crate) fn only_span(filter: &Filter) -> Option<(IndexPath, Span)> {
         | Filter::Any(_)
         | Filter::Terms(..)
         | Filter::Touches(..)
-        | Filter::Text(..) => None,
+        | Filter::Text(_)
+        | Filter::Found(..) => None,
     });
     let path = paths.next()?;
     paths.all(|other| other == path).then(|| (path.clone(), narrowed(parts, path)))
@@ -126,9 +204,12 @@ pub(crate) fn only_span(filter: &Filter) -> Option<(IndexPath, Span)> {
 pub(crate) fn span_at(filter: &Filter, path: &IndexPath) -> Span {
     match filter {
         Filter::All(parts) => narrowed(parts, path),
-        Filter::Any(_) | Filter::Terms(..) | Filter::Span(..) | Filter::Touches(..) | Filter::Text(..) => {
-            narrowed(std::slice::from_ref(filter), path)
-        }
+        Filter::Any(_)
+        | Filter::Terms(..)
+        | Filter::Span(..)
+        | Filter::Touches(..)
+        | Filter::Text(_)
+        | Filter::Found(..) => narrowed(std::slice::from_ref(filter), path),
     }
 }
 
@@ -147,7 +228,7 @@ fn narrowed(parts: &[Filter], path: &IndexPath) -> Span {
     })
 }
 
-fn evaluate<'i>(index: &'i Index, filter: &Filter, used: &mut Used) -> Option<Numbers<'i>> {
+fn evaluate<'i>(index: &'i Index, filter: &'i Filter, used: &mut Used) -> Option<Numbers<'i>> {
     match filter {
         Filter::All(parts) => every(index, parts, used),
         Filter::Any(parts) => {
@@ -177,11 +258,16 @@ fn evaluate<'i>(index: &'i Index, filter: &Filter, used: &mut Used) -> Option<Nu
             used.lookups += usize::from(covered);
             covered.then(|| index.touching(&path.0, rectangles, SHAPE_LIMIT))?.map(Numbers::List)
         }
-        Filter::Text(path, terms, all) => {
-            let texts = index.scores.texts_at(path);
-            note(if texts.is_some() { &mut used.paths } else { &mut used.missed }, path);
-            used.lookups += terms.len();
-            texts?.having(terms, *all).map(Numbers::List)
+        // It was not looked for, so nothing is known.
+        Filter::Text(_) => None,
+        Filter::Found(path, terms, found) => {
+            let is_indexed = !matches!(found, Found::NotIndexed);
+            note(if is_indexed { &mut used.paths } else { &mut used.missed }, path);
+            used.lookups += terms;
+            match found {
+                Found::Documents(numbers) => Some(Numbers::Found(numbers)),
+                Found::NotIndexed | Found::Unknown => None,
+            }
         }
     }
 }
@@ -200,7 +286,7 @@ fn located<'i>(index: &'i Index, path: &IndexPath, used: &mut Used) -> Option<Op
     indexed.then(|| index.at(&path.0))
 }
 
-fn every<'i>(index: &'i Index, parts: &[Filter], used: &mut Used) -> Option<Numbers<'i>> {
+fn every<'i>(index: &'i Index, parts: &'i [Filter], used: &mut Used) -> Option<Numbers<'i>> {
     // Stretches come last, because nothing has to be listed from them once a set is known to be empty.
     let (spans, others): (Vec<_>, Vec<_>) = parts.iter().partition(|part| matches!(part, Filter::Span(..)));
     let mut found: Vec<Numbers<'i>> = Vec::new();
@@ -235,6 +321,7 @@ impl<'i> Numbers<'i> {
             match part {
                 Numbers::Postings(postings) => list.extend(postings.iter()),
                 Numbers::List(numbers) => list.extend(numbers),
+                Numbers::Found(numbers) => list.extend(*numbers),
                 Numbers::Any(_) | Numbers::Every(_) => return None,
             }
         }
@@ -258,6 +345,7 @@ impl<'i> Numbers<'i> {
         match self {
             Numbers::Postings(postings) => postings.len(),
             Numbers::List(list) => list.len(),
+            Numbers::Found(list) => list.len(),
             Numbers::Any(parts) => parts.iter().map(Numbers::estimate).fold(0, usize::saturating_add),
             Numbers::Every(parts) => parts.iter().map(Numbers::estimate).min().unwrap_or(0),
         }
@@ -267,11 +355,16 @@ impl<'i> Numbers<'i> {
     pub(crate) fn at_or_after(&self, number: u64) -> Option<u64> {
         match self {
             Numbers::Postings(postings) => postings.at_or_after(number),
-            Numbers::List(list) => list.get(list.partition_point(|known| *known < number)).copied(),
+            Numbers::List(list) => next_in(list, number),
+            Numbers::Found(list) => next_in(list, number),
             Numbers::Any(parts) => parts.iter().filter_map(|part| part.at_or_after(number)).min(),
             Numbers::Every(parts) => leapfrog(parts, number),
         }
     }
+}
+
+fn next_in(list: &[u64], number: u64) -> Option<u64> {
+    list.get(list.partition_point(|known| *known < number)).copied()
 }
 
 /// Each part in turn moves on to the first number that it shares with the one before, until all agree.

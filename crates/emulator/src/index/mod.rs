@@ -17,6 +17,7 @@ mod term;
 mod terms;
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod text_search;
 mod texts;
 mod vectors;
 
@@ -24,12 +25,13 @@ use std::sync::Arc;
 
 use cosmonaut_query::Setting;
 use cosmonaut_query::raw::RawJson;
+use cosmonaut_query::search::Language;
 use cosmonaut_query::spatial::{Rectangle, Surface};
 use cosmonaut_wire::model::{ContainerProperties, IndexingPolicy};
 
 pub(crate) use composite::{Composite, OrderPart};
 pub(crate) use keyed_numbers::{KeyRange, KeyedNumbers};
-pub(crate) use lookup::{Filter, Numbers, Used, numbers_of, only_span, span_at, span_of};
+pub(crate) use lookup::{Filter, Found, Numbers, TextFilter, Used, numbers_of, only_span, span_at, span_of};
 pub(crate) use path::{IndexPath, Step};
 pub(crate) use policy::is_root;
 pub(crate) use postings::PostingsRef;
@@ -37,7 +39,9 @@ pub(crate) use scores::{Bounded, Score};
 pub(crate) use spatial::has_old_index;
 pub(crate) use term::{Term, sort_key};
 pub(crate) use terms::{PathTerms, Span};
-pub(crate) use texts::{Hits, Phrase, Texts};
+pub(crate) use text_search::{Ended, Hits, Source};
+pub(crate) use texts::{Phrase, Texts};
+pub(crate) use vectors::Vectors;
 
 use crate::engine::Document;
 use crate::failure::Failure;
@@ -203,14 +207,22 @@ impl Index {
         self.composites.serving(order)
     }
 
-    /// The index of the texts at a path, if there is one.
-    pub(crate) fn texts(&self, path: &IndexPath) -> Option<&Texts> {
-        self.scores.texts_at(path)
+    /// The index of the texts at a path, if there is one for their language.
+    pub(crate) fn texts(&self, path: &IndexPath, language: Language) -> Option<&Texts> {
+        self.scores.texts_at(path, language)
     }
 
-    /// Every document that has a score, with a bound of it; none if no index holds what is scored.
-    pub(crate) fn bounds(&self, score: &Score) -> Option<Vec<Bounded>> {
-        self.scores.bounds(score)
+    /// Whether an index holds what is scored.
+    pub(crate) fn holds(&self, score: &Score) -> bool {
+        match score {
+            Score::Vector { path, .. } => self.scores.vectors_at(path).is_some(),
+            Score::Text { path, language, .. } => self.scores.texts_at(path, *language).is_some(),
+        }
+    }
+
+    /// The index of the vectors at a path, if there is one.
+    pub(crate) fn vectors(&self, path: &IndexPath) -> Option<&Vectors> {
+        self.scores.vectors_at(path)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use cosmonaut_query::Setting;
 use cosmonaut_query::raw::RawJson;
-use cosmonaut_query::search::{Corpus, Metric};
+use cosmonaut_query::search::{Corpus, Language, Metric};
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::model::IndexingPolicy;
 
@@ -22,7 +22,7 @@ pub(crate) struct Bounded {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Score {
     Vector { path: IndexPath, vector: Vec<f64>, metric: Metric },
-    Text { path: IndexPath, terms: Vec<Value>, hits: Vec<f64>, corpus: Corpus },
+    Text { path: IndexPath, language: Language, terms: Vec<Value>, hits: Vec<f64>, corpus: Corpus },
 }
 
 impl Score {
@@ -72,20 +72,15 @@ impl Scores {
         vectors + self.texts.iter_mut().map(|texts| texts.remove(body, number)).sum::<usize>()
     }
 
-    /// The index of the texts at a path.
-    pub(super) fn texts_at(&self, path: &IndexPath) -> Option<&Texts> {
-        self.texts.iter().find(|texts| texts.path() == path)
+    /// The index of the texts at a path, if it takes them apart by the rules of a language. It does not while a policy that
+    /// names another one is replaced, or for a query that was read before.
+    pub(super) fn texts_at(&self, path: &IndexPath, language: Language) -> Option<&Texts> {
+        self.texts.iter().find(|texts| texts.path() == path && texts.language() == language)
     }
 
-    /// Every document that has a score, with a bound of it; none if there is no such index.
-    pub(super) fn bounds(&self, score: &Score) -> Option<Vec<Bounded>> {
-        match score {
-            Score::Vector { path, vector, metric } => {
-                let vectors = self.vectors.iter().find(|vectors| vectors.path() == path)?;
-                Some(vectors.bounds(vector, *metric))
-            }
-            Score::Text { path, terms, hits, corpus } => self.texts_at(path)?.bounds(terms, hits, *corpus),
-        }
+    /// The index of the vectors at a path.
+    pub(super) fn vectors_at(&self, path: &IndexPath) -> Option<&Vectors> {
+        self.vectors.iter().find(|vectors| vectors.path() == path)
     }
 }
 

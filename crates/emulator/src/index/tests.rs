@@ -343,9 +343,11 @@ fn many_values_with_few_documents_are_one_list() {
     let terms =
         |values: std::ops::Range<u64>| values.map(|n| Term::of(&Value::Number(n as f64)).unwrap()).collect();
     let path = |name: &str| IndexPath(vec![Step::Member(name.into())]);
-    let found = |path, terms| numbers_of(&index, &Filter::Terms(path, terms), &mut Used::default()).unwrap();
-    let Numbers::List(list) = found(path("a"), terms(100..400)) else { panic!("not a list") };
+    let found = |filter| numbers_of(&index, filter, &mut Used::default()).unwrap();
+    let all = Filter::Terms(path("a"), terms(100..400));
+    let Numbers::List(list) = found(&all) else { panic!("not a list") };
     assert_eq!(list, (100..300).collect::<Vec<_>>());
     // Listing both halves of a container would take longer than to seek in two sets.
-    assert!(matches!(found(path("b"), terms(0..2)), Numbers::Any(_)));
+    let halves = Filter::Terms(path("b"), terms(0..2));
+    assert!(matches!(found(&halves), Numbers::Any(_)));
 }

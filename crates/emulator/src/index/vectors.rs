@@ -3,13 +3,19 @@
 //! Packed values are rounded to four bytes. What a search is told of a document is therefore a bound: no document is
 //! nearer than that.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use cosmonaut_query::raw::RawJson;
 use cosmonaut_query::search::{Metric, read_vector};
 
 use super::path::{IndexPath, Step};
 use super::scores::Bounded;
+
+/// How many values are compared in a moment.
+///
+/// Few in tests, so that their small containers are compared in several.
+const SLICE: usize = if cfg!(test) { 4 } else { 1 << 20 };
 
 /// The least number other than zero that is packed. Smaller ones lose more than their last digits.
 const LEAST: f64 = 1e-30;
@@ -31,7 +37,7 @@ pub(crate) struct Vectors {
 struct Packed {
     values: Vec<f32>,
     numbers: Vec<u64>,
-    places: HashMap<u64, usize>,
+    places: BTreeMap<u64, usize>,
 }
 
 impl Vectors {
@@ -74,15 +80,26 @@ impl Vectors {
         read_vector(value_at(body, &self.path)?).filter(|vector| !vector.is_empty())
     }
 
-    /// For every document with a vector of that length, how near it can be at most: more is nearer.
-    pub(crate) fn bounds(&self, vector: &[f64], metric: Metric) -> Vec<Bounded> {
-        let always = self.unpacked.iter().map(|number| Bounded { bound: f64::INFINITY, number: *number });
-        let Some(packed) = self.packed.get(&vector.len()) else { return always.collect() };
+    /// For documents with a vector of that length, how near they can be at most: more is nearer. They come in the order
+    /// of their numbers, as many as are compared in a moment; none if there are no more.
+    pub(crate) fn bounds_after(&self, after: Bound<u64>, vector: &[f64], metric: Metric) -> Vec<Bounded> {
+        let most = (SLICE / vector.len().max(1)).max(1);
+        let rest = (after, Bound::Unbounded);
+        let unpacked = self.unpacked.range(rest).map(|number| (*number, None)).take(most);
+        let packed = self.packed.get(&vector.len());
+        let places = packed.into_iter().flat_map(|packed| packed.places.range(rest)).take(most);
+        let mut both: Vec<_> =
+            unpacked.chain(places.map(|(number, place)| (*number, Some(*place)))).collect();
+        both.sort_unstable();
+        both.truncate(most);
         let bound = bound_of(vector, metric);
-        let chunks = packed.values.chunks_exact(vector.len().max(1)).zip(&packed.numbers);
-        always
-            .chain(chunks.map(|(values, number)| Bounded { bound: bound(values), number: *number }))
-            .collect()
+        let bounded = |(number, place): (u64, Option<usize>)| {
+            let start = place.map(|place| place * vector.len());
+            let values =
+                start.zip(packed).and_then(|(start, packed)| packed.values.get(start..start + vector.len()));
+            Bounded { bound: values.map_or(f64::INFINITY, &bound), number }
+        };
+        both.into_iter().map(bounded).collect()
     }
 }
 
@@ -105,7 +122,6 @@ impl Packed {
         if self.values.len() < self.values.capacity() / 4 {
             self.values.shrink_to(self.values.len() * 2);
             self.numbers.shrink_to(self.numbers.len() * 2);
-            self.places.shrink_to(self.places.len() * 2);
         }
     }
 }
@@ -182,11 +198,18 @@ mod tests {
         assert_eq!(vectors.packed.keys().copied().collect::<Vec<_>>(), [2], "one length is left");
         let left = vectors.packed.get(&2).unwrap();
         assert_eq!(left.numbers.len(), 20);
-        let room = (left.values.capacity(), left.numbers.capacity(), left.places.capacity());
-        assert!(room.0 <= 400 && room.1 <= 200 && room.2 <= 500, "room for {room:?}");
-        let bounds = vectors.bounds(&[1.0, 1.0], Metric::DotProduct);
-        for Bounded { bound, number } in bounds {
-            assert!(number % 1000 == 1 && bound >= 2.0 * number as f64, "{number}: {bound}");
+        let room = (left.values.capacity(), left.numbers.capacity(), left.places.len());
+        assert!(room.0 <= 400 && room.1 <= 200 && room.2 == 20, "room for {room:?}");
+        let (mut after, mut seen) = (Bound::Unbounded, 0);
+        loop {
+            let bounds = vectors.bounds_after(after, &[1.0, 1.0], Metric::DotProduct);
+            let Some(last) = bounds.last() else { break };
+            assert!(bounds.len() <= 2, "a slice has {}", bounds.len());
+            (after, seen) = (Bound::Excluded(last.number), seen + bounds.len());
+            for Bounded { bound, number } in bounds {
+                assert!(number % 1000 == 1 && bound >= 2.0 * number as f64, "{number}: {bound}");
+            }
         }
+        assert_eq!(seen, 20);
     }
 }

@@ -6,6 +6,7 @@ use rquickjs::context::{EvalOptions, intrinsic};
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Object, Runtime, Value};
 use serde::Deserialize;
 
+use super::big_integers::has_big_integer;
 use super::error::ScriptError;
 use super::watch::Watch;
 
@@ -183,8 +184,8 @@ fn file_of(id: &str) -> String {
     format!("{}.js", id.replace('\0', ""))
 }
 
-const NO_BIG_INTEGERS: &str = "Exception = SyntaxError: Integers of any length, such as 1n, are not available; neither is \
-                               text that looks like one";
+const NO_BIG_INTEGERS: &str = "Exception = SyntaxError: Integers of any length, such as 1n, are not available; nor is text \
+                               that looks like one behind a slash that may divide or begin a regular expression";
 
 const NO_LONG_PATTERNS: &str = "Exception = SyntaxError: A line has too many bars or characters other than those of ASCII for \
                                 one regular expression: divide it into several lines";
@@ -202,17 +203,5 @@ fn has_long_pattern(source: &str) -> bool {
             });
             bars > MOST_PARTS || wide > MOST_PARTS && line.contains('[')
         }
-    })
-}
-
-/// Whether a source may have a literal of an integer of any length. It is looked for in texts and comments too, since
-/// only an engine can tell where these end.
-fn has_big_integer(source: &str) -> bool {
-    // Other characters than those of ASCII may be blanks.
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
-    source.as_bytes().split(|byte| !is_word(*byte)).any(|word| {
-        let Some((b'n', digits)) = word.split_last() else { return false };
-        digits.first().is_some_and(u8::is_ascii_digit)
-            && digits.iter().all(|byte| byte.is_ascii_hexdigit() || b"xXoO_".contains(byte))
     })
 }

@@ -252,6 +252,9 @@ fn nothing_of_the_host_can_be_reached() {
             "{body}: {ended:?}"
         );
     }
+    // Texts and comments are no code.
+    let source = "function () { // takes 2n steps\n getContext().getResponse().setBody('10n'.length / 3) }";
+    assert_eq!(answer(source), "1");
     assert_eq!(
         answer("function () { getContext().getResponse().setBody(getContext instanceof Function) }"),
         "true"

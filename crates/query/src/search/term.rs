@@ -12,7 +12,7 @@ const LOOK: usize = 4;
 const LOOKED_AT_ONCE: usize = 1 << 12;
 
 /// What is looked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term {
     words: Words,
     edits: usize,

@@ -3,7 +3,7 @@
 use super::Language;
 
 /// The words of a text, in their order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Words {
     letters: String,
     /// Where each word ends.

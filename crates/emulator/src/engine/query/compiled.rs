@@ -73,7 +73,7 @@ impl Compiled {
             filter: access
                 .filter
                 .as_ref()
-                .and_then(|found| index_filter::from_access(found, &names, setting.surface)),
+                .and_then(|found| index_filter::from_access(found, &names, &setting)),
             order: access.order.as_deref().and_then(|found| index_filter::order_from_access(found, &names)),
             score: (access.score.as_ref())
                 .and_then(|found| index_filter::score_from_access(found, &names, &setting)),

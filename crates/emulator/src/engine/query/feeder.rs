@@ -13,7 +13,7 @@ use super::parts::Part;
 use super::token::{Key, Position};
 use crate::engine::key::covers;
 use crate::engine::{Document, ReplicaState};
-use crate::index::{PathTerms, PostingsRef, Span, Term};
+use crate::index::{Filter, PathTerms, PostingsRef, Span, Term};
 use crate::{Failure, Timestamp};
 
 /// The most candidates that are looked for before the replica is released, so that writes get their turn.
@@ -29,6 +29,8 @@ pub(super) struct View<'s> {
     /// The only partition key, or hierarchical prefix, that the query may see, and what such a key is here.
     pub(super) key: Option<(&'s PartitionKey, &'s PartitionKeyDefinition)>,
     pub(super) now: Timestamp,
+    /// What every document with a row fulfils.
+    pub(super) filter: Option<&'s Filter>,
 }
 
 /// A document on its way to the query.
@@ -85,7 +87,7 @@ impl<'s> Feeder<'s> {
 
     /// The document of a number, if the query may see it.
     pub(super) fn document(&self, number: u64) -> Option<&'s Arc<Document>> {
-        let View { state, part, key, now } = self.view;
+        let View { state, part, key, now, filter: _ } = self.view;
         state.share(number).filter(|document| {
             part.keys.contains(&document.epk)
                 && key.is_none_or(|(named, definition)| covers(definition, named, &document.key))

@@ -7,17 +7,18 @@ use std::ops::Bound;
 use cosmonaut_query::Setting;
 use cosmonaut_query::access::{DocPath, DocSegment, IndexFilter, OrderPath, ScoreOrder};
 use cosmonaut_query::raw::RawJson;
+use cosmonaut_query::search::Language;
 use cosmonaut_query::spatial::Surface;
 use cosmonaut_query::value::Value;
 
-use crate::index::{Filter, IndexPath, OrderPart, Score, Span, Step, Term};
+use crate::index::{Filter, IndexPath, OrderPart, Score, Span, Step, Term, TextFilter};
 
-/// The filter in the index's terms, where coordinates are of a surface; `None` if it restricts nothing.
-pub(super) fn from_access(filter: &IndexFilter, computed: &[&str], surface: Surface) -> Option<Filter> {
+/// The filter in the index's terms; `None` if it restricts nothing.
+pub(super) fn from_access(filter: &IndexFilter, computed: &[&str], setting: &Setting) -> Option<Filter> {
     match filter {
         IndexFilter::And(parts) => {
             let mut parts: Vec<Filter> =
-                parts.iter().filter_map(|part| from_access(part, computed, surface)).collect();
+                parts.iter().filter_map(|part| from_access(part, computed, setting)).collect();
             match parts.len() {
                 0 => None,
                 1 => parts.pop(),
@@ -25,7 +26,7 @@ pub(super) fn from_access(filter: &IndexFilter, computed: &[&str], surface: Surf
             }
         }
         IndexFilter::Or(parts) => {
-            let parts = parts.iter().map(|part| from_access(part, computed, surface));
+            let parts = parts.iter().map(|part| from_access(part, computed, setting));
             parts.collect::<Option<Vec<_>>>().map(Filter::Any)
         }
         IndexFilter::Equal(path, value) => terms(path, std::slice::from_ref(value), computed),
@@ -33,9 +34,12 @@ pub(super) fn from_access(filter: &IndexFilter, computed: &[&str], surface: Surf
         IndexFilter::Range { path, low, high } => span(path, Span::of_range(low, high), computed),
         IndexFilter::Prefix(path, prefix) => span(path, Span::of_prefix(prefix), computed),
         IndexFilter::Defined(path) => span(path, Span::ALL, computed),
-        IndexFilter::Near(path, shape, distance) => near(stored(path, computed)?, shape, *distance, surface),
+        IndexFilter::Near(path, shape, distance) => {
+            near(stored(path, computed)?, shape, *distance, setting.surface)
+        }
         IndexFilter::Text { path, terms, all } => {
-            Some(Filter::Text(stored(path, computed)?, terms.clone(), *all))
+            let (path, terms) = (stored(path, computed)?, terms.clone());
+            Some(Filter::Text(TextFilter { language: language_at(&path, setting), path, terms, all: *all }))
         }
     }
 }
@@ -48,13 +52,25 @@ pub(super) fn score_from_access(score: &ScoreOrder, computed: &[&str], setting: 
             let metric = metric.or_else(|| setting.metric_at(&names)).unwrap_or_default();
             Score::Vector { path: stored(path, computed)?, vector: vector.clone(), metric }
         }
-        ScoreOrder::Text { path, terms, hits, corpus } => Score::Text {
-            path: stored(path, computed)?,
-            terms: terms.clone(),
-            hits: hits.clone(),
-            corpus: *corpus,
-        },
+        ScoreOrder::Text { path, terms, hits, corpus } => {
+            let path = stored(path, computed)?;
+            let (terms, hits) = (terms.clone(), hits.clone());
+            Score::Text { language: language_at(&path, setting), path, terms, hits, corpus: *corpus }
+        }
     })
+}
+
+/// The language of texts at a path.
+pub(super) fn language_at(path: &IndexPath, setting: &Setting) -> Language {
+    let names: Vec<&str> = path.0.iter().filter_map(name).collect();
+    setting.language_at(&names)
+}
+
+fn name(step: &Step) -> Option<&str> {
+    match step {
+        Step::Member(name) => Some(name),
+        Step::Element => None,
+    }
 }
 
 fn member(segment: &DocSegment) -> Option<&str> {

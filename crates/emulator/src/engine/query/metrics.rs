@@ -10,7 +10,7 @@ use super::request::IndexMetrics;
 use crate::index::IndexPath;
 
 /// How long a page took, in microseconds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Times {
     pub(super) compile: u64,
     pub(super) total: u64,

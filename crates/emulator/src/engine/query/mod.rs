@@ -20,6 +20,7 @@ mod rank;
 mod request;
 mod resume;
 mod scored;
+mod searches;
 mod sort_candidates;
 mod source;
 mod stream;
@@ -34,7 +35,8 @@ mod whole_result;
 pub use functions::{Callable, QueryFunctions};
 #[cfg(feature = "scripts")]
 pub(crate) use over_list::run_over_items;
-pub use over_list::{FeedQuery, FeedQueryPage, run_over};
+pub use over_list::{FeedQuery, FeedQueryPage};
+pub(crate) use over_list::{list_over, run_over};
 pub use plan::{QueryFeatures, plan};
 pub use request::{IndexMetrics, PageSize, QueryPage, QueryRequest};
 pub use resume::ResumeFilter;
@@ -45,7 +47,7 @@ use cosmonaut_wire::model::ContainerProperties;
 use super::{Container, Layout, RegionId};
 use crate::{Failure, World};
 use compiled::Compiled;
-use page::PageRun;
+use page::{PageRun, Work};
 use parts::Parts;
 use token::Token;
 
@@ -70,6 +72,17 @@ fn run_within(
     if compiled::is_ranked(&request.spec) {
         return rank::run(rank::Place { properties, layout, region, world }, request);
     }
+    run_plain(properties, layout, region, request, world).map(|(page, _)| page)
+}
+
+/// The same for a query that is not ranked, with what the page says of how it was made.
+fn run_plain(
+    properties: &ContainerProperties,
+    layout: &Layout,
+    region: RegionId,
+    request: &QueryRequest,
+    world: &dyn World,
+) -> Result<(QueryPage, Work), Failure> {
     let started = world.now();
     let mut compiled = Compiled::new(&request.spec, properties, world)?;
     compiled.program =

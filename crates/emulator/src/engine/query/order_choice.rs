@@ -98,7 +98,7 @@ fn pays_to_sort_by(page: &mut PageRun<'_>, view: View<'_>, way: &Way) -> bool {
     // they are spread evenly: so the two cost the same when candidates² = page × documents.
     let page_rows = page.output.wanted().min(view.state.len());
     let most = page_rows.saturating_mul(view.state.len()).isqrt().max(FEW);
-    let found = source::candidates(view, page.compiled, &mut page.tally.used);
+    let found = source::candidates(view, &mut page.tally.used);
     let candidates = found.as_ref().map_or(usize::MAX, Numbers::estimate);
     candidates <= most && candidates < length(way, view, page.compiled.filter.as_ref(), candidates)
 }

@@ -1,9 +1,9 @@
 //! Queries over the small lists that an account keeps in memory: databases, containers, offers.
 //!
-//! They have no partitions and no index; every page reads the whole list.
+//! They have no partitions and no index; a page reads the list from its beginning, as far as it has to.
 
 use bytes::Bytes;
-use cosmonaut_query::eval::Rows;
+use cosmonaut_query::eval::{EvalError, Rows};
 #[cfg(feature = "scripts")]
 use cosmonaut_wire::model::ContainerProperties;
 use cosmonaut_wire::model::QuerySpec;
@@ -15,9 +15,8 @@ use super::page::eval_error;
 use super::page_rows::Output;
 use super::request::PageSize;
 use super::token::Token;
-#[cfg(feature = "scripts")]
-use crate::Pace;
 use crate::engine::charge::{self, QueryCost};
+use crate::pace::{Next, Pace};
 use crate::{Failure, World};
 
 /// One page of a query over a list.
@@ -42,17 +41,43 @@ pub struct FeedQueryPage {
     pub charge: f64,
 }
 
+/// One page of the whole list. `entry` gives the JSON text at a place, and is asked for those of the page only.
+pub(crate) fn list_over(
+    entry: &dyn Fn(usize) -> Option<Bytes>,
+    page_size: PageSize,
+    continuation: Option<&str>,
+) -> Result<FeedQueryPage, Failure> {
+    let given = continuation.map(Token::read).transpose()?.map_or(0, |token| token.given);
+    let mut cost = QueryCost::default();
+    let (mut rows, mut continuation) = (Rows::new(), None);
+    for nth in given.. {
+        let Some(text) = usize::try_from(nth).ok().and_then(entry) else { break };
+        let is_over = !rows.is_empty() && rows.byte_len() + text.len() > page_size.bytes();
+        if is_over || rows.len() >= page_size.rows() {
+            continuation = Some(Token { given: nth, ..Token::default() }.write());
+            break;
+        }
+        cost.documents += 1;
+        cost.loaded_bytes += text.len() as u64;
+        rows.push(&text);
+    }
+    cost.sent_bytes = rows.byte_len() as u64;
+    Ok(FeedQueryPage { rows, continuation, charge: charge::query(&cost) })
+}
+
 /// Answers one page of a query over `documents`, each a JSON text.
-pub fn run_over(
+pub(crate) fn run_over(
     documents: impl IntoIterator<Item = Bytes>,
     query: &FeedQuery,
+    pace: &Pace,
     world: &dyn World,
 ) -> Result<FeedQueryPage, Failure> {
-    let compiled = Compiled::over_list(&query.spec, world)?;
+    let mut compiled = Compiled::over_list(&query.spec, world)?;
+    compiled.program = compiled.program.interrupted_by(pace.interrupt());
     if let Some(name) = compiled.program.user_functions().first() {
         return Err(Failure::bad_request(format!("there is no user-defined function udf.{name} here")));
     }
-    page_of(documents, query, &compiled)
+    page_of(documents, query, pace, &compiled)
 }
 
 /// The same over items of a container, which have computed properties and functions.
@@ -66,12 +91,13 @@ pub(crate) fn run_over_items(
 ) -> Result<FeedQueryPage, Failure> {
     let mut compiled = Compiled::new(&query.spec, properties, world)?;
     compiled.program = functions.in_program(compiled.program.interrupted_by(pace.interrupt()))?;
-    page_of(documents, query, &compiled).map_err(|failure| functions.told(failure))
+    page_of(documents, query, pace, &compiled).map_err(|failure| functions.told(failure))
 }
 
 fn page_of(
     documents: impl IntoIterator<Item = Bytes>,
     query: &FeedQuery,
+    pace: &Pace,
     compiled: &Compiled,
 ) -> Result<FeedQueryPage, Failure> {
     let given = match &query.continuation {
@@ -81,10 +107,18 @@ fn page_of(
     let mut cost = QueryCost::default();
     let mut execution = compiled.program.start();
     let mut rows = Rows::new();
+    // Where no later document changes the rows before, no more of them are made than the page shows.
+    let enough = usize::try_from(given).unwrap_or(usize::MAX).saturating_add(query.page_size.rows());
     for (place, document) in (0..).zip(documents) {
+        if pace.next() == Next::Stop {
+            return Err(eval_error(EvalError::Interrupted));
+        }
         cost.documents += 1;
         cost.loaded_bytes += document.len() as u64;
         execution.push(&document, place, &mut rows).map_err(eval_error)?;
+        if compiled.program.is_streaming() && rows.len() > enough {
+            break;
+        }
     }
     execution.finish(&mut rows).map_err(eval_error)?;
 

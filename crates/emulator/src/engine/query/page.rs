@@ -16,11 +16,12 @@ use super::page_rows::Output;
 use super::parts::{Part, Parts};
 use super::request::{PageSize, QueryPage, QueryRequest};
 use super::resume::Directions;
+use super::searches::Slices;
 use super::token::{Key, Position, Token};
 use super::{order_choice, placed_rows, source, stream, walk, whole_result};
 use crate::engine::charge::{self, QueryCost};
 use crate::engine::{Document, FeedScope, PartitionRange, RegionId, ReplicaState};
-use crate::index::Used;
+use crate::index::{Filter, Used};
 use crate::pace::Next;
 use crate::storage::Commit;
 use crate::{Failure, Timestamp};
@@ -43,6 +44,8 @@ pub(super) struct PageRun<'q> {
     last: Option<Arc<Document>>,
     /// What of the charge was taken from the throughput.
     spent: f64,
+    /// The filter with the texts that were found in a partition.
+    found: Option<(PartitionKeyRangeId, Arc<Filter>)>,
     scratch: Rows,
     /// The text of the candidate at hand.
     text: Vec<u8>,
@@ -99,6 +102,7 @@ impl<'q> PageRun<'q> {
             mark: None,
             last: None,
             spent: 0.0,
+            found: None,
             scratch: Rows::new(),
             text: Vec::new(),
             seen: Seen::default(),
@@ -130,6 +134,8 @@ impl<'q> PageRun<'q> {
         if self.seen.range_id.is_none() {
             replica.admit(self.now)?;
         }
+        let texts = self.find_texts(part, region)?;
+        let filter = texts.as_deref().or(self.compiled.filter.as_ref());
         let found = replica.read(|state| {
             part.range.check_session(self.request.session.as_ref(), state)?;
             self.seen.note(&part.range, state);
@@ -140,10 +146,34 @@ impl<'q> PageRun<'q> {
                 | FeedScope::Epk(_)
                 | FeedScope::RangePart { .. } => None,
             };
-            look(self, View { state, part, key, now: self.now })
+            look(self, View { state, part, key, now: self.now, filter })
         });
         self.spend(part, region);
         found
+    }
+
+    /// What is asked of the index in slices before a look.
+    pub(super) fn slices<'p>(&self, part: &'p Part, region: RegionId) -> Slices<'p>
+    where
+        'q: 'p,
+    {
+        Slices { replica: part.range.replica(region), pace: &self.request.pace }
+    }
+
+    /// The filter with what a partition has of its texts; none if it has no conditions on texts. They are looked for once
+    /// in a page.
+    fn find_texts(&mut self, part: &Part, region: RegionId) -> Result<Option<Arc<Filter>>, Failure> {
+        let Some(filter) = self.compiled.filter.as_ref().filter(|filter| filter.asks_for_texts()) else {
+            return Ok(None);
+        };
+        if let Some((range, found)) = &self.found
+            && *range == part.range.id
+        {
+            return Ok(Some(Arc::clone(found)));
+        }
+        let found = Arc::new(self.slices(part, region).find_texts(filter)?);
+        self.found = Some((part.range.id.clone(), Arc::clone(&found)));
+        Ok(Some(found))
     }
 
     /// Whether documents that sort alike come in the order of falling numbers.
@@ -383,15 +413,15 @@ impl<'q> PageRun<'q> {
     }
 
     /// The page, with what is to be said about it.
-    pub(super) fn finish(self, started: Timestamp, ended: Timestamp) -> QueryPage {
+    pub(super) fn finish(self, started: Timestamp, ended: Timestamp) -> (QueryPage, Work) {
         let times = Times { compile: self.now.micros_since(started), total: ended.micros_since(started) };
-        let metrics =
-            self.request.populate_metrics.then(|| metrics::header(&self.tally, &self.output.rows, times));
-        let index_utilization =
-            self.request.index_metrics.map(|shape| metrics::index_utilization(&self.tally, shape));
-        QueryPage {
+        let charge = self.charge();
+        let work = Work { tally: self.tally, times };
+        let metrics = work.metrics(self.request, &self.output.rows);
+        let index_utilization = work.index_utilization(self.request);
+        let page = QueryPage {
             execution_info: self.request.ties.execution_info(self.compiled.first_key_descends()),
-            charge: self.charge(),
+            charge,
             metrics,
             index_utilization,
             continuation: self.continuation.as_ref().map(Token::write),
@@ -401,7 +431,39 @@ impl<'q> PageRun<'q> {
             lsn: self.seen.lsn,
             committed: self.seen.committed,
             commits: self.seen.commits,
-        }
+        };
+        (page, work)
+    }
+}
+
+/// What was done for a page, and how long it took.
+#[derive(Default)]
+pub(super) struct Work {
+    tally: Tally,
+    times: Times,
+}
+
+impl Work {
+    /// The query metrics of a page with these rows, if they are asked for.
+    pub(super) fn metrics(&self, request: &QueryRequest, rows: &Rows) -> Option<String> {
+        request.populate_metrics.then(|| metrics::header(&self.tally, rows, self.times))
+    }
+
+    /// Which indexes were used, if that is asked for.
+    pub(super) fn index_utilization(&self, request: &QueryRequest) -> Option<String> {
+        request.index_metrics.map(|shape| metrics::index_utilization(&self.tally, shape))
+    }
+
+    /// Adds what was done for another page.
+    pub(super) fn add(&mut self, other: Work) {
+        let Work { tally, times } = other;
+        self.times.compile += times.compile;
+        self.times.total += times.total;
+        self.tally.cost.documents += tally.cost.documents;
+        self.tally.cost.loaded_bytes += tally.cost.loaded_bytes;
+        self.tally.matched += tally.matched;
+        self.tally.composite = self.tally.composite.take().or(tally.composite);
+        self.tally.used.add(tally.used);
     }
 }
 

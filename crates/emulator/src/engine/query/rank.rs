@@ -9,11 +9,12 @@ use cosmonaut_query::plan::FILTER_PLACEHOLDER;
 use cosmonaut_wire::model::{ContainerProperties, HybridSearchQueryInfo, QuerySpec};
 use serde_json::value::RawValue;
 
+use super::page::Work;
 use super::parts::Parts;
 use super::plan::needs_client;
 use super::request::{PageSize, QueryPage, QueryRequest};
 use super::token::Token;
-use super::{compiled, run_within};
+use super::{compiled, run_plain};
 use crate::engine::{FeedScope, Layout, RegionId};
 use crate::{Failure, World};
 
@@ -51,7 +52,7 @@ pub(super) fn run(place: Place<'_>, request: &QueryRequest) -> Result<QueryPage,
         let asked = request_for(request, text, request.scope.clone());
         pages.each_row(place, asked, &mut |row| fusion.add(row))?;
     }
-    pages.finish(&fusion.finish(), given, request.page_size)
+    pages.finish(&fusion.finish(), given, request)
 }
 
 /// Counts documents and words in all partitions.
@@ -81,6 +82,9 @@ fn request_for(request: &QueryRequest, text: String, scope: FeedScope) -> QueryR
         // Each page of an order by a score sorts all documents again.
         page_size: PageSize::All,
         continuation: None,
+        // What is said of all of them is said once.
+        populate_metrics: false,
+        index_metrics: None,
         ..request.clone()
     }
 }
@@ -89,6 +93,7 @@ fn request_for(request: &QueryRequest, text: String, scope: FeedScope) -> QueryR
 #[derive(Default)]
 struct Pages {
     last: Option<QueryPage>,
+    work: Work,
 }
 
 impl Pages {
@@ -100,7 +105,9 @@ impl Pages {
         take: &mut dyn FnMut(&RawValue) -> Result<(), MergeError>,
     ) -> Result<(), Failure> {
         loop {
-            let mut page = run_within(place.properties, place.layout, place.region, &request, place.world)?;
+            let (mut page, work) =
+                run_plain(place.properties, place.layout, place.region, &request, place.world)?;
+            self.work.add(work);
             for row in std::mem::take(&mut page.rows).iter() {
                 let row: &RawValue = serde_json::from_slice(row).map_err(|error| unmerged(&error))?;
                 take(row).map_err(|error| unmerged(&error))?;
@@ -120,7 +127,13 @@ impl Pages {
     }
 
     /// The page of the result that follows so many rows.
-    fn finish(self, found: &[Box<RawValue>], given: u64, size: PageSize) -> Result<QueryPage, Failure> {
+    fn finish(
+        self,
+        found: &[Box<RawValue>],
+        given: u64,
+        request: &QueryRequest,
+    ) -> Result<QueryPage, Failure> {
+        let size = request.page_size;
         let Some(page) = self.last else { return Err(Failure::bad_request("the query ranks by nothing")) };
         let given = usize::try_from(given).unwrap_or(usize::MAX);
         let most = if size == PageSize::Unasked { usize::MAX } else { size.rows() };
@@ -135,7 +148,9 @@ impl Pages {
         let reached = given.saturating_add(rows.len());
         let continuation =
             (reached < found.len()).then(|| Token { given: reached as u64, ..Token::default() }.write());
-        Ok(QueryPage { rows, continuation, metrics: None, index_utilization: None, ..page })
+        let metrics = self.work.metrics(request, &rows);
+        let index_utilization = self.work.index_utilization(request);
+        Ok(QueryPage { rows, continuation, metrics, index_utilization, ..page })
     }
 }
 

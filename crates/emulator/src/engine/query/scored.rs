@@ -5,7 +5,7 @@
 //! the rows and their order are those of sorting all documents.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 use std::sync::Arc;
 
 use cosmonaut_query::eval::{EvalError, KeyedRow};
@@ -13,7 +13,7 @@ use cosmonaut_query::eval::{EvalError, KeyedRow};
 use super::feeder::Feeder;
 use super::page::{PageRun, eval_error};
 use super::parts::{Part, Parts};
-use super::sort_candidates::{Sorter, give};
+use super::sort_candidates::{self, Sorter, give};
 use super::source;
 use crate::Failure;
 use crate::engine::{Document, RegionId};
@@ -67,15 +67,15 @@ pub(super) fn run(
 ) -> Result<bool, Failure> {
     let Some(part) = parts.left.front() else { return Ok(false) };
     let Some(wanted) = page.output.last_wanted().filter(|_| can_begin(page, part)) else { return Ok(false) };
-    let Some(bounds) = page.look(part, region, |page, view| {
-        let bounds = view.state.index().bounds(score);
-        let found = source::candidates(view, page.compiled, &mut page.tally.used);
+    let pays = page.look(part, region, |page, view| {
+        let found = source::candidates(view, &mut page.tally.used);
         let few = found.as_ref().is_some_and(|found| Numbers::estimate(found) <= wanted.max(FEW));
-        Ok(bounds.filter(|_| !few))
-    })?
-    else {
+        Ok(view.state.index().holds(score) && !few)
+    })?;
+    if !pays {
         return Ok(false);
-    };
+    }
+    let Some(bounds) = page.slices(part, region).bounds(score)? else { return Ok(false) };
     page.tally.used.lookups += 1;
     if !page.tally.used.paths.contains(score.path()) {
         page.tally.used.paths.push(score.path().clone());
@@ -94,7 +94,8 @@ pub(super) fn run(
     }
     if !search.is_full() {
         // What has no score comes last, and the index does not know it.
-        return Ok(false);
+        let known = &search.known;
+        sort_candidates::gather(page, part, region, &mut sorter, &|number| known.contains(&number))?;
     }
     give(page, parts, sorter);
     Ok(true)
@@ -113,6 +114,8 @@ struct Search {
     wanted: usize,
     ties_descending: bool,
     text: Vec<u8>,
+    /// The documents that were looked at.
+    known: HashSet<u64>,
 }
 
 impl Search {
@@ -120,7 +123,14 @@ impl Search {
         let ties_descending = page.ties_descending();
         let standing = |Bounded { bound, number }| Standing { score: bound, number, ties_descending };
         let ahead = bounds.into_iter().map(standing).collect::<Vec<_>>().into();
-        Search { ahead, best: BinaryHeap::new(), wanted, ties_descending, text: Vec::new() }
+        Search {
+            ahead,
+            best: BinaryHeap::new(),
+            wanted,
+            ties_descending,
+            text: Vec::new(),
+            known: HashSet::new(),
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -152,6 +162,7 @@ impl Search {
         if page.request.pace.next() == Next::Stop {
             return Err(eval_error(EvalError::Interrupted));
         }
+        self.known.insert(document.number);
         page.tally.load(document);
         document.write_text(&mut self.text);
         let program = &page.compiled.program;

@@ -9,7 +9,7 @@ use cosmonaut_query::value::Value;
 
 use super::feeder::{Flow, mismatched};
 use super::page::{PageRun, eval_error};
-use super::parts::Parts;
+use super::parts::{Part, Parts};
 use super::resume::{Directions, ResumeFilter, turned};
 use super::token::{Key, Position, Token};
 use crate::Failure;
@@ -40,9 +40,25 @@ pub(super) struct Sorter {
 pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Result<(), Failure> {
     let Some(part) = parts.left.front() else { return Ok(()) };
     let mut sorter = Sorter::new(page, part.position.clone())?;
+    gather(page, part, region, &mut sorter, &|_| false)?;
+    give(page, parts, sorter);
+    Ok(())
+}
+
+/// Adds the rows of all candidates but those that are known.
+pub(super) fn gather(
+    page: &mut PageRun<'_>,
+    part: &Part,
+    region: RegionId,
+    sorter: &mut Sorter,
+    is_known: &dyn Fn(u64) -> bool,
+) -> Result<(), Failure> {
     let program = &page.compiled.program;
     let mut text = Vec::new();
     page.each_candidate(part, region, &mut |tally, document| {
+        if is_known(document.number) {
+            return Ok(Flow::Next);
+        }
         tally.load(document);
         document.write_text(&mut text);
         let mut rows = Vec::new();
@@ -53,9 +69,7 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
         tally.matched += u64::from(!rows.is_empty());
         sorter.add(document.number, rows)?;
         Ok(Flow::Next)
-    })?;
-    give(page, parts, sorter);
-    Ok(())
+    })
 }
 
 /// Moves the rows that come first into the page.

@@ -73,7 +73,7 @@ fn choose<'s>(
     }
     // A sequence that was begun by number goes on by number.
     let walk = if from.is_none() { walk() } else { None };
-    let numbers = candidates(view, compiled, used);
+    let numbers = candidates(view, used);
     Ok(match (numbers, walk) {
         (Some(numbers), Some((source, _))) if !source.is_much_shorter(numbers.estimate()) => {
             Source::Numbers(numbers)
@@ -102,14 +102,14 @@ impl Source<'_> {
 }
 
 /// The documents that the filter and the keys leave, if they are few enough to be worth finding.
-pub(super) fn candidates<'s>(view: View<'s>, compiled: &Compiled, used: &mut Used) -> Option<Numbers<'s>> {
+pub(super) fn candidates<'s>(view: View<'s>, used: &mut Used) -> Option<Numbers<'s>> {
     let keys = &view.part.keys;
     if keys.is_empty() {
         return Some(Numbers::List(Vec::new()));
     }
     let index = view.state.index();
     let mut sets: Vec<_> =
-        compiled.filter.iter().filter_map(|filter| numbers_of(index, filter, used)).collect();
+        view.filter.into_iter().filter_map(|filter| numbers_of(index, filter, used)).collect();
     if *keys != view.part.range.range {
         let smallest = sets.iter().map(Numbers::estimate).min();
         sets.extend(of_keys(view.state, keys, smallest));

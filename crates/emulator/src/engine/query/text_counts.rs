@@ -3,27 +3,20 @@
 //! Clients ask for them before they rank documents, so this is answered without reading all texts. A query that counts
 //! anything else is not answered here.
 
-use std::sync::Arc;
-
 use cosmonaut_query::ast::{Collection, Expr, ExprKind, Literal, Query, SelectItem, SelectSpec};
 use cosmonaut_query::eval::{Environment, EvalError, Limits, Program, Rows};
 use cosmonaut_query::{Parameters, Setting, access};
 
 use super::compiled::Compiled;
-use super::feeder::View;
+use super::feeder::CHUNK;
 use super::index_filter;
 use super::page::{PageRun, eval_error};
 use super::parts::Parts;
-use crate::Failure;
-use crate::engine::{Document, RegionId};
+use super::searches::Slices;
+use crate::engine::{Document, RegionId, ReplicaState};
 use crate::index::{Filter, Hits, IndexPath, Phrase};
 use crate::pace::Next;
-
-/// A count, or what has to be looked at for it.
-enum Count {
-    Known(usize),
-    Among(Vec<Arc<Document>>, Phrase),
-}
+use crate::{Failure, Timestamp};
 
 /// What is counted.
 enum Counted {
@@ -43,28 +36,15 @@ pub(super) fn compute(
     if part.keys != part.range.range || parts.left.len() > 1 {
         return Ok(None);
     }
-    let Some(counts) = page.look(part, region, |page, view| Ok(look_up(page, view, &wanted)))? else {
+    let can_count = page.look(part, region, |_, view| Ok(view.key.is_none()))?;
+    let slices = page.slices(part, region);
+    if !can_count || !counts_all(slices, page.now)? {
         return Ok(None);
-    };
-    let (mut numbers, mut text) = (Vec::new(), Vec::new());
-    for count in counts {
-        numbers.push(match count {
-            Count::Known(count) => count,
-            Count::Among(documents, phrase) => {
-                let pace = &page.request.pace;
-                let go_on = || match pace.next() {
-                    Next::Stop => Err(eval_error(EvalError::Interrupted)),
-                    Next::GoOn | Next::EndPage => Ok(()),
-                };
-                let mut count = 0;
-                for document in documents {
-                    page.tally.load(&document);
-                    document.write_text(&mut text);
-                    count += usize::from(phrase.is_in(&text, go_on)?);
-                }
-                count
-            }
-        });
+    }
+    let mut numbers = Vec::new();
+    for wanted in &wanted {
+        let Some(count) = count(page, slices, wanted)? else { return Ok(None) };
+        numbers.push(count);
     }
     page.spend(part, region);
     row(&compiled.query, &numbers).map(Some)
@@ -129,7 +109,7 @@ fn words_of(argument: &Expr, compiled: &Compiled) -> Option<IndexPath> {
 
 fn hits_of(argument: &Expr, compiled: &Compiled) -> Option<Counted> {
     match condition(argument.clone(), compiled)? {
-        Filter::Text(path, mut terms, _) if terms.len() == 1 => Some(Counted::Hits(path, terms.pop()?)),
+        Filter::Text(mut text) if text.terms.len() == 1 => Some(Counted::Hits(text.path, text.terms.pop()?)),
         _ => None,
     }
 }
@@ -139,35 +119,78 @@ fn condition(expr: Expr, compiled: &Compiled) -> Option<Filter> {
     let query = Query { filter: Some(expr), ..compiled.query.clone() };
     let names: Vec<&str> = compiled.computed.iter().map(String::as_str).collect();
     let filter = access::access(&query, &compiled.parameters).filter?;
-    index_filter::from_access(&filter, &names, compiled.setting.surface)
+    index_filter::from_access(&filter, &names, &compiled.setting)
 }
 
-fn look_up(page: &mut PageRun<'_>, view: View<'_>, wanted: &[Counted]) -> Option<Vec<Count>> {
-    let (state, index) = (view.state, view.state.index());
-    // Documents that are not indexed, or whose time has ended, would be counted differently.
-    let counts_all = view.key.is_none()
-        && state.documents().all(|document| document.indexed && state.is_live(document, view.now));
-    if !counts_all {
-        return None;
+/// Whether every document counts: those that are not indexed, or whose time has ended, would be counted differently.
+fn counts_all(slices: Slices<'_>, now: Timestamp) -> Result<bool, Failure> {
+    let mut after = None;
+    loop {
+        let (all, last) = slices.look(|state| {
+            let documents: Box<dyn Iterator<Item = &Document>> = match after {
+                Some(number) => Box::new(state.documents_after(number)),
+                None => Box::new(state.documents()),
+            };
+            let (mut all, mut last) = (true, None);
+            for document in documents.take(CHUNK) {
+                all &= document.indexed && state.is_live(document, now);
+                last = Some(document.number);
+            }
+            (all, last)
+        })?;
+        if !all || last.is_none() {
+            return Ok(all);
+        }
+        after = last;
     }
-    let mut count = |counted: &Counted| match counted {
-        Counted::Documents => Some(Count::Known(state.len())),
+}
+
+/// A count; none if the index cannot tell.
+fn count(page: &mut PageRun<'_>, slices: Slices<'_>, counted: &Counted) -> Result<Option<usize>, Failure> {
+    let language = |path: &IndexPath| index_filter::language_at(path, &page.compiled.setting);
+    match counted {
+        Counted::Documents => slices.look(|state| Some(state.len())),
         Counted::Words(path) => {
+            let language = language(path);
             note(page, path);
-            Some(Count::Known(index.texts(path)?.total_words()))
+            let words = slices.look(|state| Some(state.index().texts(path, language)?.total_words()))?;
+            Ok(words.map(|words| usize::try_from(words).unwrap_or(usize::MAX)))
         }
         Counted::Hits(path, term) => {
+            let language = language(path);
             note(page, path);
-            Some(match index.texts(path)?.hits(term)? {
-                Hits::Exactly(count) => Count::Known(count),
-                Hits::Among(numbers, phrase) => {
-                    let documents = numbers.iter().filter_map(|number| state.share(*number).cloned());
-                    Count::Among(documents.collect(), phrase)
-                }
-            })
+            match slices.hits(path, language, term)? {
+                None => Ok(None),
+                Some(Hits::Exactly(count)) => Ok(Some(count)),
+                Some(Hits::Among(numbers, phrase)) => count_phrase(page, slices, &numbers, &phrase).map(Some),
+            }
         }
+    }
+}
+
+/// How many of some documents have a phrase.
+fn count_phrase(
+    page: &mut PageRun<'_>,
+    slices: Slices<'_>,
+    numbers: &[u64],
+    phrase: &Phrase,
+) -> Result<usize, Failure> {
+    let go_on = || match page.request.pace.next() {
+        Next::Stop => Err(eval_error(EvalError::Interrupted)),
+        Next::GoOn | Next::EndPage => Ok(()),
     };
-    wanted.iter().map(&mut count).collect()
+    let (mut count, mut text) = (0, Vec::new());
+    for numbers in numbers.chunks(CHUNK) {
+        let shared = |state: &ReplicaState| {
+            numbers.iter().filter_map(|number| state.share(*number).cloned()).collect::<Vec<_>>()
+        };
+        for document in slices.look(shared)? {
+            page.tally.load(&document);
+            document.write_text(&mut text);
+            count += usize::from(phrase.is_in(&text, go_on)?);
+        }
+    }
+    Ok(count)
 }
 
 fn note(page: &mut PageRun<'_>, path: &IndexPath) {

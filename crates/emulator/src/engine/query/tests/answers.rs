@@ -4,8 +4,9 @@ use cosmonaut_wire::model::{ComputedProperty, IndexingPolicy, QuerySpec};
 use cosmonaut_wire::{CosmosStatus, PartitionKey};
 
 use super::store::{Still, Store, unordered};
+use crate::Pace;
 use crate::engine::FeedScope;
-use crate::engine::query::{FeedQuery, PageSize, QueryRequest, run_over};
+use crate::engine::query::{FeedQuery, PageSize, QueryRequest, list_over, run_over};
 
 const PEOPLE: [&str; 6] = [
     r#"{"pk":"x","a":1,"b":"one","tags":["r","g"],"plain":1}"#,
@@ -314,7 +315,7 @@ fn lists_of_the_catalog_are_queried_too() {
     };
     let mut found = Vec::new();
     loop {
-        let page = run_over(offers.map(Into::into), &query, &Still).unwrap();
+        let page = run_over(offers.map(Into::into), &query, &Pace::default(), &Still).unwrap();
         found.extend(super::store::texts(&page.rows));
         query.continuation = page.continuation;
         if query.continuation.is_none() {
@@ -322,4 +323,39 @@ fn lists_of_the_catalog_are_queried_too() {
         }
     }
     assert_eq!(found, [r#""c""#, r#""b""#]);
+}
+
+#[test]
+fn a_page_of_a_list_asks_for_no_entries_but_its_own() {
+    let asked = std::cell::RefCell::new(Vec::new());
+    let entry = |nth: usize| {
+        asked.borrow_mut().push(nth);
+        (nth < 1000).then(|| format!(r#"{{"n":{nth}}}"#).into())
+    };
+    let mut continuation = None;
+    for page in 0..10 {
+        let found = list_over(&entry, PageSize::Rows(100), continuation.as_deref()).unwrap();
+        assert_eq!(found.rows.len(), 100);
+        assert_eq!(found.rows.get(0), Some(format!(r#"{{"n":{}}}"#, page * 100).as_bytes()));
+        continuation = found.continuation;
+    }
+    assert!(continuation.is_none(), "the tenth page is the last");
+    assert!(asked.borrow().len() <= 1010, "{} entries were asked for", asked.borrow().len());
+    // A query goes on from the beginning, but no further than its page.
+    asked.borrow_mut().clear();
+    let spec = QuerySpec::new("SELECT c.n FROM c");
+    let query = FeedQuery { spec, page_size: PageSize::Rows(10), continuation: None };
+    let page = run_over((0..).map_while(entry), &query, &Pace::default(), &Still).unwrap();
+    assert_eq!((page.rows.len(), asked.borrow().len()), (10, 11));
+}
+
+#[test]
+fn a_query_over_a_list_ends_when_nobody_waits_for_it() {
+    let pace = Pace::new(std::sync::Arc::new(Still), std::time::Duration::from_secs(60), None);
+    pace.stop();
+    let text = "SELECT COUNT(1) FROM c JOIN a IN c.l JOIN b IN c.l JOIN d IN c.l JOIN e IN c.l JOIN f IN c.l";
+    let query = FeedQuery { spec: QuerySpec::new(text), page_size: PageSize::Any, continuation: None };
+    let list = format!(r#"{{"l":[{}]}}"#, vec!["1"; 30].join(","));
+    let ended = run_over([list.into()], &query, &pace, &Still).unwrap_err();
+    assert_eq!(ended.status, CosmosStatus::REQUEST_TIMEOUT);
 }

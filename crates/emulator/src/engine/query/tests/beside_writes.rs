@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cosmonaut_query::value::Value;
-use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, IndexingPolicy};
+use cosmonaut_wire::model::{
+    ContainerProperties, DatabaseProperties, FullTextPath, FullTextPolicy, IndexingPolicy,
+    VectorDistanceFunction, VectorEmbedding, VectorEmbeddingPolicy, VectorIndex, VectorIndexType,
+};
 use cosmonaut_wire::{PartitionKey, ResourcePath};
 use proptest::prelude::*;
 
@@ -80,9 +83,12 @@ fn body(nth: usize, a: &Value, b: &Value) -> String {
 }
 
 fn empty() -> (Arc<Engine>, Arc<Container>) {
+    with(ContainerProperties::new("c", "/pk").with_indexing_policy(policy()))
+}
+
+fn with(properties: ContainerProperties) -> (Arc<Engine>, Arc<Container>) {
     let engine = Engine::new(EngineConfig::default(), Arc::new(Still), Journal::memory()).unwrap();
     engine.create_database(DatabaseProperties::new("d"), None).unwrap();
-    let properties = ContainerProperties::new("c", "/pk").with_indexing_policy(policy());
     let database = ResourcePath::database("d").unwrap();
     let container = engine.create_container(&database, properties, None).unwrap().value;
     (engine, container)
@@ -194,5 +200,130 @@ fn an_order_whose_index_goes_while_it_is_read_is_refused_and_not_cut_short() {
         });
         let refused = run(&container, HERE, &request, &Still).unwrap_err();
         assert!(refused.message.contains(why), "{refused}");
+    }
+}
+
+/// A container with texts of a language at `/t` and vectors at `/v`, both indexed.
+fn searched(language: &str) -> ContainerProperties {
+    let path = FullTextPath {
+        path: "/t".to_owned(),
+        language: Some(language.to_owned()),
+        extra: Default::default(),
+    };
+    let vectors = vec![VectorEmbedding::new("/v", 2, VectorDistanceFunction::Euclidean)];
+    ContainerProperties::new("c", "/pk")
+        .with_indexing_policy(
+            IndexingPolicy::default()
+                .with_vector_index(VectorIndex::new("/v", VectorIndexType::Flat))
+                .with_full_text_index("/t"),
+        )
+        .with_vector_embedding_policy(VectorEmbeddingPolicy {
+            vector_embeddings: vectors,
+            ..Default::default()
+        })
+        .with_full_text_policy(FullTextPolicy { full_text_paths: Some(vec![path]), ..Default::default() })
+}
+
+fn put(container: &Container, nth: usize, text: &str, place: usize) {
+    let body = format!(r#"{{"id":"{nth}","pk":"k","t":"{text}","v":[{place},0]}}"#);
+    drop(container.upsert_item(HERE, ItemRequest::new(None, "", body)).unwrap());
+}
+
+/// Writes come between the slices of a search, so that they need not wait for all of it; and none of the documents that
+/// fit before and after a write is lost by it.
+#[test]
+fn a_search_that_is_written_to_finds_all_that_always_fits() {
+    const DOCUMENTS: usize = 30;
+    for (text, rows, slices) in [
+        ("SELECT VALUE c.id FROM c WHERE FullTextContainsAny(c.t, 'red', 'blue')", DOCUMENTS, 20),
+        (
+            "SELECT VALUE c.id FROM c WHERE FullTextContainsAny(c.t, {'term': 'rod', 'distance': 1}, 'blue')",
+            DOCUMENTS,
+            20,
+        ),
+        ("SELECT VALUE c.id FROM c WHERE FullTextContainsAll(c.t, 'words', 'pale')", DOCUMENTS, 20),
+        ("SELECT TOP 20 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [0, 0])", 20, 10),
+        (
+            "SELECT TOP 20 VALUE c.id FROM c ORDER BY _FullTextScore(c.t, ['blue', 'red'], 30, 90, [9, 9]) DESC",
+            20,
+            20,
+        ),
+    ] {
+        let (_engine, container) = with(searched("en-US"));
+        let turned = |nth: usize, turn: usize| match turn % 2 {
+            0 => (format!("pale words red {nth}"), 1 + nth % 3),
+            _ => (format!("blue pale {turn} words"), 2 - nth % 3 / 2),
+        };
+        for nth in 0..DOCUMENTS {
+            let (text, place) = turned(nth, nth);
+            put(&container, nth, &text, if nth < 20 { place } else { 1000 });
+        }
+        let writing = Arc::clone(&container);
+        let asks = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&asks);
+        let mut request = request(&container, text);
+        request.pace = disturbed(Duration::from_secs(60), move |asked| {
+            counted.store(asked, Ordering::Relaxed);
+            let nth = asked * 7 % 20;
+            let (text, place) = turned(nth, nth + 1 + asked / 20);
+            put(&writing, nth, &text, place);
+        });
+        let mut found = texts(&run(&container, HERE, &request, &Still).unwrap().rows);
+        if text.contains("TOP") && text.contains("Vector") {
+            // The others are far away.
+            assert!(found.iter().all(|id| id.trim_matches('"').parse::<usize>().unwrap() < 20), "{found:?}");
+        }
+        found.sort();
+        found.dedup();
+        assert_eq!(found.len(), rows, "{text}");
+        let asked = asks.load(Ordering::Relaxed);
+        assert!(asked + 1 >= slices + rows, "{text}: asked {asked} times");
+    }
+}
+
+#[test]
+fn a_search_ends_when_nobody_waits_for_it() {
+    let (_engine, container) = with(searched("en-US"));
+    for nth in 0..30 {
+        put(&container, nth, "red", nth);
+    }
+    for text in [
+        "SELECT VALUE c.id FROM c WHERE FullTextContains(c.t, {'term': 'blue', 'distance': 2})",
+        "SELECT COUNT(1) AS n, [COUNTIF(FullTextContains(c.t, 'blue'))] AS m FROM c",
+        "SELECT TOP 1 VALUE c.id FROM c ORDER BY VectorDistance(c.v, [0, 0])",
+    ] {
+        let request = request(&container, text);
+        let request = QueryRequest { pace: disturbed(Duration::from_secs(60), |_| {}), ..request };
+        request.pace.stop();
+        let ended = run(&container, HERE, &request, &Still).unwrap_err();
+        assert_eq!(ended.status, cosmonaut_wire::CosmosStatus::REQUEST_TIMEOUT, "{text}: {ended}");
+    }
+}
+
+/// The words of texts are other ones in another language, and so are those of a query that was read before.
+#[test]
+fn a_search_beside_a_change_of_language_answers_by_one_of_both() {
+    for at in 1..40 {
+        let (engine, container) = with(searched("en-US"));
+        for nth in 0..12 {
+            put(&container, nth, if nth % 2 == 0 { "a bicycle" } else { "two bicycles" }, nth);
+        }
+        let mut request =
+            request(&container, "SELECT VALUE c.id FROM c WHERE FullTextContains(c.t, 'bicycles')");
+        request.pace = disturbed(Duration::from_secs(60), move |asked| {
+            if asked == at {
+                let path = ResourcePath::parse("/dbs/d/colls/c").unwrap();
+                drop(engine.replace_container(&path, searched("de-DE"), Conditions::default()).unwrap());
+            }
+        });
+        // The query was read in English.
+        assert_eq!(run(&container, HERE, &request, &Still).unwrap().rows.len(), 12, "changed at {at}");
+        let later = QueryRequest { pace: Pace::default(), ..request };
+        let expected = if container.properties().full_text_policy == searched("de-DE").full_text_policy {
+            6
+        } else {
+            12
+        };
+        assert_eq!(run(&container, HERE, &later, &Still).unwrap().rows.len(), expected);
     }
 }

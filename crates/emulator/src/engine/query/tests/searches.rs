@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 
 use super::super::compiled::{planned, read};
-use super::super::{PageSize, QueryRequest};
+use super::super::{IndexMetrics, PageSize, QueryRequest};
 use super::store::{Store, texts};
 use crate::engine::charge::{self, QueryCost};
 use crate::engine::{FeedScope, RegionId};
@@ -369,4 +369,69 @@ fn searches_cost_by_what_they_give() {
     let text = "SELECT TOP 5 c.id FROM c ORDER BY VectorDistance(c.v, [1, 0])";
     assert_eq!(loaded(&unindexed, text), 1000);
     assert_eq!(store.all(text).unwrap(), unindexed.all(text).unwrap());
+}
+
+#[test]
+fn a_search_that_gives_every_document_loads_each_once() {
+    let documents: Vec<String> = (0..40)
+        .map(|n| if n % 4 == 0 { r#"{"t":5}"#.to_owned() } else { format!(r#"{{"t":"red","v":[{n}, 1]}}"#) })
+        .collect();
+    let store = store(&indexed(), VectorDistanceFunction::Euclidean, 1, &documents);
+    for order in ["VectorDistance(c.v, [1, 0])", "_FullTextScore(c.t, ['red'], 40, 30, [30]) DESC"] {
+        let text = format!("SELECT TOP 100 c.id FROM c ORDER BY {order}");
+        assert_eq!(loaded(&store, &text), 40, "{text}");
+        assert_eq!(store.all(&text).unwrap(), store.plain(&text).unwrap(), "{text}");
+    }
+}
+
+#[test]
+fn a_ranked_query_says_what_it_cost_and_which_indexes_it_used() {
+    let store = store(&indexed(), VectorDistanceFunction::Cosine, 1, &bicycles());
+    let mut request = QueryRequest::new(
+        "SELECT TOP 3 c.id FROM c ORDER BY RANK RRF(FullTextScore(c.t, 'red'), VectorDistance(c.v, [1, 0]))",
+        FeedScope::Container,
+    );
+    request.populate_metrics = true;
+    request.index_metrics = Some(IndexMetrics::UriEncoded);
+    let page = store.run(&request).unwrap();
+    let metrics = page.metrics.unwrap();
+    let number = |name: &str| -> u64 {
+        metrics.split(';').find_map(|part| part.strip_prefix(name)?.strip_prefix('=')?.parse().ok()).unwrap()
+    };
+    assert_eq!(number("outputDocumentCount"), 3, "{metrics}");
+    // Each of the six by each of two scores, at most.
+    assert!((6..=12).contains(&number("retrievedDocumentCount")), "{metrics}");
+    assert!(number("retrievedDocumentSize") > 100, "{metrics}");
+    let used = page.index_utilization.unwrap();
+    assert!(used.contains("%2Ft%2F%3F") && used.contains("%2Fv%2F%3F"), "{used}");
+    request.populate_metrics = false;
+    request.index_metrics = None;
+    let page = store.run(&request).unwrap();
+    assert!(page.metrics.is_none() && page.index_utilization.is_none());
+}
+
+/// A query that was read before the language of texts was changed, or after it while their index is made anew.
+#[test]
+fn texts_of_another_language_are_not_looked_for_in_an_index() {
+    let mut store = store(&indexed(), VectorDistanceFunction::Cosine, 1, &bicycles());
+    let path =
+        FullTextPath { path: "/t".to_owned(), language: Some("de-DE".to_owned()), extra: Default::default() };
+    store.properties.full_text_policy =
+        Some(FullTextPolicy { full_text_paths: Some(vec![path]), ..Default::default() });
+    for (text, rows) in [
+        ("SELECT VALUE c.id FROM c WHERE FullTextContains(c.t, 'bicycles')", 1),
+        ("SELECT VALUE c.id FROM c WHERE FullTextContainsAny(c.t, 'bicycles', 'mountains', 'with')", 3),
+        (
+            "SELECT COUNT(1) AS n, [SUM(_FullTextWordCount(c.t)), COUNTIF(FullTextContains(c.t, 'bicycles'))] AS m FROM c",
+            1,
+        ),
+        (
+            "SELECT TOP 2 VALUE c.id FROM c ORDER BY _FullTextScore(c.t, ['bicycles', 'with'], 6, 20, [1, 1]) DESC",
+            2,
+        ),
+    ] {
+        let plain = store.plain(text).unwrap();
+        assert_eq!(plain.len(), rows, "{text}");
+        assert_eq!(store.all(text).unwrap(), plain, "{text}");
+    }
 }

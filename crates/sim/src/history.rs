@@ -72,6 +72,8 @@ pub struct History {
     pub orchestrations: Vec<Orchestration>,
     /// What the activities of the orchestrations did, in order.
     pub ledger: Vec<Entry>,
+    /// The steps that the runtimes were given to run, in order.
+    pub given: Vec<Given>,
     /// What the runtimes were told is kept of what the activities did, in order.
     pub kept: Vec<Kept>,
     /// What each region holds at the end, when nothing is under way and all links are open: read item by item, without a
@@ -382,6 +384,19 @@ pub struct Entry {
     /// Whether, at any time while it ran, its process had crashed, was paused or cut off, or lost its lock: only then may
     /// another process have run the same step too.
     pub disturbed: bool,
+}
+
+/// A runtime was given an activity to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// When it had it.
+    pub at: Micros,
+    /// Where.
+    pub process: u32,
+    /// Of which orchestration.
+    pub instance: String,
+    /// Which step.
+    pub step: String,
 }
 
 /// A runtime was told that the result of an activity is kept, and that nobody else has to run it.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::history::{
-    Account, Call, CallId, Entry, Event, Happening, History, Kept, Micros, Operation, Outcome,
+    Account, Call, CallId, Entry, Event, Given, Happening, History, Kept, Micros, Operation, Outcome,
 };
 use crate::host;
 
@@ -39,6 +39,7 @@ impl Recorder {
             feeds: Vec::new(),
             orchestrations: Vec::new(),
             ledger: Vec::new(),
+            given: Vec::new(),
             kept: Vec::new(),
             ends: Vec::new(),
         };
@@ -97,6 +98,12 @@ impl Recorder {
         let mut history = self.lock();
         history.ledger.push(entry);
         history.ledger.len() - 1
+    }
+
+    /// A runtime was given an activity to run.
+    pub(crate) fn given(&self, process: u32, instance: &str, step: &str) {
+        let (at, instance, step) = (self.tick(), instance.to_owned(), step.to_owned());
+        self.lock().given.push(Given { at, process, instance, step });
     }
 
     /// A runtime was told that what an activity did is kept, which it had asked for then.

@@ -78,9 +78,7 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
                         summary.add(&verdict);
                     }
                     if !verdict.violations.is_empty() {
-                        if !arguments.json {
-                            eprintln!("seed {seed}: {}", verdict.violations[0].rule);
-                        }
+                        eprintln!("seed {seed}: {}", verdict.violations[0].rule);
                         if let Ok(mut bad) = bad.lock() {
                             bad.push((world, verdict));
                         }

@@ -1,5 +1,5 @@
-//! Stands between a runtime and its provider, passes everything on, and notes which results of activities the runtime was
-//! told are kept. It changes nothing.
+//! Stands between a runtime and its provider, passes everything on, and notes which activities the runtime was given, and
+//! which of their results it was told are kept. It changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -137,6 +137,9 @@ impl Provider for Witness {
         let fetched = self.provider.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter).await?;
         if let Some((WorkItem::ActivityExecute { input, .. }, token, _)) = &fetched {
             self.inputs().insert(token.clone(), input.clone());
+            if let Some((instance, step)) = input.split_once('|') {
+                self.recorder.given(self.process, instance, step);
+            }
         }
         Ok(fetched)
     }

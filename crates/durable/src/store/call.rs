@@ -6,7 +6,7 @@ use std::time::Duration;
 use cosmonaut::{BatchResponse, DiagnosticsContext, Error, ErrorKind, Page, Response};
 use tokio::time::Instant;
 
-use super::failure::{Cause, Failure};
+use super::failure::{self, Cause, Failure};
 use super::losses::Losses;
 use super::meter::Meter;
 use super::retry;
@@ -86,6 +86,8 @@ impl Call {
                 Err(error) => error,
             };
             self.count(error.diagnostics().into_iter());
+            // The driver, too, repeats what got no answer.
+            maybe_applied |= failure::maybe_applied(&error);
             if error.kind() == ErrorKind::SessionNotAvailable {
                 if unmet_since.is_none() && !self.is_mending {
                     self.losses.unmet();
@@ -101,12 +103,8 @@ impl Call {
                 Cause::NotFound | Cause::Conflict | Cause::Condition | Cause::Permanent => None,
             };
             let Some(pause) = pause else {
-                // The driver, too, repeats what got no answer.
-                let repeated = error.diagnostics().is_some_and(|context| context.attempts().len() > 1);
-                return Err(Failure::new(error, maybe_applied || repeated));
+                return Err(Failure::new(error, maybe_applied));
             };
-            // A throttled request was certainly not applied; of the others one cannot know.
-            maybe_applied |= error.kind() != ErrorKind::Throttled;
             tracing::debug!(operation = self.operation, attempt, %error, "the request is repeated");
             clock::sleep(pause).await;
             self.total.add_retries(1);

@@ -1,6 +1,6 @@
 //! Why a request ended without success, as the provider tells failures apart.
 
-use cosmonaut::{Error, ErrorKind};
+use cosmonaut::{AttemptOutcome, DiagnosticsContext, Error, ErrorKind};
 use duroxide::providers::ProviderError;
 
 use super::Call;
@@ -54,7 +54,7 @@ impl Cause {
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     error: Error,
-    /// An earlier attempt had no answer: it may have been applied, and this failure may be its effect.
+    /// An earlier attempt may have been applied, and this failure may be its effect.
     maybe_applied: bool,
 }
 
@@ -89,8 +89,33 @@ impl Failure {
     }
 }
 
+/// Whether one of the attempts of a request that failed may have been applied.
+pub(super) fn maybe_applied(error: &Error) -> bool {
+    // Nothing is sent without attempts.
+    let attempts = error.diagnostics().map(DiagnosticsContext::attempts).unwrap_or_default();
+    matches!(error.kind(), ErrorKind::OutcomeUnknown | ErrorKind::DeadlineExceeded)
+        || attempts.iter().any(|attempt| is_uncertain(attempt.outcome))
+}
+
+/// Whether a write whose attempt ended like this may have been applied, although the write failed.
+fn is_uncertain(outcome: AttemptOutcome) -> bool {
+    match outcome {
+        AttemptOutcome::Answered(status) => match status.code().as_u16() {
+            // A transaction that was refused: nothing of it was applied.
+            207 => false,
+            // Of other successes the answer cannot be read.
+            code => matches!(code, 200..=299 | 408 | 500..=599),
+        },
+        AttemptOutcome::Failed { sent, .. } => sent.may_have_arrived(),
+        AttemptOutcome::DeadlineExceeded | AttemptOutcome::Cancelled | AttemptOutcome::LeftRunning => true,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use cosmonaut::CosmosStatus;
+    use http::StatusCode;
+
     use super::*;
 
     #[test]
@@ -104,5 +129,24 @@ mod tests {
         ] {
             assert_eq!(Cause::of(kind), cause, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn what_was_refused_is_not_applied() {
+        for (status, maybe) in [
+            (CosmosStatus::WRITE_FORBIDDEN, false),
+            (CosmosStatus::READ_SESSION_NOT_AVAILABLE, false),
+            (CosmosStatus::TOO_MANY_REQUESTS, false),
+            (CosmosStatus::new(StatusCode::UNAUTHORIZED, 0), false),
+            (CosmosStatus::new(StatusCode::PRECONDITION_FAILED, 0), false),
+            (CosmosStatus::new(StatusCode::GONE, 1002), false),
+            (CosmosStatus::new(StatusCode::MULTI_STATUS, 0), false),
+            (CosmosStatus::new(StatusCode::CREATED, 0), true),
+            (CosmosStatus::new(StatusCode::REQUEST_TIMEOUT, 0), true),
+            (CosmosStatus::SERVICE_UNAVAILABLE, true),
+        ] {
+            assert_eq!(is_uncertain(AttemptOutcome::Answered(status)), maybe, "{status:?}");
+        }
+        assert!(is_uncertain(AttemptOutcome::DeadlineExceeded));
     }
 }

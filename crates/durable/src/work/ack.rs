@@ -5,7 +5,7 @@ use duroxide::providers::{ProviderError, WorkItem};
 
 use super::holding::holds_lock;
 use super::sessions;
-use crate::clock;
+use crate::clock::{self, End};
 use crate::core::Core;
 use crate::hub::{hub_of, name_of};
 use crate::model::{
@@ -71,8 +71,8 @@ async fn remove_item(
     token: &WorkToken,
     mut writes: Vec<Write>,
 ) -> Result<(), ProviderError> {
-    // The version is known unless another process has locked the item.
-    let version = core.work_locks.get(&token.token).map(|locked| locked.version);
+    // The lock is known unless another process has locked the item.
+    let (version, end) = core.work_locks.get(&token.token).map(|locked| (locked.version, locked.end)).unzip();
     let mut is_by_version = version.is_some();
     writes.splice(..0, version.map(|version| Write::delete_version(&*token.id, version)));
     loop {
@@ -83,8 +83,9 @@ async fn remove_item(
         let Err(failure) = core.store.batch(call, &batch).await else { return Ok(()) };
         let offset = batch.offset();
         match (failure.cause(), failure.index()) {
-            // Under the lock only this call removes the item, and it may have done so.
-            (Cause::NotFound, Some(0)) if failure.maybe_applied() => return Ok(()),
+            // Under the lock only this call removes the item, and it may have done so. Once the lock has ended, another
+            // worker may have done so too, with another result.
+            (Cause::NotFound, Some(0)) if failure.maybe_applied() && holds(end.as_ref()) => return Ok(()),
             // It was touched without losing its lock, as by a renewal whose answer was lost: the token decides.
             (Cause::Condition, Some(0)) if is_by_version => {
                 is_by_version = false;
@@ -96,6 +97,11 @@ async fn remove_item(
             _ => return Err(failure.into_error(call)),
         }
     }
+}
+
+/// Whether a lock certainly holds.
+fn holds(end: Option<&End>) -> bool {
+    end.is_some_and(|end| !end.is_over())
 }
 
 /// Whether an operation of the transaction removes a document.

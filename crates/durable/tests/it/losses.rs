@@ -116,6 +116,23 @@ async fn orchestrations_end_as_they_should_although_a_failover_loses_some_of_wha
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_is_not_told_that_its_result_is_kept_when_its_item_is_lost() {
+    let server = Server::start(Account::MovingPartitions);
+    let home = server.home();
+    let [(instance, partition), _] = apart(&server, &home).await;
+    let provider = home.provider().await;
+    replicated(&server, &home).await;
+    server.control().pause(None, None).unwrap();
+    provider.enqueue_for_worker(activity(&instance, 2, "x")).await.unwrap();
+    let (_, token) = fetch_work(&provider).await;
+    let moved = server.control().move_partition(&home.link(), &partition, WEST, Failover::Forced);
+    has_lost(moved.unwrap().lost);
+    // The region of before refuses it, and where the driver asks then there is no such item.
+    let told = provider.ack_work_item(&token, Some(completion(&instance, 2))).await;
+    assert!(told.as_ref().is_err_and(|error| !error.is_retryable()), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivered_message_that_its_target_has_lost_is_delivered_again() {
     let server = Server::start(Account::MovingPartitions);
     let home = server.home();

@@ -62,6 +62,35 @@ async fn a_worker_whose_lock_has_ended_in_an_outage_does_not_remove_its_item() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_is_not_told_that_its_result_is_kept_when_another_one_has_done_the_item() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let cut_off = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    let other = home.provider().await;
+    other.enqueue_for_worker(activity("a", 2, "x")).await.unwrap();
+    // It has to hold until the acknowledgement is tried, on a machine that stalls for seconds.
+    let lock = Duration::from_secs(5);
+    let fetched = cut_off.fetch_work_item(lock, PATIENCE, None, &TagFilter::Any).await.unwrap();
+    let (_, token, _) = fetched.unwrap();
+    let status =
+        FaultInjectionResult::Status { status: CosmosStatus::SERVICE_UNAVAILABLE, retry_after: None };
+    let batches = FaultInjectionCondition {
+        operation: Some(OperationType::Batch),
+        ..FaultInjectionCondition::default()
+    };
+    faults.set(FaultInjectionRule::new("cut off", status).when(batches));
+    let mut ack = std::pin::pin!(cut_off.ack_work_item(&token, Some(completion("a", 2))));
+    let ended = timeout(lock, &mut ack).await;
+    assert!(ended.is_err(), "it is tried on, because nobody else may have the item yet: {ended:?}");
+    let (_, others) = fetch_work(&other).await;
+    other.ack_work_item(&others, Some(completion("a", 2))).await.unwrap();
+    faults.remove("cut off");
+    let told = ack.await;
+    assert!(told.as_ref().is_err_and(|error| !error.is_retryable()), "{told:?}");
+    assert_eq!((home.count("work").await, home.count("message").await), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_is_committed_however_long_it_takes_while_its_lock_is_renewed() {
     let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
     let provider = Home { client: server.faulty_client(&faults), ..server.home() }.provider().await;

@@ -6,7 +6,7 @@ use super::Violation;
 use super::facts::Facts;
 use super::words::moment;
 use crate::checker::quick::{Map, Set};
-use crate::history::{Ending, Entry, Happening, Kept, Micros, Orchestration};
+use crate::history::{Ending, Entry, Given, Happening, Kept, Micros, Orchestration};
 
 /// What ran, by instance and step.
 type Steps<'h> = BTreeMap<(&'h str, &'h str), Vec<&'h Entry>>;
@@ -21,7 +21,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         entries.sort_by_key(|entry| entry.at);
         found.extend(ran_twice(facts, instance, step, entries));
     }
-    found.extend(kept_in_vain(facts, &steps));
+    found.extend(kept_in_vain(facts));
     let known: Map<&str, &Orchestration> =
         history.orchestrations.iter().map(|one| (one.instance.as_str(), one)).collect();
     let mut told = Set::default();
@@ -66,9 +66,10 @@ fn ran_twice(facts: &Facts<'_>, instance: &str, step: &str, entries: &[&Entry]) 
     })
 }
 
-/// A step whose result was kept, and that was kept or begun once more. Whatever happens to processes, an activity is done when
-/// somebody was told so.
-fn kept_in_vain(facts: &Facts<'_>, steps: &Steps<'_>) -> Vec<Violation> {
+/// A step whose result was kept, and that was kept or given to somebody once more. Whatever happens to processes, an activity
+/// is done when somebody was told so. Who had been given it before may still begin, because a runtime asks for more before it
+/// does, and its lock may have ended by then.
+fn kept_in_vain(facts: &Facts<'_>) -> Vec<Violation> {
     let mut first: BTreeMap<(&str, &str), &Kept> = BTreeMap::new();
     let mut found = Vec::new();
     for kept in &facts.history.kept {
@@ -78,11 +79,14 @@ fn kept_in_vain(facts: &Facts<'_>, steps: &Steps<'_>) -> Vec<Violation> {
         }
     }
     for ((instance, step), kept) in first {
-        let entries = steps.get(&(instance, step)).map_or(&[][..], Vec::as_slice);
-        let again =
-            entries.iter().find(|entry| entry.at > kept.until && !is_forgotten(facts, kept, entry.at));
+        let is_again = |given: &&Given| {
+            (&*given.instance, &*given.step) == (instance, step)
+                && given.at > kept.until
+                && !is_forgotten(facts, kept, given.at)
+        };
+        let again = facts.history.given.iter().find(is_again);
         found.extend(
-            again.map(|entry| once_more(kept, "step-ran-after-its-end", entry.process, "ran", entry.at)),
+            again.map(|given| once_more(kept, "step-given-after-its-end", given.process, "got", given.at)),
         );
     }
     found

@@ -1,8 +1,8 @@
 //! What must be left at the end: writes, winners, orchestrations, and success after the last fault.
 
 use cosmonaut_sim::history::{
-    Ending, Entry, Event, Happening, Kept, Level, Micros, Operation, Orchestration, Order, Outcome, Pause,
-    Refusal,
+    Ending, Entry, Event, Given, Happening, Kept, Level, Micros, Operation, Orchestration, Order, Outcome,
+    Pause, Refusal,
 };
 
 use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
@@ -294,16 +294,20 @@ fn a_step_that_is_kept_is_done() {
         instance: "order-1".to_owned(),
         step: "charge".to_owned(),
     };
+    let given =
+        |at: Micros| Given { at, process: 0, instance: "order-1".to_owned(), step: "charge".to_owned() };
     let disturbed = |at: Micros| {
         orchestration(|script| {
             script.0.ledger[0].disturbed = true;
-            script.0.ledger.push(entry(at, "charge"));
+            // However late it begins.
+            script.0.ledger.push(entry(160, "charge"));
+            script.0.given.push(given(at));
             script.0.kept.push(kept(110, 150));
         })
     };
-    // Who had lost its lock may have begun before somebody else was done.
+    // Who had lost its lock may have been given it before somebody else was done.
     disturbed(149).holds();
-    disturbed(151).breaks(&["step-ran-after-its-end"]);
+    disturbed(151).breaks(&["step-given-after-its-end"]);
     let twice = |script: &mut Script| script.0.kept.extend([kept(110, 150), kept(120, 300)]);
     orchestration(twice).breaks(&["step-kept-twice"]);
     let lost_at = |at: Micros| {
@@ -311,14 +315,15 @@ fn a_step_that_is_kept_is_done() {
             twice(script);
             script.0.ledger[0].disturbed = true;
             script.0.ledger.push(entry(200, "charge"));
+            script.0.given.push(given(190));
             let what = Happening::Forced { to: WEST.to_owned() };
             script.0.events.insert(0, Event { at, until: at, what });
         })
     };
     lost_at(130).holds();
     lost_at(170).holds();
-    lost_at(109).breaks(&["step-kept-twice", "step-ran-after-its-end"]);
-    lost_at(250).breaks(&["step-ran-after-its-end"]);
+    lost_at(109).breaks(&["step-given-after-its-end", "step-kept-twice"]);
+    lost_at(250).breaks(&["step-given-after-its-end"]);
 }
 
 #[test]

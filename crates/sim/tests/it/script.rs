@@ -59,6 +59,7 @@ pub(crate) fn script(level: Level) -> Script {
         feeds: Vec::new(),
         orchestrations: Vec::new(),
         ledger: Vec::new(),
+        given: Vec::new(),
         kept: Vec::new(),
         ends: Vec::new(),
     })

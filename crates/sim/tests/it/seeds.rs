@@ -6,7 +6,7 @@
 use std::process::Command;
 
 /// The kind of a world, its seed, and what it has shown.
-const SEEDS: [(&str, &str, &str); 3] = [
+const SEEDS: [(&str, &str, &str); 5] = [
     (
         "orchestrations",
         "630",
@@ -17,6 +17,16 @@ const SEEDS: [(&str, &str, &str); 3] = [
         "orchestrations",
         "5757",
         "a partition was believed to have moved for good, and each request tried elsewhere first",
+    ),
+    (
+        "orchestrations",
+        "692",
+        "a worker whose lock had ended was told that its result is kept when another one had done the activity",
+    ),
+    (
+        "orchestrations",
+        "1024",
+        "a worker was told that its result is kept when a failover had lost the activity",
     ),
 ];
 

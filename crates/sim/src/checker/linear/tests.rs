@@ -56,6 +56,7 @@ fn register(seed: u64, stale: u64, unknown: bool) -> History {
         feeds,
         orchestrations,
         ledger: Vec::new(),
+        given: Vec::new(),
         kept: Vec::new(),
         ends: Vec::new(),
     }

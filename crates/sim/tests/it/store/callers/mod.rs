@@ -373,6 +373,7 @@ impl Callers {
             feeds: self.feeds.into_iter().map(|(feed, _)| feed).collect(),
             orchestrations: Vec::new(),
             ledger: Vec::new(),
+            given: Vec::new(),
             kept: Vec::new(),
             ends: ends.collect(),
         }

@@ -161,6 +161,10 @@ async fn one(
     let is_file = path.to_str() != Some(STANDARD);
     let state = arguments.state.clone().or_else(|| is_file.then(|| checkpoint::with_suffix(path, ".import")));
     check_errors(arguments, path, state.as_deref())?;
+    if is_file {
+        // No container is made for a file that is not there.
+        std::fs::metadata(path).map_err(|error| checkpoint::cannot("read", path, &error))?;
+    }
     let properties = stop.or(find_or_make(client, name, definition)).await?;
     // Only one run at a time goes on from a state, and writes one file of refusals.
     let _lock = state.as_deref().map(Lock::of).transpose()?;

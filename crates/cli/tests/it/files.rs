@@ -230,6 +230,8 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         (&["export", "none", &files.path("d")], 1, "no database \"none\""),
         (&["import", "shop/orders", &none], 1, "cannot read"),
         (&["import", "shop/none", &there], 1, "--partition-key"),
+        (&["import", "shop/made", &none, "--partition-key", "/pk"], 1, "cannot read"),
+        (&["container", "show", "shop/made"], 1, "which has orders"),
         (&["import", "shop/orders", &bad], 1, "not a JSON array"),
         (&["import", "shop/none", &there, "--partition-key", "pk"], 2, "--partition-key"),
     ]);

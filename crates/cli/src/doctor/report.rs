@@ -125,7 +125,10 @@ impl Report {
                 Level::Warning => "warning",
             };
             let what = wrapped(&format!("{level}: {}", whole(&finding.what)), most, 2);
-            text += &format!("{what}\n{}\n", wrapped(&format!("  -> {}", whole(&finding.remedy)), most, 5));
+            text += &format!(
+                "{what}\n  {}\n",
+                wrapped(&format!("-> {}", whole(&finding.remedy)), most.saturating_sub(2), 5)
+            );
         }
         if self.findings.is_empty() {
             text += "nothing is wrong\n";

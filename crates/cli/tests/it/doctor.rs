@@ -56,6 +56,10 @@ fn what_is_wrong_comes_with_a_remedy() {
     assert_eq!(found, [("error".to_owned(), "key".to_owned())]);
     let (_, found) = ask(&["--endpoint", account.url(), "--prefer", "North Europe"]);
     assert_eq!(found, [("error".to_owned(), "region".to_owned())]);
+    let text = Ended::of(
+        cosmonaut(&["doctor", "--endpoint", account.url(), "--prefer", "North Europe"]).output().unwrap(),
+    );
+    assert!(text.output.contains("\n  -> prefer one of these regions"), "{}", text.output);
     let (_, found) = ask(&["--endpoint", account.url(), "shop/none"]);
     assert!(found.contains(&("error".to_owned(), "account".to_owned())), "{found:?}");
 }

@@ -30,7 +30,8 @@ pub(crate) struct AccountArguments {
     #[arg(long, value_name = "KEY", global = true)]
     key: Option<String>,
 
-    /// Address and key in one, as the Azure portal shows them [default: COSMONAUT_CONNECTION_STRING]
+    /// Address and key in one, as the Azure portal shows them; others on this machine can see arguments, so rather set
+    /// COSMONAUT_CONNECTION_STRING
     #[arg(long, value_name = "TEXT", global = true, conflicts_with_all = ["endpoint", "key"])]
     connection_string: Option<String>,
 
@@ -55,6 +56,10 @@ pub(crate) struct AccountArguments {
     /// Take the server's certificate as it is: for emulators
     #[arg(long, global = true)]
     insecure: bool,
+
+    /// Whether it is the account that a copy goes to, of which other variables and arguments say how to get in.
+    #[arg(skip)]
+    is_second: bool,
 }
 
 /// What requests are signed with.
@@ -80,12 +85,19 @@ enum Access {
 impl AccountArguments {
     /// Those of a second account, of which the variables of the first one say nothing.
     pub(crate) fn second(
+        &self,
         endpoint: Option<String>,
         key: Option<String>,
         connection_string: Option<String>,
         insecure: bool,
     ) -> Self {
-        Self { endpoint, key, connection_string, insecure, ..Self::default() }
+        let config = self.config.clone();
+        Self { endpoint, key, connection_string, insecure, config, is_second: true, ..Self::default() }
+    }
+
+    /// As [`second`](Self::second), by the name of a profile.
+    pub(crate) fn second_profile(&self, name: String, insecure: bool) -> Self {
+        Self { profile: Some(name), ..self.second(None, None, None, insecure) }
     }
 
     /// A client of the account. Nothing has been sent yet.
@@ -98,9 +110,10 @@ impl AccountArguments {
         self.connect(self.chosen()?, region)
     }
 
-    /// A client by the arguments alone.
+    /// A client by the arguments alone, and by the variables that a profile names.
     pub(crate) fn client_without_variables(&self) -> Result<CosmosClient, Failure> {
-        self.connect(self.address(|_| None, |_| None)?, None)
+        let set = |name: &str| variable::of_process(name).filter(|_| name == "CONFIG");
+        self.connect(self.address(set, |name| std::env::var(name).ok())?, None)
     }
 
     /// The region that is preferred, if that was said.
@@ -207,11 +220,11 @@ impl AccountArguments {
         }
         let key = self.key.clone().or_else(|| set("KEY"));
         let key = key.or_else(|| is_local(endpoint).then(|| EMULATOR_KEY.to_owned()));
-        key.map(Access::Key).ok_or_else(|| {
-            Failure::Usage(format!(
-                "no key for {endpoint} (set COSMONAUT_KEY, or use --connection-string, --auth entra or --profile)"
-            ))
-        })
+        let remedy = match self.is_second {
+            false => "set COSMONAUT_KEY or COSMONAUT_CONNECTION_STRING, or use --auth entra or --profile",
+            true => "set COSMONAUT_TO_KEY or COSMONAUT_TO_CONNECTION_STRING, or use --to-profile",
+        };
+        key.map(Access::Key).ok_or_else(|| Failure::Usage(format!("no key for {endpoint} ({remedy})")))
     }
 
     fn auth(&self, set: &impl Fn(&str) -> Option<String>) -> Result<Auth, Failure> {

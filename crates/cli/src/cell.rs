@@ -83,6 +83,26 @@ pub(crate) fn whole(text: &str) -> String {
     cell(text, usize::MAX)
 }
 
+/// A text in lines of at most so many columns, as far as its words allow; all but the first are indented.
+pub(crate) fn wrapped(text: &str, most: usize, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let length = width(word);
+        if column > 0 && column + 1 + length > most {
+            lines.push('\n');
+            lines.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > 0 {
+            lines.push(' ');
+            column += 1;
+        }
+        lines.push_str(word);
+        column += length;
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +147,18 @@ mod tests {
             assert_eq!((&*shown, width(&shown)), (expected, columns), "{text:?} in {most}");
         }
         assert_eq!(cell(&format!("a{}", "\u{301}".repeat(10_000)), 5).chars().count(), 1 + MARKS);
+    }
+
+    #[test]
+    fn lines_end_between_words_and_a_long_word_has_its_own() {
+        for (text, expected) in [
+            ("", ""),
+            ("one two", "one two"),
+            ("one two three", "one two\n  three"),
+            ("a-very-long-word x", "a-very-long-word\n  x"),
+            ("one a-very-long-word", "one\n  a-very-long-word"),
+        ] {
+            assert_eq!(wrapped(text, 8, 2), expected);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::cell::whole;
 use crate::failure::Failure;
 
 /// How many columns the terminal has; `None` if nobody says.
@@ -18,6 +19,13 @@ pub(crate) fn output_width() -> Option<usize> {
 pub(crate) fn size() -> Option<(usize, usize)> {
     let (terminal_size::Width(columns), terminal_size::Height(rows)) = terminal_size::terminal_size()?;
     (columns > 0 && rows > 0).then_some((columns.into(), rows.into()))
+}
+
+/// Says something on the standard error, line by line, with what steers a terminal written out. Nothing depends on whether
+/// anybody reads it: a reader who goes away must not look like the end of the work.
+pub(crate) fn note(text: &str) {
+    let shown: String = text.lines().map(|line| format!("{}\n", whole(line))).collect();
+    let _ = io::stderr().write_all(shown.as_bytes());
 }
 
 /// Writes to the standard output, at once.

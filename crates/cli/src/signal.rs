@@ -32,6 +32,19 @@ impl StopSignal {
     }
 }
 
+impl StopSignal {
+    /// Does something unless it is told to stop before that is done.
+    pub(crate) async fn or<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done,
+            () = self.heard() => Err(Failure::Stopped),
+        }
+    }
+}
+
 /// Ends the process when it is told to, also while nobody listens: who has listened once has taken the signal's own
 /// effect away. With the status that shells have for it.
 #[cfg(unix)]

@@ -69,6 +69,28 @@ pub use store::Usage;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+/// The programs in the book.
+#[cfg(doctest)]
+mod book {
+    #[doc = include_str!("../../../docs/book/src/client.md")]
+    struct Client;
+
+    #[doc = include_str!("../../../docs/book/src/emulator.md")]
+    struct Emulator;
+
+    #[doc = include_str!("../../../docs/book/src/faults.md")]
+    struct Faults;
+
+    #[doc = include_str!("../../../docs/book/src/orchestrations.md")]
+    struct Orchestrations;
+
+    #[doc = include_str!("../../../docs/book/src/options.md")]
+    struct Options;
+
+    #[doc = include_str!("../../../docs/book/src/telemetry.md")]
+    struct Telemetry;
+}
+
 /// The program in the README of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -19,6 +19,7 @@ use crate::account::AccountArguments;
 use crate::container::ContainerName;
 use crate::failure::Failure;
 use crate::runtime;
+use crate::screen::note;
 use crate::signal::StopSignal;
 use load::{Load, Pace};
 use mix::Mix;
@@ -118,7 +119,7 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
     let target = tokio::select! {
         target = Target::open(client, name.clone(), wanted) => Arc::new(target?),
         () = stop.heard() => {
-            writeln!(io::stderr(), "stopped before {name} was ready; if it was being made, it is left")?;
+            note(&format!("stopped before {name} was ready; if it was being made, it is left"));
             return Err(Failure::Stopped);
         }
     };
@@ -126,7 +127,7 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
         Ok(Filled::All) => Ok(measure(arguments, &target, &mut stop).await),
         Ok(Filled::Part) => Err(Failure::Stopped),
         Ok(Filled::Left) => {
-            writeln!(io::stderr(), "stopped; what was written to {name} is left")?;
+            note(&format!("stopped; what was written to {name} is left"));
             return Err(Failure::Stopped);
         }
         Err(failure) => Err(failure),
@@ -176,10 +177,7 @@ async fn fill(target: &Arc<Target>, stop: &mut StopSignal) -> Result<Filled, Fai
         filled = &mut filling => return filled.map(|()| Filled::All),
         () = stop.heard() => target.stop_filling(),
     }
-    writeln!(
-        io::stderr(),
-        "stopping when the writes under way have ended; Ctrl-C once more leaves everything as it is"
-    )?;
+    note("stopping when the writes under way have ended; Ctrl-C once more leaves everything as it is");
     tokio::select! {
         _ = filling => Ok(Filled::Part),
         () = stop.heard() => Ok(Filled::Left),

@@ -1,6 +1,5 @@
 //! The container that takes the load: found or made, filled, and left as it was found.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -16,6 +15,7 @@ use crate::account::failed;
 use crate::container::ContainerName;
 use crate::failure::Failure;
 use crate::runtime;
+use crate::screen::note;
 
 /// The partition key of a container that is made.
 const KEY: &str = "pk";
@@ -85,7 +85,7 @@ impl Target {
             Err(error) => return Err(failed(&error)),
         };
         let did = if made == Made::Items { "uses" } else { "made" };
-        writeln!(io::stderr(), "{did} the container {name}")?;
+        note(&format!("{did} the container {name}"));
         Ok(Self { client, name, container, key, made, wanted, is_enough: AtomicBool::new(false) })
     }
 

@@ -9,7 +9,6 @@ mod place;
 mod state;
 mod watch;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +20,11 @@ use tokio::task::JoinSet;
 use crate::account::AccountArguments;
 use crate::container::ContainerName;
 use crate::data::bar::{Bar, per_second};
+use crate::data::lock::Lock;
+use crate::data::told::Told;
 use crate::failure::Failure;
 use crate::runtime;
+use crate::screen::note;
 use crate::signal::StopSignal;
 use crate::time::span;
 use part::{Copier, Step};
@@ -76,7 +78,8 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   cosmonaut copy shop/orders shop/orders2                    within an account
-  cosmonaut copy shop/orders shop/orders --to-connection-string \"$NEW\" --state orders.copy
+  cosmonaut copy shop/orders shop/orders --to-profile new --state orders.copy
+  export COSMONAUT_TO_KEY                                    for --to-endpoint: arguments can be seen
   cosmonaut copy shop/orders shop/orders --to-endpoint https://new.documents.azure.com \\
       --follow --state orders.copy                           and go on until cut over
 
@@ -100,6 +103,8 @@ async fn copy(arguments: &Arguments) -> Result<(), Failure> {
         places = Places::open(arguments) => places?,
         () = stop.heard() => return Err(Failure::Stopped),
     };
+    // Only one run at a time goes on from a state.
+    let _lock = arguments.state.as_deref().map(Lock::of).transpose()?;
     let state = tokio::select! {
         state = State::begin(arguments, &places) => state?,
         () = stop.heard() => return Err(Failure::Stopped),
@@ -189,31 +194,29 @@ fn tell(
 ) -> Result<(), Failure> {
     let State { items, deleted, refused, .. } = kept.state();
     let charge = watch.charge;
+    let mut told = Told(Ok(()));
     if arguments.json {
         let line = json!({
             "from": arguments.from.to_string(), "to": arguments.to.to_string(), "items": items,
             "deleted": deleted, "refused": refused, "requestUnits": charge, "seconds": time.as_secs_f64(),
             "resumed": before > 0,
         });
-        let mut output = io::stdout().lock();
-        writeln!(output, "{line}")?;
-        output.flush()?;
+        told = Told::line(&line);
     } else {
         let rate = per_second(items - before, time);
         let some =
             |count: u64, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
-        writeln!(
-            io::stderr(),
+        note(&format!(
             "{} to {}: {items} items{}{}, {charge:.2} RU, {}, {rate}/s",
             arguments.from,
             arguments.to,
             some(*deleted, "deleted"),
             some(*refused, "refused"),
             span(time),
-        )?;
+        ));
     }
     match refused {
-        0 => Ok(()),
+        0 => told.0,
         1 => Err(Failure::Work("1 item was refused".to_owned())),
         count => Err(Failure::Work(format!("{count} items were refused"))),
     }

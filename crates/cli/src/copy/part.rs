@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::change::{Wanted, of_item, of_version};
 use super::state::Part;
 use crate::account::failed;
-use crate::data::apply::{Refusal, apply};
+use crate::data::apply::{Refusal, Target, apply};
 use crate::data::members::KeyFinder;
 use crate::failure::Failure;
 use crate::runtime;
@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Copies a part.
 pub(super) struct Copier {
     pub(super) from: ContainerClient,
-    pub(super) to: ContainerClient,
+    pub(super) to: Target,
     pub(super) keys: Arc<KeyFinder>,
     pub(super) part: Part,
     pub(super) index: usize,

@@ -1,6 +1,5 @@
 //! Where a copy comes from and where it goes.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient};
@@ -8,9 +7,11 @@ use cosmonaut::{ContainerClient, ContainerProperties, CosmosClient};
 use super::Arguments;
 use crate::account::{AccountArguments, failed};
 use crate::container::ContainerName;
+use crate::data::apply::Target;
 use crate::data::definition::Definition;
 use crate::data::members::KeyFinder;
 use crate::failure::Failure;
+use crate::screen::note;
 
 /// The variables of the other account.
 const TO_KEY: &str = "COSMONAUT_TO_KEY";
@@ -28,9 +29,13 @@ pub(super) struct ToArguments {
     #[arg(long, value_name = "KEY", requires = "to_endpoint")]
     to_key: Option<String>,
 
-    /// Address and key in one [default: COSMONAUT_TO_CONNECTION_STRING]
+    /// Address and key in one; others on this machine can see arguments, so rather set COSMONAUT_TO_CONNECTION_STRING
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["to_endpoint", "to_key"])]
     to_connection_string: Option<String>,
+
+    /// An account of the configuration file
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["to_endpoint", "to_key", "to_connection_string"])]
+    to_profile: Option<String>,
 
     /// Take that server's certificate as it is: for emulators
     #[arg(long)]
@@ -40,7 +45,7 @@ pub(super) struct ToArguments {
 /// The containers.
 pub(super) struct Places {
     pub(super) from: ContainerClient,
-    pub(super) to: ContainerClient,
+    pub(super) to: Target,
     pub(super) from_properties: ContainerProperties,
     pub(super) to_properties: ContainerProperties,
     /// Where the other container has its partition key.
@@ -51,18 +56,21 @@ impl Places {
     /// Finds both, or makes the one that is written like the one that is read.
     pub(super) async fn open(arguments: &Arguments) -> Result<Self, Failure> {
         let from_client = arguments.account.client()?;
-        let to_client = arguments.to_account.client(&from_client)?;
+        let to_client = arguments.to_account.client(&arguments.account, &from_client)?;
         let definition = Definition::of(&from_client, &arguments.from).await?;
         let to_properties = find_or_make(&to_client, &arguments.to, &definition).await?;
         let from_properties = definition.container;
-        let is_same_account = from_client.driver().endpoint() == to_client.driver().endpoint();
-        if is_same_account && from_properties.rid == to_properties.rid {
+        let is_same = from_properties.rid == to_properties.rid
+            && (from_client.driver().endpoint() == to_client.driver().endpoint()
+                || (from_properties.etag == to_properties.etag
+                    && account(&from_client).await? == account(&to_client).await?));
+        if is_same {
             return Err(Failure::Usage(format!("{} cannot be copied to itself", arguments.from)));
         }
         let keys = KeyFinder::new(&to_properties.partition_key).map_err(Failure::Work)?;
         Ok(Self {
             from: arguments.from.of(&from_client),
-            to: arguments.to.of(&to_client),
+            to: Target::new(arguments.to.of(&to_client), &to_properties),
             from_properties,
             to_properties,
             keys: Arc::new(keys),
@@ -71,29 +79,26 @@ impl Places {
 }
 
 impl ToArguments {
-    fn client(&self, from: &CosmosClient) -> Result<CosmosClient, Failure> {
+    fn client(&self, first: &AccountArguments, from: &CosmosClient) -> Result<CosmosClient, Failure> {
+        if let Some(name) = &self.to_profile {
+            return first.second_profile(name.clone(), self.to_insecure).client_without_variables();
+        }
         let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
         let text = self.to_connection_string.clone();
         let text = text.or_else(|| variable(TO_CONNECTION_STRING).filter(|_| self.to_endpoint.is_none()));
         let key = self.to_key.clone().or_else(|| variable(TO_KEY));
         match (text, &self.to_endpoint) {
             (None, None) => Ok(from.clone()),
-            (text, endpoint) => AccountArguments::second(endpoint.clone(), key, text, self.to_insecure)
-                .client_without_variables()
-                .map_err(of_second),
+            (text, endpoint) => {
+                first.second(endpoint.clone(), key, text, self.to_insecure).client_without_variables()
+            }
         }
     }
 }
 
-/// A failure in the words of the account that is written to.
-fn of_second(failure: Failure) -> Failure {
-    match failure {
-        Failure::Usage(message) => {
-            let message = message.replace("COSMONAUT_KEY", TO_KEY);
-            Failure::Usage(message.replace("--connection-string", "--to-connection-string"))
-        }
-        other => other,
-    }
+/// The name of an account, which is the same by whatever address it was reached.
+async fn account(client: &CosmosClient) -> Result<String, Failure> {
+    client.account().await.map(|account| account.id.clone()).map_err(|error| failed(&error))
 }
 
 async fn find_or_make(
@@ -107,6 +112,6 @@ async fn find_or_make(
         Err(error) => return Err(failed(&error)),
     }
     definition.make(client, name).await?;
-    writeln!(io::stderr(), "made the container {name}")?;
+    note(&format!("made the container {name}"));
     name.of(client).read().await.map(cosmonaut::Response::into_value).map_err(|error| failed(&error))
 }

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use cosmonaut::{BulkOperation, ContainerClient, Error, ErrorKind, PartitionKey, RawItem};
+use cosmonaut::{
+    BulkOperation, ContainerClient, ContainerProperties, Error, ErrorKind, PartitionKey, RawItem,
+};
 
 use crate::failure::Failure;
 use crate::runtime;
@@ -71,9 +73,12 @@ impl Write {
 }
 
 /// What the outcome of a write means for it.
+#[derive(Debug)]
 enum Verdict {
     Done,
     Kept,
+    /// Something is in its way: the item itself, or another one with the same unique key.
+    Taken(Refusal),
     Refused(Refusal),
     /// It may succeed later, or nobody knows whether it has.
     Later,
@@ -81,9 +86,24 @@ enum Verdict {
     Hopeless,
 }
 
+/// Where items are written.
+#[derive(Clone)]
+pub(crate) struct Target {
+    container: ContainerClient,
+    /// Whether a conflict may be about another item than the one of this id.
+    has_unique_keys: bool,
+}
+
+impl Target {
+    pub(crate) fn new(container: ContainerClient, properties: &ContainerProperties) -> Self {
+        let unique = properties.unique_key_policy.as_ref();
+        Self { container, has_unique_keys: unique.is_some_and(|policy| !policy.unique_keys.is_empty()) }
+    }
+}
+
 /// Does the writes, those on one item in their order. An error says that the rest makes no sense at the moment: some of
 /// the writes were done then.
-pub(crate) async fn apply(container: &ContainerClient, writes: Vec<Write>) -> Result<Applied, Failure> {
+pub(crate) async fn apply(target: &Target, writes: Vec<Write>) -> Result<Applied, Failure> {
     let mut applied = Applied::default();
     let mut left = writes;
     let mut last: Option<Error> = None;
@@ -95,7 +115,8 @@ pub(crate) async fn apply(container: &ContainerClient, writes: Vec<Write>) -> Re
             runtime::sleep(PAUSE * 2_u32.pow(round - 1)).await;
         }
         let operations: Vec<_> = left.iter().map(Write::operation).collect();
-        let mut run = container.bulk().run_all(operations).map_err(|error| crate::account::failed(&error))?;
+        let mut run =
+            target.container.bulk().run_all(operations).map_err(|error| crate::account::failed(&error))?;
         // By place, so that what is told is told in the order of the input.
         let mut verdicts = BTreeMap::new();
         while let Some(result) = run.next().await {
@@ -112,6 +133,7 @@ pub(crate) async fn apply(container: &ContainerClient, writes: Vec<Write>) -> Re
         }
         applied.charge += run.progress().request_charge;
         applied.throttled += run.progress().throttled;
+        applied.charge += judge_taken(target, &left, &mut verdicts).await?;
         left = applied.settle(left, verdicts);
     }
     match last {
@@ -123,6 +145,34 @@ pub(crate) async fn apply(container: &ContainerClient, writes: Vec<Write>) -> Re
     }
 }
 
+/// Tells the items that are there from those that another item keeps out. What that cost.
+async fn judge_taken(
+    target: &Target,
+    writes: &[Write],
+    verdicts: &mut BTreeMap<usize, Verdict>,
+) -> Result<f64, Failure> {
+    let taken: Vec<usize> = verdicts
+        .iter()
+        .filter_map(|(index, verdict)| matches!(verdict, Verdict::Taken(_)).then_some(*index))
+        .collect();
+    let (mut is_there, mut charge) = (vec![true; taken.len()], 0.0);
+    if target.has_unique_keys && !taken.is_empty() {
+        let asked = taken.iter().map(|index| (writes[*index].key.clone(), writes[*index].id.clone()));
+        let read = target.container.read_many::<RawItem>(asked).await;
+        let read = read.map_err(|error| crate::account::failed(&error))?;
+        charge = read.request_charge();
+        read.missing().for_each(|place| is_there[place] = false);
+    }
+    for (index, is_there) in taken.into_iter().zip(is_there) {
+        let verdict = match verdicts.remove(&index) {
+            Some(Verdict::Taken(refusal)) if !is_there => Verdict::Refused(refusal),
+            _ => Verdict::Kept,
+        };
+        verdicts.insert(index, verdict);
+    }
+    Ok(charge)
+}
+
 impl Applied {
     /// Counts what is settled; what is left is to be sent again, with all later writes on the same items.
     fn settle(&mut self, writes: Vec<Write>, mut verdicts: BTreeMap<usize, Verdict>) -> Vec<Write> {
@@ -130,7 +180,7 @@ impl Applied {
         for (index, write) in writes.into_iter().enumerate() {
             let item = (write.key.to_string(), write.id.clone());
             match verdicts.remove(&index) {
-                Some(Verdict::Refused(refusal)) => self.refused.push(refusal),
+                Some(Verdict::Refused(refusal) | Verdict::Taken(refusal)) => self.refused.push(refusal),
                 Some(Verdict::Done | Verdict::Kept) if open.contains(&item) => left.push(write),
                 Some(Verdict::Done) => self.done += 1,
                 Some(Verdict::Kept) => self.kept += 1,
@@ -144,26 +194,38 @@ impl Applied {
     }
 }
 
+/// The logical partition is as large as one may be: the items of other keys can still be written.
+const PARTITION_FULL: (u16, u32) = (403, 1014);
+/// The container itself is not there any more, or another one has its name.
+const CONTAINER_GONE: [(u16, u32); 2] = [(404, 1003), (400, 1024)];
+
 fn verdict(write: &Write, error: &Error) -> Verdict {
-    let refused = || {
-        let status = error.status().map(|status| (status.code().as_u16(), status.sub_status()));
-        Verdict::Refused(Refusal {
-            place: write.place,
-            id: Some(write.id.clone()),
-            status,
-            message: error.to_string(),
-        })
-    };
+    let status = error.status().map(|status| (status.code().as_u16(), status.sub_status()));
+    let refusal =
+        || Refusal { place: write.place, id: Some(write.id.clone()), status, message: error.to_string() };
+    if error.is_transient() {
+        return Verdict::Later;
+    }
+    if status.is_some_and(|status| CONTAINER_GONE.contains(&status)) {
+        return Verdict::Hopeless;
+    }
     match (error.kind(), &write.what) {
-        (ErrorKind::Conflict, What::PutIfAbsent(_)) => Verdict::Kept,
-        (ErrorKind::NotFound, What::Delete) => Verdict::Done,
         (ErrorKind::OutcomeUnknown, _) => Verdict::Later,
-        _ if error.is_transient() => Verdict::Later,
+        (ErrorKind::Conflict, What::PutIfAbsent(_)) => Verdict::Taken(refusal()),
+        (ErrorKind::NotFound, What::Delete) => Verdict::Done,
+        // These are about the item.
         (
-            ErrorKind::NotFound | ErrorKind::Unauthorized | ErrorKind::Credential | ErrorKind::Configuration,
+            ErrorKind::BadRequest
+            | ErrorKind::Conflict
+            | ErrorKind::PreconditionFailed
+            | ErrorKind::TooLarge
+            | ErrorKind::Serialization,
             _,
-        ) => Verdict::Hopeless,
-        _ => refused(),
+        ) => Verdict::Refused(refusal()),
+        (ErrorKind::Forbidden, _) if status == Some(PARTITION_FULL) => Verdict::Refused(refusal()),
+        // And these are not: a key that was changed, a firewall, a full account, a server that is no such service.
+        // To count them as refused would leave items out that could be written once the cause is gone.
+        _ => Verdict::Hopeless,
     }
 }
 

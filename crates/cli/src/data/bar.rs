@@ -1,11 +1,13 @@
 //! How far a command is, on a terminal: a bar or a wheel, items, rate and bytes. Elsewhere nothing.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::cell::whole;
 use crate::runtime;
+use crate::screen::note;
 
 /// How often it is drawn at most.
 const DRAWN: Duration = Duration::from_millis(100);
@@ -32,7 +34,7 @@ impl Bar {
             None => "{spinner} {prefix} {wide_msg}",
         };
         bar.set_style(ProgressStyle::with_template(template).expect("the template is one"));
-        bar.set_prefix(name.to_owned());
+        bar.set_prefix(whole(name));
         Self { bar, began: runtime::now(), drawn: None, before }
     }
 
@@ -55,8 +57,7 @@ impl Bar {
     /// Says something above the bar, on the standard error.
     pub(crate) fn say(&self, text: &str) {
         self.bar.suspend(|| {
-            // If nobody reads it, nobody misses it.
-            let _ = writeln!(io::stderr(), "{text}");
+            note(text);
         });
     }
 }

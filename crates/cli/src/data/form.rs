@@ -5,10 +5,13 @@ use std::path::Path;
 use crate::failure::Failure;
 
 /// How items are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Form {
     /// An item in each line
+    #[default]
     Jsonl,
     /// One array
     Json,
@@ -38,7 +41,7 @@ impl Form {
 }
 
 /// The form of a file, and whether it is packed with gzip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Packed {
     pub(crate) form: Form,
     pub(crate) gzip: bool,

@@ -38,26 +38,6 @@ pub(crate) fn gaps(gaps: [Duration; Kind::ALL.len()]) -> String {
         .join(", ")
 }
 
-/// A text in lines of at most so many characters, as far as its words allow; all but the first are indented.
-pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
-    let mut lines = String::new();
-    let mut column = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            lines.push('\n');
-            lines.push_str(&" ".repeat(indent));
-            column = indent;
-        } else if column > 0 {
-            lines.push(' ');
-            column += 1;
-        }
-        lines.push_str(word);
-        column += length;
-    }
-    lines
-}
-
 /// Parts of a whole in whole percent; all 0 of nothing.
 pub(crate) fn percent<const N: usize>(parts: [u64; N]) -> [u64; N] {
     let whole: u64 = parts.iter().sum();
@@ -81,19 +61,6 @@ mod tests {
             [0, 1, 2].map(|number| counted(number, "hedge", "hedges")),
             ["0 hedges", "1 hedge", "2 hedges"]
         );
-    }
-
-    #[test]
-    fn lines_end_between_words_and_a_long_word_has_its_own() {
-        for (text, expected) in [
-            ("", ""),
-            ("one two", "one two"),
-            ("one two three", "one two\n  three"),
-            ("a-very-long-word x", "a-very-long-word\n  x"),
-            ("one a-very-long-word", "one\n  a-very-long-word"),
-        ] {
-            assert_eq!(wrapped(text, 8, 2), expected);
-        }
     }
 
     #[test]

@@ -22,12 +22,32 @@ const TOO_FAR_APART: i64 = 15 * 60;
 const SLOW: Duration = Duration::from_secs(1);
 
 /// Reads the account. Whether it could be.
-pub(super) async fn account(client: &CosmosClient, report: &mut Report, is_reachable: bool) -> bool {
-    let account = match client.account().await {
+pub(super) async fn account(
+    client: &CosmosClient,
+    report: &mut Report,
+    is_reachable: bool,
+    is_insecure: bool,
+) -> bool {
+    let answer = client.account().await;
+    // Only an answer says that there was a connection, and that its certificate is good.
+    let is_answered = answer.as_ref().map_or_else(|error| error.status().is_some(), |_| true);
+    let is_tls = report.endpoint.starts_with("https://");
+    report.tls = match (is_tls, is_insecure) {
+        (false, _) => Some("none: clear text".to_owned()),
+        (true, true) => Some("not verified (--insecure)".to_owned()),
+        (true, false) => is_answered.then(|| "verified".to_owned()),
+    };
+    let account = match answer {
         Ok(account) => account,
         // What follows from what was said already is not said again.
         Err(_) if !is_reachable => return false,
         Err(error) => {
+            // Where a signature is refused for its time, the refusal has the time there.
+            if let Some(theirs) = server_time(&error.to_string())
+                && compare_clocks(report, theirs) != Clocks::Agree
+            {
+                return false;
+            }
             let (kind, remedy) = remedy(&error, report.endpoint.starts_with("https://"));
             report.add(Level::Error, kind, format!("the account cannot be read: {error}"), remedy);
             return false;
@@ -44,6 +64,7 @@ pub(super) async fn account(client: &CosmosClient, report: &mut Report, is_reach
             endpoint: location.endpoint.clone(),
             takes_writes: writes.contains(&&location.name),
             round_trip_ms: None,
+            by_proxy: false,
         })
         .collect();
     if writes.is_empty() {
@@ -148,17 +169,39 @@ async fn clock(client: &CosmosClient, report: &mut Report, name: &ContainerName)
     let Ok(response) = client.database(&name.database).read().await else { return };
     let date = response.headers().get("date").and_then(|date| date.to_str().ok()).and_then(http_date);
     let Some(theirs) = date else { return };
+    compare_clocks(report, theirs);
+}
+
+/// Whether this machine's clock is as the service's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clocks {
+    Agree,
+    Differ,
+}
+
+/// Notes how far the clocks are apart, given the service's in milliseconds since 1970.
+fn compare_clocks(report: &mut Report, theirs: u64) -> Clocks {
     let ours = millis(runtime::time_of_day());
     let ahead = (theirs as i64 - ours as i64) / 1000;
     report.clock_ahead_seconds = Some(ahead);
     let level = match ahead.abs() {
-        0..=APART => return,
+        0..=APART => return Clocks::Agree,
         apart if apart < TOO_FAR_APART => Level::Warning,
         _ => Level::Error,
     };
-    let what =
-        format!("this machine's clock is {} s off: signatures are refused from 15 minutes on", ahead.abs());
+    let way = if ahead > 0 { "behind" } else { "ahead of" };
+    let what = format!(
+        "this machine's clock is {} s {way} the service's: signatures are refused from 15 minutes on",
+        ahead.abs()
+    );
     report.add(level, Kind::Clock, what, "set the clock, and let it be kept by a time service");
+    Clocks::Differ
+}
+
+/// The time at the service, where the words of a refusal have it, in milliseconds since 1970.
+fn server_time(message: &str) -> Option<u64> {
+    let (_, rest) = message.split_once("server time: ")?;
+    http_date(&rest[..rest.find("GMT")? + 3])
 }
 
 /// `Wed, 18 Nov 2026 21:36:44 GMT` in milliseconds since 1970.
@@ -238,6 +281,10 @@ mod tests {
     #[test]
     fn dates_of_answers_are_read() {
         assert_eq!(http_date("Wed, 18 Nov 2026 21:36:44 GMT"), moment("2026-11-18T21:36:44Z", 0).ok());
+        let refusal = "create another token and retry (token start time: Thu, 27 Apr 2017 00:51:12 GMT, token expiry \
+                       time: Thu, 27 Apr 2017 01:11:12 GMT, current server time: Wed, 18 Nov 2026 21:36:44 GMT).";
+        assert_eq!(server_time(refusal), moment("2026-11-18T21:36:44Z", 0).ok());
+        assert_eq!(server_time("server time: never"), None);
         for text in ["", "Wed, 18 Foo 2026 21:36:44 GMT", "2026-11-18"] {
             assert_eq!(http_date(text), None, "{text}");
         }

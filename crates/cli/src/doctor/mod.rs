@@ -1,11 +1,12 @@
 //! `cosmonaut doctor`: what an application would find between this machine and an account, and what to change.
 //!
-//! `network` looks up names and connects, `asked` sends requests as an application does, `local` asks an emulator about
+//! `network` looks up names and connects, `proxy` knows what is between, `asked` sends requests as an application does, `local` asks an emulator about
 //! itself, and `report` says what was found.
 
 mod asked;
 mod local;
 mod network;
+mod proxy;
 mod report;
 
 use std::io::{self, Write};
@@ -15,7 +16,10 @@ use serde_json::json;
 use crate::account::AccountArguments;
 use crate::container::ContainerName;
 use crate::failure::Failure;
+use crate::region;
 use crate::runtime;
+use crate::screen;
+use proxy::Way;
 use report::{Level, Report};
 
 /// The arguments of `cosmonaut doctor`.
@@ -26,9 +30,10 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DATABASE/CONTAINER")]
     container: Option<ContainerName>,
 
-    /// Where an emulator is managed, if the account is one
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    management: String,
+    /// Where an emulator is managed, if the account is one [default: http://127.0.0.1:8080, or the variable
+    /// COSMONAUT_MANAGEMENT_URL]
+    #[arg(long, value_name = "URL")]
+    management: Option<String>,
 
     /// Print JSON
     #[arg(long)]
@@ -52,7 +57,8 @@ wrong. How much of the throughput is in use is not told by the account: its metr
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Nothing is written before the end, so Ctrl-C may end the process where it is.
     let report = runtime::run(examine(arguments))?;
-    let text = if arguments.json { format!("{:#}\n", json!(report)) } else { report.text() };
+    let text =
+        if arguments.json { format!("{:#}\n", json!(report)) } else { report.text(screen::output_width()) };
     let mut output = io::stdout().lock();
     output.write_all(text.as_bytes())?;
     output.flush()?;
@@ -66,13 +72,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 async fn examine(arguments: &Arguments) -> Result<Report, Failure> {
     let client = arguments.account.client()?;
     let mut report = Report::new(&client.driver().endpoint().to_string());
-    let is_reachable = network::endpoint(&mut report, arguments.account.is_insecure()?).await;
-    if asked::account(&client, &mut report, is_reachable).await {
-        network::regions(&mut report).await;
+    let is_insecure = arguments.account.is_insecure()?;
+    let way = Way::of(&client);
+    let is_reachable = network::endpoint(&mut report, &way, is_insecure).await;
+    if asked::account(&client, &mut report, is_reachable, is_insecure).await {
+        network::regions(&mut report, &way).await;
         asked::preferred(&mut report, arguments.account.preferred()?.as_deref());
         asked::data(&client, &mut report, arguments.container.as_ref()).await;
     }
-    local::emulator(&mut report, &arguments.management);
+    local::emulator(&mut report, &region::management(arguments.management.as_deref()));
     report.findings.sort_by_key(|finding| finding.level);
     Ok(report)
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::net::{TcpStream, lookup_host};
 
+use super::proxy::Way;
 use super::report::{Kind, Level, Report};
 use crate::runtime;
 
@@ -11,6 +12,12 @@ use crate::runtime;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a region is connected to; the shortest time counts.
 const TIMES: usize = 3;
+/// What to do if the only way may be a proxy.
+const UNUSED_PROXY: &str = "if the proxy that the environment names is the way out of here, set \
+                            AZURE_COSMOS_PROXY_FROM_ENVIRONMENT=true; otherwise check the endpoint and firewalls";
+/// What to do about a proxy.
+const OTHER_PROXY: &str = "correct the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or the option proxy), or list the \
+                           account in NO_PROXY";
 
 /// The host and the port of an address.
 pub(super) fn host_and_port(url: &str) -> Option<(String, u16)> {
@@ -26,20 +33,24 @@ pub(super) fn host_and_port(url: &str) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-/// Looks up the endpoint and connects to it. Whether something listens there.
-pub(super) async fn endpoint(report: &mut Report, is_insecure: bool) -> bool {
+/// Looks up the endpoint, or the proxy on the way to it, and connects to it. Whether something listens there.
+pub(super) async fn endpoint(report: &mut Report, way: &Way, is_insecure: bool) -> bool {
     let is_tls = report.endpoint.starts_with("https://");
-    report.tls = Some(match (is_tls, is_insecure) {
-        (true, false) => "verified".to_owned(),
-        (true, true) => "not verified (--insecure)".to_owned(),
-        (false, _) => "none: clear text".to_owned(),
-    });
     let Some((host, port)) = host_and_port(&report.endpoint) else { return false };
     let is_local = matches!(&*host, "localhost" | "::1") || host.starts_with("127.");
     if !is_local && (!is_tls || is_insecure) {
         let what = format!("whoever is between here and {host} can read and change what is sent");
         report.add(Level::Warning, Kind::Tls, what, "use https and a certificate that is trusted");
     }
+    report.proxy = way.to(&report.endpoint).map(str::to_owned);
+    // What is behind a proxy has names that this machine need not know.
+    let (host, port, what) = match report.proxy.as_deref() {
+        None => (host, port, ""),
+        Some(proxy) => match host_and_port(proxy) {
+            Some((host, port)) => (host, port, "the proxy "),
+            None => return true,
+        },
+    };
     let found = tokio::select! {
         found = lookup_host((host.as_str(), port)) => found.map(Iterator::collect::<Vec<_>>),
         () = runtime::sleep(PATIENCE) => Err(std::io::Error::other("nobody answers")),
@@ -51,38 +62,42 @@ pub(super) async fn endpoint(report: &mut Report, is_insecure: bool) -> bool {
         }
         Ok(_) | Err(_) => {
             let why = found.err().map_or_else(|| "it has no address".to_owned(), |error| error.to_string());
-            let remedy =
-                "check the spelling of the endpoint, and whether this machine may look up names out there";
-            report.add(
-                Level::Error,
-                Kind::Name,
-                format!("the name {host} cannot be looked up: {why}"),
-                remedy,
-            );
+            let remedy = match &report.proxy {
+                None if way.is_unused() => UNUSED_PROXY,
+                None => {
+                    "check the spelling of the endpoint, and whether this machine may look up names out there"
+                }
+                Some(_) => OTHER_PROXY,
+            };
+            let of = if what.is_empty() { "" } else { ", that of the proxy," };
+            let what = format!("the name {host}{of} cannot be looked up: {why}");
+            report.add(Level::Error, Kind::Name, what, remedy);
             return false;
         }
     }
     match connect(&host, port).await {
         Ok(_) => true,
         Err(problem) => {
-            let remedy = match is_local {
-                true => "start the account (`cosmonaut up`), or say where it is with --endpoint",
-                false => "check the port, and whether a firewall is between here and there",
+            let remedy = match (&report.proxy, is_local) {
+                (Some(_), _) => OTHER_PROXY,
+                (None, true) => "start the account (`cosmonaut up`), or say where it is with --endpoint",
+                (None, false) if way.is_unused() => UNUSED_PROXY,
+                (None, false) => "check the port, and whether a firewall is between here and there",
             };
-            report.add(
-                Level::Error,
-                Kind::Connection,
-                format!("{host}:{port} cannot be connected to: {problem}"),
-                remedy,
-            );
+            let what = format!("{what}{host}:{port} cannot be connected to: {problem}");
+            report.add(Level::Error, Kind::Connection, what, remedy);
             false
         }
     }
 }
 
-/// Connects to each region.
-pub(super) async fn regions(report: &mut Report) {
+/// Connects to each region. How far one is behind a proxy cannot be told from here.
+pub(super) async fn regions(report: &mut Report, way: &Way) {
     for at in 0..report.regions.len() {
+        report.regions[at].by_proxy = way.to(&report.regions[at].endpoint).is_some();
+        if report.regions[at].by_proxy {
+            continue;
+        }
         let Some((host, port)) = host_and_port(&report.regions[at].endpoint) else { continue };
         let mut best: Option<Duration> = None;
         let mut problem = None;

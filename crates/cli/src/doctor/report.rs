@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::cell::whole;
-use crate::table::table;
+use crate::cell::{whole, wrapped};
+use crate::table::fitted;
 
 /// Something that is not as it should be.
 #[derive(Debug, Serialize)]
@@ -49,6 +49,8 @@ pub(super) struct Region {
     pub(super) takes_writes: bool,
     /// How long it takes to connect: the way there and back.
     pub(super) round_trip_ms: Option<f64>,
+    /// Whether a proxy is on the way.
+    pub(super) by_proxy: bool,
 }
 
 /// How a read went, as an application would see it.
@@ -81,6 +83,8 @@ pub(super) struct Report {
     pub(super) version: &'static str,
     pub(super) endpoint: String,
     pub(super) addresses: Vec<String>,
+    /// The proxy on the way to the endpoint.
+    pub(super) proxy: Option<String>,
     pub(super) tls: Option<String>,
     pub(super) account: Option<String>,
     pub(super) consistency: Option<String>,
@@ -104,13 +108,15 @@ impl Report {
         self.findings.push(Finding { level, kind, what, remedy: remedy.to_owned() });
     }
 
-    pub(super) fn text(&self) -> String {
-        let mut text = self.facts();
+    /// On a screen of so many columns, if it is one.
+    pub(super) fn text(&self, screen: Option<usize>) -> String {
+        let most = screen.unwrap_or(usize::MAX);
+        let mut text = self.facts(most);
         if !self.regions.is_empty() {
-            text += &format!("\n{}", self.region_table());
+            text += &format!("\n{}", self.region_table(screen));
         }
         if !self.containers.is_empty() {
-            text += &format!("\n{}", self.container_table());
+            text += &format!("\n{}", self.container_table(screen));
         }
         text.push('\n');
         for finding in &self.findings {
@@ -118,7 +124,11 @@ impl Report {
                 Level::Error => "error",
                 Level::Warning => "warning",
             };
-            text += &format!("{level}: {}\n  -> {}\n", whole(&finding.what), whole(&finding.remedy));
+            let what = wrapped(&format!("{level}: {}", whole(&finding.what)), most, 2);
+            text += &format!(
+                "{what}\n  {}\n",
+                wrapped(&format!("-> {}", whole(&finding.remedy)), most.saturating_sub(2), 5)
+            );
         }
         if self.findings.is_empty() {
             text += "nothing is wrong\n";
@@ -126,15 +136,23 @@ impl Report {
         text
     }
 
-    fn facts(&self) -> String {
+    fn facts(&self, most: usize) -> String {
         let mut text = String::new();
-        let mut line = |name: &str, value: &str| text += &format!("{name:13}  {}\n", whole(value));
+        let mut line = |name: &str, value: &str| {
+            text += &wrapped(&format!("{name:13}  {}", whole(value)), most, 15);
+            text.push('\n');
+        };
         line("endpoint", &self.endpoint);
         line(
             "addresses",
             &if self.addresses.is_empty() { "none".to_owned() } else { self.addresses.join(", ") },
         );
-        let said = [("TLS", &self.tls), ("account", &self.account), ("consistency", &self.consistency)];
+        let said = [
+            ("proxy", &self.proxy),
+            ("TLS", &self.tls),
+            ("account", &self.account),
+            ("consistency", &self.consistency),
+        ];
         for (name, value) in said {
             if let Some(value) = value {
                 line(name, value);
@@ -164,22 +182,26 @@ impl Report {
         text
     }
 
-    fn region_table(&self) -> String {
+    fn region_table(&self, screen: Option<usize>) -> String {
         let row = |region: &Region| {
-            let time = region.round_trip_ms.map_or("not reached".to_owned(), |time| format!("{time:.1} ms"));
-            let writes = if region.takes_writes { "writes" } else { "" };
-            vec![whole(&region.name), time, writes.to_owned(), whole(&region.endpoint)]
+            let time = match region.round_trip_ms {
+                Some(time) => format!("{time:.1} ms"),
+                None if region.by_proxy => "by proxy".to_owned(),
+                None => "not reached".to_owned(),
+            };
+            let takes = if region.takes_writes { "reads, writes" } else { "reads" };
+            vec![whole(&region.name), time, takes.to_owned(), whole(&region.endpoint)]
         };
-        table(&["REGION", "DISTANCE", "", "ENDPOINT"], self.regions.iter().map(row))
+        fitted(&["REGION", "DISTANCE", "TAKES", "ENDPOINT"], self.regions.iter().map(row), screen)
     }
 
-    fn container_table(&self) -> String {
+    fn container_table(&self, screen: Option<usize>) -> String {
         let row = |container: &Container| {
             let partitions = container.partitions.map_or_else(String::new, |count| count.to_string());
             let throughput =
                 container.throughput.clone().unwrap_or_else(|| "of its database, or none".to_owned());
             vec![whole(&container.name), partitions, throughput]
         };
-        table(&["CONTAINER", "PARTITIONS", "THROUGHPUT"], self.containers.iter().map(row))
+        fitted(&["CONTAINER", "PARTITIONS", "THROUGHPUT"], self.containers.iter().map(row), screen)
     }
 }

@@ -67,7 +67,7 @@ impl Job<'_> {
     pub(super) async fn run(&self, stop: &mut StopSignal) -> Result<Done, Failure> {
         let began = runtime::now();
         let Some(path) = self.path else {
-            let state = self.new_state().await?;
+            let state = stop.or(self.new_state()).await?;
             let output = Output::begin(Sink::standard(self.packed.gzip), self.style(), 0, true)?;
             let ended = self.write(output, state, None, stop).await?;
             let (items, charge, bytes) = (ended.output.items, ended.charge, ended.read);
@@ -75,7 +75,7 @@ impl Job<'_> {
             return Ok(Done { items, before: 0, bytes, charge, time: began.elapsed() });
         };
         let files = Files::of(path);
-        let state = self.begin(&files).await?;
+        let state = stop.or(self.begin(&files)).await?;
         self.definition.save(&beside(path))?;
         let before = state.items;
         let charge = match state.is_whole {

@@ -9,7 +9,6 @@ mod parts;
 mod state;
 mod table;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -20,10 +19,13 @@ use crate::data::bar::{bytes, per_second};
 use crate::data::checkpoint;
 use crate::data::definition::Definition;
 use crate::data::form::{self, Form, Packed};
+use crate::data::lock::Lock;
 use crate::data::place::{self, Place};
 use crate::data::reader::STANDARD;
+use crate::data::told::Told;
 use crate::failure::Failure;
 use crate::runtime;
+use crate::screen::note;
 use crate::signal::StopSignal;
 use crate::time::span;
 use job::{Done, Job};
@@ -104,20 +106,20 @@ async fn export(arguments: &Arguments) -> Result<(), Failure> {
                 (Some(STANDARD), said) => Packed { form: said.unwrap_or(Form::Jsonl), gzip: arguments.gzip },
                 (_, said) => form::of(&path, said)?,
             };
-            one(arguments, &name, &path, packed, &mut stop).await
+            one(arguments, &name, &path, packed, &mut stop).await?.0
         }
         Place::Many(database, directory) => many(arguments, database.as_deref(), &directory, &mut stop).await,
     }
 }
 
-/// Exports one container.
+/// Exports one container. What is told of it may not reach its reader, which is no reason to leave out others.
 async fn one(
     arguments: &Arguments,
     name: &ContainerName,
     path: &Path,
     packed: Packed,
     stop: &mut StopSignal,
-) -> Result<(), Failure> {
+) -> Result<Told, Failure> {
     let to_output = path.to_str() == Some(STANDARD);
     if to_output && packed.form == Form::Csv && arguments.columns.is_empty() {
         let message =
@@ -130,7 +132,9 @@ async fn one(
         ));
     }
     let client = arguments.account.client()?;
-    let definition = Definition::of(&client, name).await?;
+    // Only one run at a time writes a file, its part and its state.
+    let _lock = if to_output { None } else { Some(Lock::of(path)?) };
+    let definition = stop.or(Definition::of(&client, name)).await?;
     let job = Job {
         client: &client,
         name,
@@ -144,7 +148,7 @@ async fn one(
         restart: arguments.restart,
     };
     let done = job.run(stop).await?;
-    tell(arguments, name, path, &done)
+    Ok(tell(arguments, name, path, &done))
 }
 
 /// What of a directory was exported, while the rest is not.
@@ -161,13 +165,16 @@ async fn many(
     stop: &mut StopSignal,
 ) -> Result<(), Failure> {
     let client = arguments.account.client()?;
-    let names = place::containers(&client, database).await?;
+    let names = stop.or(place::containers(&client, database)).await?;
     let packed = Packed { form: arguments.format.unwrap_or(Form::Jsonl), gzip: arguments.gzip };
     let state = directory.join("export.state");
+    std::fs::create_dir_all(directory).map_err(|error| checkpoint::cannot("make", directory, &error))?;
+    let _lock = Lock::of(&state)?;
     if arguments.restart {
         checkpoint::remove(&state)?;
     }
     let mut finished: Finished = checkpoint::load(&state)?.unwrap_or_default();
+    let mut told = Told(Ok(()));
     for name in names {
         let named = name.to_string();
         if finished.containers.contains(&named) {
@@ -176,11 +183,12 @@ async fn many(
         let path = with_extension(place::file_in(directory, &name), packed);
         let folder = path.parent().expect("a file in a directory has one");
         std::fs::create_dir_all(folder).map_err(|error| checkpoint::cannot("make", folder, &error))?;
-        one(arguments, &name, &path, packed, stop).await?;
+        told = told.and(one(arguments, &name, &path, packed, stop).await?);
         finished.containers.push(named);
         checkpoint::save(&state, &finished)?;
     }
-    checkpoint::remove(&state)
+    checkpoint::remove(&state)?;
+    told.0
 }
 
 fn with_extension(path: PathBuf, packed: Packed) -> PathBuf {
@@ -189,29 +197,26 @@ fn with_extension(path: PathBuf, packed: Packed) -> PathBuf {
 }
 
 /// Says what was done: to people on the standard error, to programs on the standard output.
-fn tell(arguments: &Arguments, name: &ContainerName, path: &Path, done: &Done) -> Result<(), Failure> {
+fn tell(arguments: &Arguments, name: &ContainerName, path: &Path, done: &Done) -> Told {
     let seconds = done.time.as_secs_f64();
     if arguments.json {
         let line = json!({
             "container": name.to_string(), "file": path.display().to_string(), "items": done.items,
             "bytes": done.bytes, "requestUnits": done.charge, "seconds": seconds, "resumed": done.before > 0,
         });
-        let mut output = io::stdout().lock();
-        writeln!(output, "{line}")?;
-        return Ok(output.flush()?);
+        return Told::line(&line);
     }
     let rate = per_second(done.items - done.before, done.time);
     let earlier = match done.before {
         0 => String::new(),
         before => format!(" ({before} of them by an earlier run)"),
     };
-    writeln!(
-        io::stderr(),
+    note(&format!(
         "{name}: {} items{earlier}, {}, {:.2} RU, {}, {rate}/s",
         done.items,
         bytes(done.bytes),
         done.charge,
         span(done.time),
-    )?;
-    Ok(())
+    ));
+    Told(Ok(()))
 }

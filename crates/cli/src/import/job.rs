@@ -1,18 +1,19 @@
 //! The import of one file: chunk by chunk, each done before the next one, so that what is done is always a beginning of
 //! the file.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cosmonaut::{ContainerClient, ContainerProperties};
+use cosmonaut::ContainerProperties;
 
 use super::chunks::{Chunk, Reading};
 use super::refusals::Refusals;
 use super::state::{Identity, Of, State};
 use crate::container::ContainerName;
-use crate::data::apply::apply;
+use crate::data::apply::{Target, apply};
 use crate::data::bar::Bar;
 use crate::data::checkpoint::{self, cannot};
 use crate::data::form::Packed;
@@ -25,7 +26,7 @@ use crate::signal::StopSignal;
 /// What is imported, and how.
 pub(super) struct Job<'a> {
     pub(super) name: &'a ContainerName,
-    pub(super) container: ContainerClient,
+    pub(super) target: Target,
     pub(super) properties: ContainerProperties,
     pub(super) path: &'a Path,
     pub(super) packed: Packed,
@@ -66,7 +67,7 @@ impl Job<'_> {
             count: Arc::clone(&count),
         };
         let mut chunks = reading.start()?;
-        let mut refusals = Refusals::open(self.errors, state.errors)?;
+        let mut refusals = self.refusals(&state)?;
         let length = state.of.file.as_ref().map(|file| file.length);
         let mut bar = Bar::new(&self.name.to_string(), length, before);
         if before > 0 {
@@ -117,6 +118,8 @@ impl Job<'_> {
             rid: self.properties.rid.clone(),
             file,
             keep_existing: self.keep_existing,
+            packed: self.packed,
+            text: self.text.to_vec(),
             errors: self.errors.map(Path::to_owned),
         };
         let Some(path) = self.state else { return Ok(State { of, ..State::default() }) };
@@ -129,6 +132,32 @@ impl Job<'_> {
         }
     }
 
+    /// The file of refusals, behind those that an earlier run has written.
+    fn refusals(&self, state: &State) -> Result<Refusals<'_>, Failure> {
+        let Some(errors) = self.errors else { return Ok(Refusals::none()) };
+        let shown = errors.display();
+        let length = match fs::metadata(errors) {
+            Ok(found) if found.is_file() => found.len(),
+            _ => 0,
+        };
+        let is_begun = self.state.is_some_and(Path::exists);
+        if !is_begun && length > 0 && !self.restart {
+            return Err(Failure::Usage(format!(
+                "--errors: {shown} is there already (--restart replaces it, or name another file)"
+            )));
+        }
+        if length < state.errors {
+            return Err(Failure::Usage(format!(
+                "{shown} is shorter than an earlier run left it (use --restart)"
+            )));
+        }
+        // From here on what is in the file is of this import, whatever ends the run.
+        if let Some(path) = self.state.filter(|_| !is_begun) {
+            checkpoint::save(path, state)?;
+        }
+        Refusals::open(errors, state.errors)
+    }
+
     /// Writes a chunk and notes that; what it cost.
     async fn write(
         &self,
@@ -137,7 +166,7 @@ impl Job<'_> {
         refusals: &mut Refusals<'_>,
         bar: &Bar,
     ) -> Result<f64, Failure> {
-        let applied = apply(&self.container, chunk.writes).await?;
+        let applied = apply(&self.target, chunk.writes).await?;
         let mut refused = [chunk.refused, applied.refused].concat();
         refused.sort_by_key(|refusal| refusal.place);
         for refusal in &refused {

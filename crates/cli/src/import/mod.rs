@@ -8,7 +8,6 @@ mod job;
 mod refusals;
 mod state;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use cosmonaut::{ContainerProperties, CosmosClient, PartitionKeyDefinition};
@@ -16,14 +15,18 @@ use serde_json::json;
 
 use crate::account::AccountArguments;
 use crate::container::ContainerName;
+use crate::data::apply::Target;
 use crate::data::bar::per_second;
 use crate::data::checkpoint;
 use crate::data::definition::{Definition, SUFFIX, beside};
 use crate::data::form::{self, Form, Packed};
+use crate::data::lock::Lock;
 use crate::data::place::{self, Place};
 use crate::data::reader::STANDARD;
+use crate::data::told::Told;
 use crate::failure::Failure;
 use crate::runtime;
+use crate::screen::note;
 use crate::signal::StopSignal;
 use crate::time::span;
 use job::{Done, Job};
@@ -115,8 +118,8 @@ async fn import(arguments: &Arguments) -> Result<(), Failure> {
                 (_, said) => form::of(&path, said)?,
             };
             let definition = definition(arguments, &name, &path)?;
-            let done = one(arguments, &client, &name, &path, packed, definition, &mut stop).await?;
-            verdict(done.refused)
+            let (done, told) = one(arguments, &client, &name, &path, packed, definition, &mut stop).await?;
+            verdict(done.refused).and(told.0)
         }
         Place::Many(database, directory) => {
             many(arguments, &client, database.as_deref(), &directory, &mut stop).await
@@ -154,26 +157,21 @@ async fn one(
     packed: Packed,
     definition: Option<Definition>,
     stop: &mut StopSignal,
-) -> Result<Done, Failure> {
-    let container = name.of(client);
-    let properties = match (container.read().await, definition) {
-        (Ok(found), _) => found.into_value(),
-        (Err(error), Some(definition)) if error.is_not_found() => {
-            definition.make(client, name).await?;
-            writeln!(io::stderr(), "made the container {name}")?;
-            container.read().await.map_err(|error| crate::account::failed(&error))?.into_value()
-        }
-        (Err(error), None) if error.is_not_found() => {
-            let hint = format!("there is no container {name} (make it with --partition-key or --definition)");
-            return Err(Failure::Work(hint));
-        }
-        (Err(error), _) => return Err(name.failed(client, &error).await),
-    };
+) -> Result<(Done, Told), Failure> {
     let is_file = path.to_str() != Some(STANDARD);
     let state = arguments.state.clone().or_else(|| is_file.then(|| checkpoint::with_suffix(path, ".import")));
+    check_errors(arguments, path, state.as_deref())?;
+    if is_file {
+        // No container is made for a file that is not there.
+        std::fs::metadata(path).map_err(|error| checkpoint::cannot("read", path, &error))?;
+    }
+    let properties = stop.or(find_or_make(client, name, definition)).await?;
+    // Only one run at a time goes on from a state, and writes one file of refusals.
+    let _lock = state.as_deref().map(Lock::of).transpose()?;
+    let _errors_lock = arguments.errors.as_deref().map(Lock::of).transpose()?;
     let job = Job {
         name,
-        container,
+        target: Target::new(name.of(client), &properties),
         properties,
         path,
         packed,
@@ -184,8 +182,51 @@ async fn one(
         restart: arguments.restart,
     };
     let done = job.run(stop).await?;
-    tell(arguments, name, path, &done)?;
-    Ok(done)
+    let told = tell(arguments, name, path, &done);
+    Ok((done, told))
+}
+
+/// The container, which is made if it is not there and its definition is known.
+async fn find_or_make(
+    client: &CosmosClient,
+    name: &ContainerName,
+    definition: Option<Definition>,
+) -> Result<ContainerProperties, Failure> {
+    let container = name.of(client);
+    match (container.read().await, definition) {
+        (Ok(found), _) => Ok(found.into_value()),
+        (Err(error), Some(definition)) if error.is_not_found() => {
+            definition.make(client, name).await?;
+            note(&format!("made the container {name}"));
+            let made = container.read().await.map_err(|error| crate::account::failed(&error))?;
+            Ok(made.into_value())
+        }
+        (Err(error), None) if error.is_not_found() => {
+            let hint = format!("there is no container {name} (make it with --partition-key or --definition)");
+            Err(Failure::Work(hint))
+        }
+        (Err(error), _) => Err(name.failed(client, &error).await),
+    }
+}
+
+/// That refusals would not be written over what the import reads or keeps.
+fn check_errors(arguments: &Arguments, path: &Path, state: Option<&Path>) -> Result<(), Failure> {
+    let Some(errors) = arguments.errors.as_deref() else { return Ok(()) };
+    let definition = arguments.definition.clone().unwrap_or_else(|| beside(path));
+    let used = [(path, "is what is imported"), (&definition, "is the definition of the container")];
+    let used = used.into_iter().chain(state.map(|state| (state, "is where how far it came is kept")));
+    for (path, what) in used {
+        if is_same(errors, path) {
+            return Err(Failure::Usage(format!("--errors: {} {what} (name another file)", errors.display())));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two paths are of one file, whether or not it is there.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    one == other || (whole(one).is_some() && whole(one) == whole(other))
 }
 
 /// What of a directory was imported, while the rest is not.
@@ -209,6 +250,10 @@ async fn many(
         return Err(Failure::Usage(message.to_owned()));
     }
     let state = directory.join("import.state");
+    if !directory.is_dir() {
+        return Err(Failure::Usage(format!("{} is no directory", directory.display())));
+    }
+    let _lock = Lock::of(&state)?;
     if arguments.restart {
         checkpoint::remove(&state)?;
     }
@@ -221,6 +266,7 @@ async fn many(
             _ => return Err(failure),
         },
     };
+    let mut told = Told(Ok(()));
     for (path, definition) in found {
         let file = items_of(&path)?;
         let named = file.display().to_string();
@@ -230,13 +276,14 @@ async fn many(
         let to = database.unwrap_or(&definition.database);
         let name = ContainerName::new(to, &definition.container.id);
         let packed = form::of(&file, None)?;
-        let done = one(arguments, client, &name, &file, packed, Some(definition), stop).await?;
+        let (done, line) = one(arguments, client, &name, &file, packed, Some(definition), stop).await?;
+        told = told.and(line);
         finished.files.push(named);
         finished.refused += done.refused;
         checkpoint::save(&state, &finished)?;
     }
     checkpoint::remove(&state)?;
-    verdict(finished.refused)
+    verdict(finished.refused).and(told.0)
 }
 
 /// The file whose definition this is.
@@ -259,21 +306,18 @@ fn items_of(definition: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// Says what was done: to people on the standard error, to programs on the standard output.
-fn tell(arguments: &Arguments, name: &ContainerName, path: &Path, done: &Done) -> Result<(), Failure> {
+fn tell(arguments: &Arguments, name: &ContainerName, path: &Path, done: &Done) -> Told {
     if arguments.json {
         let line = json!({
             "container": name.to_string(), "file": path.display().to_string(), "items": done.items,
             "written": done.written, "kept": done.kept, "refused": done.refused, "requestUnits": done.charge,
             "seconds": done.time.as_secs_f64(), "resumed": done.before > 0,
         });
-        let mut output = io::stdout().lock();
-        writeln!(output, "{line}")?;
-        return Ok(output.flush()?);
+        return Told::line(&line);
     }
     let rate = per_second(done.items - done.before, done.time);
     let some = |count: u64, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
-    writeln!(
-        io::stderr(),
+    note(&format!(
         "{name}: {} items{}{}{}, {:.2} RU, {}, {rate}/s",
         done.items,
         some(done.before, "of them by an earlier run"),
@@ -281,8 +325,8 @@ fn tell(arguments: &Arguments, name: &ContainerName, path: &Path, done: &Done) -
         some(done.refused, "refused"),
         done.charge,
         span(done.time),
-    )?;
-    Ok(())
+    ));
+    Told(Ok(()))
 }
 
 fn verdict(refused: u64) -> Result<(), Failure> {

@@ -21,14 +21,15 @@ pub(super) struct Refusals<'a> {
 }
 
 impl<'a> Refusals<'a> {
+    /// They are only shown.
+    pub(super) fn none() -> Self {
+        Self { file: None, shown: 0 }
+    }
+
     /// Goes on behind so many bytes of the file.
-    pub(super) fn open(path: Option<&'a Path>, length: u64) -> Result<Self, Failure> {
-        let open = |path: &'a Path| {
-            Sink::file(path, false, length)
-                .map(|sink| (path, sink))
-                .map_err(|error| cannot("write", path, &error))
-        };
-        Ok(Self { file: path.map(open).transpose()?, shown: 0 })
+    pub(super) fn open(path: &'a Path, length: u64) -> Result<Self, Failure> {
+        let sink = Sink::file(path, false, length).map_err(|error| cannot("write", path, &error))?;
+        Ok(Self { file: Some((path, sink)), shown: 0 })
     }
 
     pub(super) fn take(&mut self, refusal: &Refusal, bar: &Bar) -> Result<(), Failure> {

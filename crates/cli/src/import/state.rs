@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::form::Packed;
 use crate::failure::Failure;
 
 /// How far an import is.
@@ -28,6 +29,9 @@ pub(super) struct Of {
     pub(super) rid: Option<String>,
     pub(super) file: Option<Identity>,
     pub(super) keep_existing: bool,
+    /// How the file is read.
+    pub(super) packed: Packed,
+    pub(super) text: Vec<String>,
     /// Where refusals are kept.
     pub(super) errors: Option<PathBuf>,
 }
@@ -68,6 +72,8 @@ impl State {
                 other("to a container that was deleted and made anew, or of another account")
             }
             begun if begun.file != of.file => other("of a file with other content"),
+            begun if begun.packed != of.packed => other("that reads the file in another format"),
+            begun if begun.text != of.text => other("with other columns in --text"),
             _ => other("with other options"),
         }
     }

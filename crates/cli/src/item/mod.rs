@@ -3,7 +3,7 @@
 mod change;
 mod key;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use cosmonaut::{ContainerClient, CosmosClient, Error, Etag, PartitionKey, RawItem, Response};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::document::{self, Document};
 use crate::failure::Failure;
 use crate::query::{Key, told_of_waiting};
 use crate::runtime;
-use crate::screen::print;
+use crate::screen::{note, print};
 use change::Change;
 
 /// The arguments of `cosmonaut item`.
@@ -265,7 +265,7 @@ fn told<T>(
 
 fn stats<T>(arguments: &Arguments, answer: &Response<T>) -> Result<(), Failure> {
     if arguments.stats {
-        writeln!(io::stderr(), "{}\n{:.2} RU", answer.diagnostics(), answer.request_charge())?;
+        note(&format!("{}\n{:.2} RU", answer.diagnostics(), answer.request_charge()));
     }
     Ok(())
 }

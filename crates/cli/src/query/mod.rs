@@ -9,7 +9,7 @@ mod row;
 mod run;
 mod totals;
 
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 
 use cosmonaut::{CosmosClient, FeedScope, Query};
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ use crate::account::{AccountArguments, failed};
 use crate::container::{self, ContainerName, Found};
 use crate::failure::Failure;
 use crate::runtime;
-use crate::screen::print;
+use crate::screen::{note, output_width, print};
 use crate::signal::StopSignal;
-use crate::table::table;
+use crate::table::fitted;
 use parameter::Parameter;
 
 pub(crate) use output::{Format, Manner};
@@ -149,7 +149,7 @@ async fn ask(
         Err(_) if ran.totals.rows > 0 => {}
         Err(failure) => return Err(failure),
     }
-    io::stderr().write_all(ran.totals.text(ran.took).as_bytes())?;
+    note(&ran.totals.text(ran.took));
     ran.ended
 }
 
@@ -166,12 +166,13 @@ async fn list(client: &CosmosClient, format: Option<Format>) -> Result<(), Failu
     print(&match format {
         Some(Format::Json) => list_json(&found),
         Some(Format::Jsonl) => found.iter().map(|found| format!("{}\n", listed(found))).collect(),
-        None | Some(Format::Table | Format::Vertical | Format::Csv) => list_text(&found),
+        None | Some(Format::Table | Format::Vertical | Format::Csv) => list_text(&found, output_width()),
     })
 }
 
-/// The containers of an account as a table. A database without any has a line, too.
-pub(crate) fn list_text(found: &[Found]) -> String {
+/// The containers of an account as a table, on a screen of so many columns, if it is one. A database without any has a
+/// line, too.
+pub(crate) fn list_text(found: &[Found], screen: Option<usize>) -> String {
     if found.is_empty() {
         return "the account has no databases\n".to_owned();
     }
@@ -181,7 +182,7 @@ pub(crate) fn list_text(found: &[Found]) -> String {
         }
         None => vec![format!("{}/", found.database), "(no containers)".to_owned()],
     };
-    table(&["CONTAINER", "PARTITION KEY"], found.iter().map(row))
+    fitted(&["CONTAINER", "PARTITION KEY"], found.iter().map(row), screen)
 }
 
 /// The same as one array.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use cosmonaut::Page;
 
+use crate::cell::whole;
 use crate::served::regions;
 
 /// Sums over the pages of a result.
@@ -38,7 +39,7 @@ impl Totals {
         let mut parts = vec![counted(self.rows, "row"), format!("{:.2} RU", self.charge)];
         parts.push(counted(self.pages, "page"));
         parts.push(counted(self.requests as u64, "request"));
-        parts.extend(self.regions.iter().cloned());
+        parts.extend(self.regions.iter().map(|region| whole(region)));
         parts.push(format!("{:.0} ms", took.as_secs_f64() * 1000.0));
         let lines: String = self.lines.iter().map(|line| format!("{line}\n")).collect();
         format!("{lines}{}\n", parts.join(", "))
@@ -62,5 +63,11 @@ mod tests {
             "1 row, 2.91 RU, 2 pages, 3 requests, East US, West US, 14 ms\n"
         );
         assert!(Totals::default().text(Duration::ZERO).starts_with("0 rows, 0.00 RU"));
+        let regions = BTreeSet::from(["\u{1b}[2JEast".to_owned()]);
+        let hostile = Totals { regions, ..Totals::default() };
+        assert!(
+            hostile.text(Duration::ZERO).contains(", \\u{1b}[2JEast, "),
+            "a name does not steer the terminal"
+        );
     }
 }

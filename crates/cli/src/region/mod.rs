@@ -230,10 +230,15 @@ pub(crate) fn ask(management: &str, path: &str) -> Result<serde_json::Value, Fai
     Address::parse(management)?.send(&request)
 }
 
+/// Where an emulator is managed: as an argument says, or the environment, or where `cosmonaut up` is without any.
+pub(crate) fn management(said: Option<&str>) -> String {
+    let from_variable = || std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
+    said.map(str::to_owned).or_else(from_variable).unwrap_or_else(|| DEFAULT.to_owned())
+}
+
 /// Sends the request and shows the answer.
 pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), Failure> {
-    let from_variable = || std::env::var(VARIABLE).ok().filter(|url| !url.is_empty());
-    let url = arguments.management.clone().or_else(from_variable).unwrap_or_else(|| DEFAULT.to_owned());
+    let url = management(arguments.management.as_deref());
     let answer = Address::parse(&url)?.send(&request::of(&arguments.command))?;
     let text = if arguments.json {
         format!("{answer:#}\n")

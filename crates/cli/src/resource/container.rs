@@ -231,7 +231,7 @@ async fn list(common: &Common, client: &CosmosClient, database: Option<&str>) ->
             Err(error) => return Err(super::database::explained(client, name, &error).await),
         },
     };
-    print(&if common.json { list_json(&found) } else { list_text(&found) })
+    print(&if common.json { list_json(&found) } else { list_text(&found, screen::output_width()) })
 }
 
 async fn show(

@@ -5,12 +5,11 @@ pub(crate) mod database;
 mod stats;
 mod throughput;
 
-use std::io::{self, Write};
-
 use cosmonaut::Response;
 
 use crate::account::AccountArguments;
 use crate::failure::Failure;
+use crate::screen::note;
 
 /// What the commands of both have in common.
 #[derive(clap::Args)]
@@ -30,7 +29,7 @@ pub(crate) struct Common {
 impl Common {
     fn stats<T>(&self, answer: &Response<T>) -> Result<(), Failure> {
         if self.stats {
-            writeln!(io::stderr(), "{}\n{:.2} RU", answer.diagnostics(), answer.request_charge())?;
+            note(&format!("{}\n{:.2} RU", answer.diagnostics(), answer.request_charge()));
         }
         Ok(())
     }

@@ -1,12 +1,11 @@
 //! Throughput of containers and databases: as arguments have it, shown, and changed until the service has done so.
 
-use std::io::{self, Write};
-
 use cosmonaut::{Error, ThroughputPoller, ThroughputProperties};
 use serde_json::{Value, json};
 
 use crate::account::failed;
 use crate::failure::Failure;
+use crate::screen::note;
 
 /// An amount, in one of two kinds.
 #[derive(clap::Args, Clone, Copy)]
@@ -58,7 +57,7 @@ pub(super) async fn change(mut poller: ThroughputPoller) -> Result<ThroughputPro
     while let Some(status) = poller.next().await {
         let status = status.map_err(|error| explained(&error))?;
         if status.is_pending && !told {
-            writeln!(io::stderr(), "the service is at it (Ctrl-C ends the waiting, not the change)")?;
+            note("the service is at it (Ctrl-C ends the waiting, not the change)");
             told = true;
         }
         reached = Some(status.throughput);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::value::RawValue;
 
+use crate::cell::{width, wrapped};
 use crate::query::Format;
 
 /// How often a query is repeated that is watched, if nothing is said.
@@ -15,25 +16,38 @@ const WATCHED: Duration = Duration::from_secs(2);
 pub(super) const COMMANDS: [(&str, &str, &str); 16] = [
     ("\\?", "", "show this"),
     ("\\c", "DATABASE/CONTAINER", "ask this container; alone, say which one is asked"),
-    (
-        "\\d",
-        "[DATABASE/CONTAINER]",
-        "list databases and containers, or show the definition of one; . is this one",
-    ),
+    ("\\d", "[DATABASE/CONTAINER]", "list containers, or show one's definition; . is this"),
     ("\\explain", "[QUERY]", "show how a query is run, or how the last one was"),
     ("\\f", "FORMAT", "write rows as table, vertical, json, jsonl or csv"),
     ("\\i", "FILE", "run what is in a file"),
     ("\\key", "[JSON]", "ask only for one partition key; alone, for all"),
-    ("\\o", "[FILE]", "write what follows to a file; alone, to the screen again"),
+    ("\\o", "[FILE]", "write what follows to a file; alone, to the screen"),
     ("\\q", "", "end"),
     ("\\region", "[NAME]", "show the regions, or prefer one; - is none"),
-    ("\\set", "[NAME JSON]", "give a name in queries, @NAME, a value; alone, show them"),
+    ("\\set", "[NAME JSON]", "set what @NAME is in queries; alone, show all"),
     ("\\stats", "[on|off]", "show every request"),
-    ("\\system", "[on|off]", "show _rid, _self, _etag, _attachments and _ts in tables"),
+    ("\\system", "[on|off]", "show _rid, _self, _etag, _attachments, _ts in tables"),
     ("\\timing", "[on|off]", "show what a query has cost"),
     ("\\watch", "[SECONDS [TIMES]]", "repeat the last query until Ctrl-C, every 2 seconds"),
     ("\\x", "[on|off]", "write a line for each member"),
 ];
+
+/// What there is, on a screen of so many columns, if it is one.
+pub(super) fn help(screen: Option<usize>) -> String {
+    let names = COMMANDS.map(|(name, arguments, _)| format!("{name} {arguments}"));
+    let widest = names.iter().map(|name| width(name)).max().unwrap_or(0);
+    let most = screen.unwrap_or(usize::MAX);
+    let is_narrow = COMMANDS.iter().any(|(_, _, what)| widest + 2 + width(what) > most);
+    let line = |(name, (_, _, what)): (&String, &(&str, &str, &str))| match is_narrow {
+        false => format!("{name:widest$}  {what}\n"),
+        true => format!(
+            "{}\n    {}\n",
+            name.trim_end(),
+            wrapped(what, most.saturating_sub(4), 0).replace('\n', "\n    ")
+        ),
+    };
+    names.iter().zip(&COMMANDS).map(line).collect()
+}
 
 /// A command that can be carried out.
 #[derive(Debug)]

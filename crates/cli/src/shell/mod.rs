@@ -9,14 +9,16 @@ mod pager;
 mod session;
 mod statement;
 
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, BufReader, IsTerminal};
+
+use tokio::sync::mpsc;
 
 use crate::account::AccountArguments;
 use crate::container::ContainerName;
 use crate::failure::Failure;
 use crate::query::Format;
 use crate::runtime;
-use crate::signal::end_when_told;
+use crate::signal::{StopSignal, end_when_told};
 use session::{Flow, Session};
 use statement::Reader;
 
@@ -78,10 +80,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             return editor::interact(&mut session).await;
         }
         if arguments.commands.is_empty() {
-            return script(&mut session, io::stdin().lock()).await.map(drop);
+            return script(&mut session, Lines::of(BufReader::new(io::stdin()))?).await.map(drop);
         }
         for text in &arguments.commands {
-            if let Flow::Quit = script(&mut session, text.as_bytes()).await? {
+            let lines = Lines::of(io::Cursor::new(text.clone().into_bytes()))?;
+            if let Flow::Quit = script(&mut session, lines).await? {
                 break;
             }
         }
@@ -89,14 +92,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     })
 }
 
+/// The lines of a script. A thread reads them, so that who waits for one can be told to stop.
+struct Lines(mpsc::Receiver<io::Result<String>>);
+
+impl Lines {
+    fn of(input: impl BufRead + Send + 'static) -> Result<Self, Failure> {
+        // Few lines are read ahead: a script may wait for what its own queries change.
+        let (send, lines) = mpsc::channel(1);
+        std::thread::Builder::new()
+            .name("script".to_owned())
+            .spawn(move || {
+                for line in input.lines() {
+                    if send.blocking_send(line).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(|error| Failure::Work(format!("cannot start a thread: {error}")))?;
+        Ok(Self(lines))
+    }
+}
+
 /// Runs statements as they are read, up to the first that fails.
-async fn script(session: &mut Session<'_>, input: impl BufRead) -> Result<Flow, Failure> {
+async fn script(session: &mut Session<'_>, mut lines: Lines) -> Result<Flow, Failure> {
     let mut reader = Reader::default();
-    for line in input.lines() {
+    let mut stop = StopSignal::listen()?;
+    loop {
+        let line = tokio::select! {
+            line = lines.0.recv() => line,
+            () = stop.heard() => return Err(Failure::Stopped),
+        };
+        let Some(line) = line else { break };
         let line = line.map_err(|error| Failure::Usage(format!("the script cannot be read: {error}")))?;
         for statement in reader.line(&line) {
             if let Flow::Quit = Box::pin(session.run(&statement)).await? {
                 return Ok(Flow::Quit);
+            }
+            // Ctrl-C has ended the watching, and is done with.
+            if statement.may_watch() {
+                stop = StopSignal::listen()?;
             }
         }
     }

@@ -10,11 +10,11 @@ use std::time::Duration;
 use cosmonaut::{CosmosClient, FeedScope, Query};
 use serde_json::value::RawValue;
 
-use super::command::{self, COMMANDS, Command};
+use super::command::{self, Command};
 use super::completion::Known;
 use super::pager::Pager;
 use super::statement::Statement;
-use super::{Arguments, script};
+use super::{Arguments, Lines, script};
 use crate::account::failed;
 use crate::container::{self, ContainerName};
 use crate::document;
@@ -23,7 +23,7 @@ use crate::query::{Ask, Format, Key, Manner, Ran, explain, list_text, told_of_wa
 use crate::runtime;
 use crate::screen;
 use crate::signal::StopSignal;
-use crate::table::table;
+use crate::table::fitted;
 
 /// How deep scripts may run scripts: one that runs itself ends.
 const DEEPEST: usize = 16;
@@ -133,11 +133,7 @@ impl<'a> Session<'a> {
 
     async fn command(&mut self, command: Command) -> Result<(), Failure> {
         match command {
-            Command::Help => {
-                let rows = COMMANDS
-                    .map(|(name, arguments, what)| vec![format!("{name} {arguments}"), what.to_owned()]);
-                self.say(&table(&["COMMAND", ""], rows))
-            }
+            Command::Help => self.say(&command::help(self.screen())),
             Command::Connect(None) => {
                 let text = self.container.as_ref().map(ToString::to_string);
                 self.say(&format!("{}\n", text.as_deref().unwrap_or("no container is chosen")))
@@ -161,7 +157,7 @@ impl<'a> Session<'a> {
             Command::Parameters => {
                 let rows = self.parameters.iter();
                 let rows = rows.map(|(name, value)| vec![format!("@{name}"), value.get().to_owned()]);
-                let text = table(&["NAME", "VALUE"], rows);
+                let text = fitted(&["NAME", "VALUE"], rows, self.screen());
                 self.say(&text)
             }
             Command::Parameter(name, value) => {
@@ -234,7 +230,7 @@ impl<'a> Session<'a> {
             };
             let found = found.map_err(|error| failed(&error))?;
             locked(&self.known).containers(&found);
-            return self.say(&list_text(&found));
+            return self.say(&list_text(&found, self.screen()));
         };
         let name = self.named(name)?;
         let read = tokio::select! {
@@ -265,7 +261,10 @@ impl<'a> Session<'a> {
         let file = File::open(path)
             .map_err(|error| Failure::Usage(format!("{} cannot be read: {error}", path.display())))?;
         self.depth += 1;
-        let ended = Box::pin(script(self, BufReader::new(file))).await;
+        let ended = match Lines::of(BufReader::new(file)) {
+            Ok(lines) => Box::pin(script(self, lines)).await,
+            Err(failure) => Err(failure),
+        };
         self.depth -= 1;
         ended
     }
@@ -276,7 +275,11 @@ impl<'a> Session<'a> {
             self.client = self.arguments.account.client_near(self.region.as_deref())?;
             return Ok(());
         }
-        let account = told_of_waiting(self.client.account()).await.map_err(|error| failed(&error))?;
+        let mut stop = StopSignal::listen()?;
+        let account = tokio::select! {
+            account = told_of_waiting(self.client.account()) => account.map_err(|error| failed(&error))?,
+            () = stop.heard() => return Err(Failure::Stopped),
+        };
         let names: Vec<String> =
             account.readable_locations.iter().map(|location| location.name.to_string()).collect();
         let writes =
@@ -285,7 +288,7 @@ impl<'a> Session<'a> {
             let preferred = if self.region.as_ref() == Some(name) { "yes" } else { "" };
             vec![name.clone(), if writes(name) { "yes" } else { "no" }.to_owned(), preferred.to_owned()]
         };
-        let text = table(&["REGION", "WRITES", "PREFERRED"], names.iter().map(row));
+        let text = fitted(&["REGION", "WRITES", "PREFERRED"], names.iter().map(row), self.screen());
         locked(&self.known).regions = names;
         self.say(&text)
     }
@@ -375,11 +378,16 @@ impl<'a> Session<'a> {
             Err(failure) if ran.totals.rows == 0 => Err(failure),
             ended => {
                 if self.with_cost || self.with_requests {
-                    io::stderr().write_all(cost.as_bytes())?;
+                    screen::note(&cost);
                 }
                 ended
             }
         }
+    }
+
+    /// How many columns there are for what is said; none where it goes to a file.
+    fn screen(&self) -> Option<usize> {
+        self.output.is_none().then(screen::output_width).flatten()
     }
 
     /// Writes what is not rows to where rows go.

@@ -9,6 +9,13 @@ pub(super) enum Statement {
     Command(String),
 }
 
+impl Statement {
+    /// Whether Ctrl-C may be a part of it, and not a wish to end all.
+    pub(super) fn may_watch(&self) -> bool {
+        matches!(self, Self::Command(text) if text.starts_with("\\watch") || text.starts_with("\\i"))
+    }
+}
+
 /// Lines on their way to statements.
 #[derive(Default)]
 pub(super) struct Reader {
@@ -23,15 +30,17 @@ impl Reader {
         self.text.push_str(line);
         self.text.push('\n');
         loop {
-            let text = self.text.trim_start();
-            if text.starts_with('\\') {
-                ended.push(Statement::Command(text.trim_end().to_owned()));
+            let text = &self.text;
+            let said = behind_comments(text);
+            if said.starts_with('\\') {
+                ended.push(Statement::Command(said.trim_end().to_owned()));
                 self.text.clear();
                 return ended;
             }
             let Some(end) = end(text) else { return ended };
+            // Comments before a query stay with it: the service counts places from the beginning of the text.
             let (query, rest) = (text[..end].trim().to_owned(), text[end + 1..].to_owned());
-            if !query.is_empty() {
+            if !behind_comments(&query).is_empty() {
                 ended.push(Statement::Query(query));
             }
             self.text = rest;
@@ -42,14 +51,15 @@ impl Reader {
     pub(super) fn rest(&mut self) -> Option<Statement> {
         let text = std::mem::take(&mut self.text);
         let text = text.trim();
-        (!text.is_empty()).then(|| Statement::Query(text.to_owned()))
+        (!behind_comments(text).is_empty()).then(|| Statement::Query(text.to_owned()))
     }
 }
 
 /// Whether what is typed can be run: a command, what ends with `;`, and what is followed by an empty line.
 pub(super) fn is_complete(typed: &str) -> bool {
     let text = typed.trim();
-    if text.is_empty() || text.starts_with('\\') {
+    let said = behind_comments(text);
+    if said.is_empty() || said.starts_with('\\') {
         return true;
     }
     let last = typed.rsplit('\n').next().unwrap_or_default();
@@ -59,11 +69,27 @@ pub(super) fn is_complete(typed: &str) -> bool {
     let mut rest = text;
     while let Some(at) = end(rest) {
         rest = &rest[at + 1..];
-        if rest.trim().is_empty() || rest.trim_start().starts_with('\\') {
+        let said = behind_comments(rest);
+        if said.is_empty() || said.starts_with('\\') {
             return true;
         }
     }
     false
+}
+
+/// What comes first that is neither blank nor comment. A comment that does not end is as it stands.
+fn behind_comments(text: &str) -> &str {
+    let mut text = text.trim_start();
+    loop {
+        let rest = if let Some(comment) = text.strip_prefix("--") {
+            comment.find('\n').map_or("", |end| &comment[end..])
+        } else if let Some(end) = text.strip_prefix("/*").and_then(|comment| comment.find("*/")) {
+            &text[end + 4..]
+        } else {
+            return text;
+        };
+        text = rest.trim_start();
+    }
 }
 
 /// Where the first `;` is that is in no text and no comment.
@@ -121,6 +147,15 @@ mod tests {
             ("SELECT '\\\\';", vec![query("SELECT '\\\\'")]),
             ("SELECT 'open;\nx", vec![query("SELECT 'open;\nx")]),
             ("SELECT '\\", vec![query("SELECT '\\")]),
+            ("SELECT 1; -- done", vec![query("SELECT 1")]),
+            (
+                "-- x\n\\set n 1\nSELECT @n; /* a\nb */ \\q",
+                vec![command("\\set n 1"), query("SELECT @n"), command("\\q")],
+            ),
+            ("-- only; this\n;/* and this */;", vec![]),
+            ("-- first\nSELECT 1;", vec![query("-- first\nSELECT 1")]),
+            ("SELECT 1; /* open", vec![query("SELECT 1"), query("/* open")]),
+            ("SELECT 1 - -1;", vec![query("SELECT 1 - -1")]),
         ] {
             assert_eq!(read(text), expected, "{text:?}");
         }
@@ -138,6 +173,10 @@ mod tests {
             ("SELECT 1\nFROM c", false),
             ("SELECT 1; SELECT", false),
             ("SELECT 1; \\x", true),
+            ("SELECT 1; -- done", true),
+            ("-- x", true),
+            ("/* x", false),
+            ("-- x\nSELECT 1", false),
         ] {
             assert_eq!(is_complete(text), complete, "{text:?}");
         }

@@ -6,10 +6,12 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cosmonaut::model::ChangeFeedPolicy;
-use cosmonaut::{ContainerClient, ContainerProperties};
+use cosmonaut::{ContainerClient, ContainerProperties, CosmosStatus};
+use cosmonaut_emulator::{Effect, Fault, Operations};
 use serde_json::json;
 
-use crate::account::{Account, until};
+use crate::account::{Account, Ended, until};
+use crate::cosmonaut;
 use crate::files::{Directory, fill, lines, sorted, wide};
 use crate::files_interrupted::{count, fast, interrupt, items, send, slow};
 
@@ -23,6 +25,11 @@ fn a_container_is_copied_within_an_account_and_to_another_one() {
     assert!(lines(&account, "shop/copy") == all);
     account.ok(&["copy", "shop/orders", "new/orders", "--to-endpoint", other.url()]);
     assert!(lines(&other, "new/orders") == all);
+    let profiles = Directory::new("copy-profile");
+    let file = profiles.path("config.json");
+    fs::write(&file, json!({"profiles": {"new": {"endpoint": other.url()}}}).to_string()).unwrap();
+    account.ok(&["copy", "shop/orders", "profile/orders", "--to-profile", "new", "--config", &file]);
+    assert!(lines(&other, "profile/orders") == all);
     let mut command = account.command(&["copy", "shop/orders", "env/orders"]);
     let text = format!("AccountEndpoint={};AccountKey={};", other.url(), cosmonaut_emulator::EMULATOR_KEY);
     assert!(command.env("COSMONAUT_TO_CONNECTION_STRING", text).output().unwrap().status.success());
@@ -33,10 +40,19 @@ fn a_container_is_copied_within_an_account_and_to_another_one() {
 fn what_makes_no_sense_is_refused() {
     let account = Account::start();
     account.container("shop", "orders", &[]);
+    // The same account by another address.
+    let by_name = account.url().replace("127.0.0.1", "localhost");
+    assert_ne!(by_name, account.url());
     account.refused(&[
         (&["copy", "shop/orders", "shop/orders"], 2, "to itself"),
         (&["copy", "shop/none", "shop/copy"], 1, "which has orders"),
-        (&["copy", "shop/orders", "a/b", "--to-endpoint", "https://b.example"], 2, "COSMONAUT_TO_KEY"),
+        (&["copy", "shop/orders", "shop/orders", "--to-endpoint", &by_name], 2, "to itself"),
+        (
+            &["copy", "shop/orders", "a/b", "--to-endpoint", "https://b.example"],
+            2,
+            "COSMONAUT_TO_KEY or COSMONAUT_TO_",
+        ),
+        (&["copy", "shop/orders", "a/b", "--to-endpoint", "https://b.example"], 2, "--to-profile"),
         (&["copy", "shop/orders", "shop/copy", "--deletes"], 2, "--follow"),
     ]);
     let ended = account.run(&["copy", "shop/orders", "shop/copy", "--follow", "--deletes"]);
@@ -122,4 +138,36 @@ fn deletions_are_followed_where_all_versions_are_kept() {
     });
     fill(&account, &from, &items()[..300]);
     cut_over(&account, &from, &["--deletes"], true);
+}
+
+#[test]
+fn what_the_account_refuses_ends_a_copy_and_is_copied_once_it_is_allowed() {
+    let (account, files) = (Account::start(), Directory::new("refused-copy"));
+    let all = items()[..300].to_vec();
+    fill(&account, &wide(&account, "shop", "orders"), &all);
+    wide(&account, "shop", "copy");
+    let state = files.path("state");
+    let copy = ["copy", "shop/orders", "shop/copy", "--state", &state];
+    for (status, part) in [(CosmosStatus::FORBIDDEN, "403"), (CosmosStatus::UNAUTHORIZED, "401")] {
+        let fault = Fault::new(Effect::status(status)).in_container("shop/copy").on(Operations::Write);
+        account.block_on(account.control().add_fault(fault)).unwrap();
+        account.refused(&[(&copy, 1, part)]);
+        fast(&account);
+    }
+    let told = account.json(&[&copy[..], &["--json"]].concat());
+    assert_eq!((&told["items"], &told["refused"]), (&json!(300), &json!(0)), "none was passed over");
+    assert!(lines(&account, "shop/copy") == sorted(all));
+}
+
+#[test]
+fn examples_and_hints_do_not_lead_keys_into_the_list_of_processes() {
+    let help = Ended::of(cosmonaut(&["copy", "--help"]).output().unwrap()).output;
+    assert!(!help.contains("--to-connection-string \""), "{help}");
+    let words = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for variable in
+        ["COSMONAUT_KEY", "COSMONAUT_CONNECTION_STRING", "COSMONAUT_TO_KEY", "COSMONAUT_TO_CONNECTION_STRING"]
+    {
+        let warning = format!("others on this machine can see arguments, so rather set {variable}");
+        assert!(words.contains(&warning), "{warning}: {help}");
+    }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use cosmonaut::model::UniqueKeyPolicy;
 use cosmonaut::options::CreateContainerOptions;
 use cosmonaut::{BulkOperation, ContainerClient, ContainerProperties, RawItem, ThroughputProperties};
 use serde_json::{Value, json};
@@ -229,10 +230,107 @@ fn what_makes_no_sense_is_refused_with_what_would() {
         (&["export", "none", &files.path("d")], 1, "no database \"none\""),
         (&["import", "shop/orders", &none], 1, "cannot read"),
         (&["import", "shop/none", &there], 1, "--partition-key"),
+        (&["import", "shop/made", &none, "--partition-key", "/pk"], 1, "cannot read"),
+        (&["container", "show", "shop/made"], 1, "which has orders"),
         (&["import", "shop/orders", &bad], 1, "not a JSON array"),
         (&["import", "shop/none", &there, "--partition-key", "pk"], 2, "--partition-key"),
     ]);
     assert_eq!(files.names(), ["bad.json", "there.jsonl"], "what is refused writes nothing");
     let ended = account.run(&["import", "shop/orders", &there]);
     assert_eq!(ended.status, 0, "an empty file has no items: {}", ended.error);
+}
+
+/// Runs a command whose output and errors have no reader from the beginning; the status.
+fn unread(account: &Account, arguments: &[&str]) -> Option<i32> {
+    let mut command = account.command(arguments);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop((child.stdout.take(), child.stderr.take()));
+    child.wait().unwrap().code()
+}
+
+#[test]
+fn a_reader_who_goes_away_does_not_end_the_work_or_hide_what_was_refused() {
+    let (account, files) = (Account::start(), Directory::new("unread"));
+    for name in ["a", "b", "c"] {
+        account.container("shop", name, &[json!({"id": name, "pk": "p"})]);
+    }
+    for more in [&[][..], &["--json"]] {
+        let to = files.path(&format!("all{}", more.len()));
+        assert_eq!(unread(&account, &[&["export", "shop", &to], more].concat()), Some(0));
+        for name in ["a", "b", "c"] {
+            assert!(Path::new(&to).join(format!("shop/{name}.jsonl")).exists(), "{name} {more:?}");
+        }
+        let database = format!("copy{}", more.len());
+        assert_eq!(unread(&account, &[&["import", &database, &to], more].concat()), Some(0));
+        for name in ["a", "b", "c"] {
+            assert_eq!(lines(&account, &format!("{database}/{name}")).len(), 1, "{name} {more:?}");
+        }
+        let bad = files.path("bad.jsonl");
+        fs::write(&bad, "nonsense\n").unwrap();
+        assert_eq!(unread(&account, &[&["import", "shop/a", &bad], more].concat()), Some(1), "{more:?}");
+    }
+}
+
+#[test]
+fn an_item_that_another_one_keeps_out_is_refused_and_not_kept() {
+    let (account, files) = (Account::start(), Directory::new("unique"));
+    let container = account.block_on(async {
+        account.client.create_database("shop").await.unwrap();
+        let unique = UniqueKeyPolicy::default().with_key(["/mail"]);
+        let properties = ContainerProperties::new("people", "/pk").with_unique_key_policy(unique);
+        account.client.database("shop").create_container(properties).await.unwrap();
+        account.client.database("shop").container("people")
+    });
+    let there = "{\"id\":\"a\",\"pk\":\"p\",\"mail\":\"ada@example\"}".to_owned();
+    fill(&account, &container, std::slice::from_ref(&there));
+    let input = format!(
+        "{there}\n{{\"id\":\"b\",\"pk\":\"p\",\"mail\":\"ada@example\"}}\n{{\"id\":\"c\",\"pk\":\"p\",\"mail\":\"c@example\"}}\n"
+    );
+    fs::write(files.path("people.jsonl"), input).unwrap();
+    let errors = files.path("errors.jsonl");
+    let file = files.path("people.jsonl");
+    let import = ["import", "shop/people", &file, "--keep-existing", "--json", "--errors", &errors];
+    let ended = account.run(&import);
+    let told: Value = serde_json::from_str(&ended.output).unwrap();
+    assert_eq!((&told["written"], &told["kept"], &told["refused"]), (&json!(1), &json!(1), &json!(1)));
+    assert_eq!(ended.status, 1, "{}", ended.error);
+    let refused: Value = serde_json::from_str(fs::read_to_string(&errors).unwrap().trim()).unwrap();
+    assert_eq!((&refused["line"], &refused["id"], &refused["status"]), (&json!(2), &json!("b"), &json!(409)));
+}
+
+#[test]
+fn refusals_are_not_written_over_other_files() {
+    let (account, files) = (Account::start(), Directory::new("errors"));
+    account.container("shop", "orders", &[]);
+    let input = "{\"id\":\"a\",\"pk\":\"p\"}\nnonsense\n";
+    let (file, notes) = (files.path("o.jsonl"), files.path("notes.txt"));
+    fs::write(&file, input).unwrap();
+    fs::write(&notes, "of somebody else\n").unwrap();
+    let beside = files.path("../") + files.path("").rsplit('/').nth(1).unwrap() + "/o.jsonl";
+    let state = files.path("o.jsonl.import");
+    account.refused(&[
+        (&["import", "shop/orders", &file, "--errors", &file], 2, "is what is imported"),
+        (&["import", "shop/orders", &file, "--errors", &beside], 2, "is what is imported"),
+        (&["import", "shop/orders", &file, "--errors", &state], 2, "how far it came"),
+        (&["import", "shop/orders", &file, "--errors", &notes], 2, "--restart replaces it"),
+    ]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), input);
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "of somebody else\n");
+    assert_eq!(files.names(), ["notes.txt", "o.jsonl"]);
+    let again = ["import", "shop/orders", &file, "--errors", &notes, "--restart"];
+    assert_eq!(account.run(&again).status, 1);
+    assert!(fs::read_to_string(&notes).unwrap().starts_with("{\"error\""), "now it has the refusal");
+}
+
+#[test]
+fn names_from_an_account_do_not_steer_the_terminal() {
+    let (account, files) = (Account::start(), Directory::new("escapes"));
+    account.container("shop", "a\u{1b}[31mb", &[]);
+    let out = account.run(&["export", "--all", &files.path("all")]);
+    assert_eq!(out.status, 0, "{}", out.error);
+    let back = account.run(&["import", "copy", &files.path("all")]);
+    assert_eq!(back.status, 0, "{}", back.error);
+    for said in [out.error, back.error] {
+        assert!(said.contains("a\\u{1b}[31mb: 0 items") && !said.contains('\u{1b}'), "{said:?}");
+    }
 }

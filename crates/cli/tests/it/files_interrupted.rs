@@ -172,3 +172,78 @@ fn a_state_of_something_else_is_not_gone_on_from() {
     }
     account.ok(&["import", "shop/orders", &file, "--restart"]);
 }
+
+#[test]
+fn one_run_at_a_time_writes_a_file() {
+    let (account, files) = (Account::start(), Directory::new("two-runs"));
+    let all = items();
+    fill(&account, &wide(&account, "shop", "orders"), &all);
+    slow(&account);
+    let (file, state) = (files.path("o.jsonl"), files.path("o.jsonl.state"));
+    let export = ["export", "shop/orders", &file, "--page", "20", "--parallel", "1"];
+    let mut first = account.command(&export).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("something to be done", || done(&state).is_some_and(|items| items > 0));
+    account.refused(&[
+        (&export, 1, "another run"),
+        (&["export", "shop/orders", &file, "--restart"], 1, "another run"),
+    ]);
+    fast(&account);
+    assert!(first.wait().unwrap().success());
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(sorted(text.lines().map(str::to_owned).collect()) == sorted(all.clone()), "lost or doubled");
+    assert!(!files.names().iter().any(|name| name.ends_with(".lock")), "{:?}", files.names());
+
+    slow(&account);
+    let (import, state) =
+        (["import", "shop/copy", &file, "--partition-key", "/pk"], files.path("o.jsonl.import"));
+    let mut first = account.command(&import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("something to be done", || done(&state).is_some_and(|items| items > 0));
+    account.refused(&[(&import, 1, "another run")]);
+    fast(&account);
+    assert!(first.wait().unwrap().success());
+    assert!(lines(&account, "shop/copy") == sorted(all), "other items than those of the file");
+}
+
+#[test]
+fn an_import_goes_on_only_as_it_was_begun() {
+    let (account, files) = (Account::start(), Directory::new("as-begun"));
+    wide(&account, "shop", "orders");
+    let file = files.path("o.csv");
+    let rows: String = (0..2000).map(|n| format!("{n},p{},{n}\n", n % 97)).collect();
+    fs::write(&file, format!("id,pk,zip\n{rows}")).unwrap();
+    slow(&account);
+    let state = files.path("o.csv.import");
+    let import = ["import", "shop/orders", &file, "--text", "zip"];
+    let (in_the_middle, error) = interrupt(&account, &import, &state, "KILL");
+    assert!(in_the_middle, "{error}");
+    fast(&account);
+    account.refused(&[
+        (&["import", "shop/orders", &file], 2, "--text"),
+        (&["import", "shop/orders", &file, "--text", "zip", "--format", "jsonl"], 2, "another format"),
+    ]);
+    account.ok(&import);
+    assert!(
+        lines(&account, "shop/orders").iter().all(|line| line.contains("\"zip\":\"")),
+        "one column, one type"
+    );
+}
+
+#[test]
+fn a_run_that_still_looks_for_its_container_can_be_stopped() {
+    let (account, files) = (Account::start(), Directory::new("stopped-early"));
+    account.container("shop", "orders", &[]);
+    let file = files.path("o.jsonl");
+    fs::write(&file, "").unwrap();
+    let (out, all) = (files.path("out.jsonl"), files.path("all"));
+    let arguments: [&[&str]; 3] =
+        [&["export", "shop/orders", &out], &["export", "--all", &all], &["import", "shop/orders", &file]];
+    for arguments in arguments {
+        account.block_on(account.control().clear()).unwrap();
+        account.block_on(account.control().add_fault(Fault::new(Effect::Hang))).unwrap();
+        let mut command = account.command(arguments);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        until("a request that hangs", || account.control().faults()[0].hits > 0);
+        send(&child, "INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");
+    }
+}

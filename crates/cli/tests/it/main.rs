@@ -3,6 +3,7 @@
 
 mod account;
 mod bench;
+mod book;
 mod completions;
 #[cfg(unix)]
 mod connection;

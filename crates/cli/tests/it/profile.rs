@@ -136,3 +136,23 @@ fn entra_tokens_open_an_account() {
     let wrong = ended(&entra, &[endpoint, ("COSMONAUT_TOKEN", "c2VjcmV0.c2VjcmV0.c2VjcmV0")]);
     assert!(wrong.status == 1 && !wrong.error.contains("c2VjcmV0"), "{}", wrong.error);
 }
+
+#[test]
+fn what_applications_set_for_the_client_names_the_account_too() {
+    let account = Account::start();
+    shop(&account);
+    let text = format!("AccountEndpoint={};AccountKey={};", account.url(), cosmonaut_emulator::EMULATOR_KEY);
+    for variables in [
+        &[("AZURE_COSMOS_CONNECTION_STRING", &*text)][..],
+        &[("AZURE_COSMOS_ENDPOINT", account.url()), ("AZURE_COSMOS_KEY", cosmonaut_emulator::EMULATOR_KEY)],
+        // The family of this program comes first.
+        &[
+            ("COSMONAUT_ENDPOINT", account.url()),
+            ("AZURE_COSMOS_CONNECTION_STRING", "AccountEndpoint=https://b.example;AccountKey=aw=="),
+        ],
+    ] {
+        let found = ended(&COUNT, variables);
+        assert_eq!((found.status, &*found.output), (0, "1\n"), "{}", found.error);
+        assert!(!found.error.contains("note: "), "{}", found.error);
+    }
+}

@@ -1,15 +1,17 @@
 //! `cosmonaut shell`: as a script, and in a pseudo-terminal as somebody types.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use cosmonaut::ContainerProperties;
 use cosmonaut_emulator::{Effect, Fault, Operations};
 use serde_json::json;
 
 use crate::account::{Account, Ended, until};
 use crate::cosmonaut;
+use crate::files_interrupted::send;
 use crate::terminal::{CTRL_C, Terminal};
 
 const SIZE: (u16, u16) = (24, 80);
@@ -73,6 +75,11 @@ fn statements_come_from_arguments_or_the_standard_input() {
     let ended = piped(&account, &["shell"], script);
     assert_eq!((ended.status, &*ended.output), (0, "\"1\"\n\"2\"\n\"3\"\n0\n"), "{}", ended.error);
     assert!(ended.error.contains("3 rows, "), "{}", ended.error);
+    // Comments are no statements, and commands may follow them.
+    let commented = ["shell", "shop/orders", "-c", "SELECT VALUE 1; -- done", "-c", "/* nothing */"];
+    assert_eq!(account.ok(&commented), "1\n");
+    let ended = piped(&account, &["shell", "shop/orders"], "-- x\n\\set n 7\nSELECT VALUE @n; /* end */\n");
+    assert_eq!((ended.status, &*ended.output), (0, "7\n"), "{}", ended.error);
     let ended = piped(
         &account,
         &["shell", "shop/orders", "--json"],
@@ -266,5 +273,78 @@ fn the_help_teaches_by_example() {
     let help = Ended::of(cosmonaut(&["shell", "--help"]).output().unwrap()).output;
     for part in ["\\?", "Ctrl-C", "history", "--command"] {
         assert!(help.contains(part), "{help}");
+    }
+}
+
+#[test]
+fn a_script_that_waits_for_its_next_line_ends_when_it_is_told_to() {
+    let account = shop();
+    for signal in ["TERM", "INT"] {
+        let mut command = account.command(&["shell", "shop/orders"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"SELECT VALUE 1;\n").unwrap();
+        let mut first = [0; 2];
+        child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+        send(&child, signal);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{signal}");
+        drop(input);
+    }
+}
+
+#[test]
+fn asking_for_the_regions_can_be_stopped() {
+    let account = shop();
+    let scratch = Scratch::new("regions");
+    let terminal = typed(&account, &scratch, &[], SIZE);
+    // What is known already is not asked again.
+    terminal.press(b"\\region West US\r");
+    terminal.wait_for("West US\nshop/orders> ");
+    account.block_on(account.control().add_fault(Fault::new(Effect::Hang))).unwrap();
+    terminal.press(b"\\region\r");
+    terminal.wait_for("still waiting");
+    terminal.press(CTRL_C);
+    terminal.wait_for("stopped\n");
+    terminal.press(b"\x04");
+    assert!(terminal.end().0.success());
+}
+
+#[test]
+fn lists_fit_the_screen_whatever_its_width() {
+    let account = shop();
+    let long = "orders-of-north-west";
+    let properties = ContainerProperties::new(long, ["/tenant", "/user"]);
+    account.block_on(async { account.client.database("shop").create_container(properties).await.unwrap() });
+    let scratch = Scratch::new("widths");
+    for (columns, is_wide) in [(80, true), (40, false)] {
+        let size = (60, columns);
+        let fits = |text: &str| {
+            let widest = text.lines().map(|line| line.trim_end().chars().count()).max().unwrap();
+            assert!(widest <= usize::from(columns), "{columns} columns: {text}");
+        };
+        let variables = [("COSMONAUT_ENDPOINT", account.url())];
+        for arguments in
+            [&["query", "--list"][..], &["container", "list"], &["doctor", "--prefer", "East US"]]
+        {
+            let (status, screen, written) = Terminal::start(arguments, &variables, size).end();
+            assert!(status.success(), "{screen}");
+            fits(&written);
+            assert!(screen.contains(long), "nothing is cut: {screen}");
+            let is_table =
+                screen.lines().any(|line| line.contains("CONTAINER") && line.contains("PARTITION"));
+            assert_eq!(is_table, is_wide, "{screen}");
+        }
+        let terminal = typed(&account, &scratch, &[], size);
+        terminal.press(b"\\?\r");
+        let screen = terminal.wait_for("for each member");
+        assert_eq!(screen.contains("\\x [on|off]\n    write a line for each member"), !is_wide, "{screen}");
+        terminal.press(b"\\d\r");
+        terminal.wait_for(long);
+        terminal.press(b"\\region\r");
+        let screen = terminal.wait_for("East US");
+        assert!(screen.contains("WRITES"), "{screen}");
+        terminal.press(b"\\q\r");
+        assert!(terminal.end().0.success());
     }
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 use cosmonaut_plot::in_words;
 
 use super::Summary;
+use crate::cell::wrapped;
 use crate::demo::account::REGIONS;
 use crate::demo::meter::Kind;
-use crate::demo::words::{counted, gaps, grouped, moment, wrapped};
+use crate::demo::words::{counted, gaps, grouped, moment};
 use crate::table;
 
 /// As wide as a terminal is at least.

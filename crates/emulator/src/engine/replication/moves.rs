@@ -116,9 +116,14 @@ impl Engine {
         }
         let missing = range.group().queues().len_between(from, to);
         if links.is_isolated(from) || missing > 0 && !links.is_open(from, to) {
+            let why = match missing {
+                0 => format!("{old} is cut off and hands nothing over"),
+                1 => "1 commit cannot be delivered".to_owned(),
+                missing => format!("{missing} commits cannot be delivered"),
+            };
             return refuse(format!(
-                "{new} cannot catch up with {old} in partition {}: {missing} commits cannot be delivered (resume the \
-                 link or bring the region back; or force it, and they are lost)",
+                "{new} cannot catch up with {old} in partition {}: {why} (resume the link or bring the region back; or \
+                 force it, and what has not arrived is lost)",
                 range.id
             ));
         }

@@ -36,9 +36,14 @@ fn a_graceful_move_is_refused_if_the_new_region_cannot_catch_up() {
     engine.move_writes(A, Failover::Graceful).unwrap();
     account.put(A, "1", 1).unwrap();
     let refused = |to| engine.move_writes(to, Failover::Graceful).unwrap_err().message;
+    assert!(refused(B).contains("1 commit cannot be delivered"), "{}", refused(B));
     assert!(refused(B).contains("force it"), "{}", refused(B));
+    account.world.pass_millis(80);
+    engine.pump();
     engine.isolate(A, true);
-    assert!(refused(C).contains("cannot catch up"));
+    let why = refused(C);
+    assert!(why.contains("cannot catch up") && why.contains("cut off"), "{why}");
+    assert!(!why.contains(" 0 commits"), "C has everything: {why}");
     engine.isolate(A, false);
     engine.isolate(C, true);
     assert!(refused(C).contains("cut off"));

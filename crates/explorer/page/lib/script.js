@@ -1,6 +1,7 @@
 // Changes of regions and faults, wherever they are made, and the script that is recorded of them. A reload ends no record.
 
 import { ask } from './api.js';
+import { say } from './dom.js';
 import { kept, keep, forget } from './kept.js';
 
 export const recording = () => kept('recording');
@@ -18,7 +19,7 @@ export async function manage(method, path, body) {
   const now = recording();
   if (now) {
     now.lines.push({ at: Date.now() - now.began, method, path, body });
-    keep('recording', now);
+    if (!keep('recording', now)) say('The browser has no room left: this is not recorded.', 'bad');
     window.dispatchEvent(new Event('recorded'));
   }
   return answer;

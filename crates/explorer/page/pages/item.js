@@ -38,7 +38,7 @@ export default async function item({ root, account, params, search, title, go, k
     trouble, body, facts);
   const drawTabs = () => tabs(state.view, [['json', 'JSON'], ['tree', 'Tree']], view => { state.view = view; keep({ view: view === 'json' ? '' : view }); draw(); });
   const isChanged = () => input.value !== state.text;
-  let [pause, saving] = [0, false];
+  let [pause, saving, full] = [0, false, false];
   function changed() {
     save.disabled = !writes || saving || !isChanged();
     undo.disabled = !isChanged();
@@ -48,8 +48,11 @@ export default async function item({ root, account, params, search, title, go, k
     clearTimeout(pause);
     pause = 0;
     if (!isChanged()) forget(name);
-    // A full store loses the draft on a reload, nothing else.
-    else keepHere(name, { text: input.value, etag: state.etag, base: state.base });
+    // Without what it began with, a draft is still worth keeping: every difference is then asked about.
+    else if (!keepHere(name, { text: input.value, etag: state.etag, base: state.base }) && !keepHere(name, { text: input.value, etag: state.etag }) && !full) {
+      full = true;
+      say('The browser has no room for this draft: save before you leave.', 'bad');
+    }
     try { parse(input.value); fill(trouble); } catch (error) { fill(trouble, jsonProblem(error, input.value)); }
   }
   input.addEventListener('input', () => { changed(); clearTimeout(pause); pause = setTimeout(look, PAUSE); });
@@ -80,7 +83,7 @@ export default async function item({ root, account, params, search, title, go, k
     show(await get(`${path}${query({ id, pk })}`, signal));
     if (!draft || draft.text === state.text) return;
     input.value = draft.text;
-    Object.assign(state, { etag: draft.etag, base: draft.base });
+    Object.assign(state, { etag: draft.etag, base: draft.base ?? '' });
     changed();
     look();
     draw();

@@ -63,9 +63,10 @@ export default async function changes({ root, params, search, keep, title, signa
     try {
       for (let page = 0; page < TURN; page += 1) {
         const turn = state.turn;
-        const found = await get(`changes/${at(database, container)}${query({ start: start.value, pk: pk.value.trim(), next: state.next })}`, signal);
+        const found = await get(`changes/${at(database, container)}${query({ start: start.value, pk: pk.value.trim(), next: state.next, paths: state.paths && JSON.stringify(state.paths) })}`, signal);
         if (turn !== state.turn) return;
         fill(trouble);
+        state.paths = found.paths;
         state.next = found.next ?? state.next;
         state.charge += found.charge ?? 0;
         state.waiting.push(...found.items.map(readRow));

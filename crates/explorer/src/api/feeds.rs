@@ -37,7 +37,7 @@ impl Ask<'_> {
             Some(key) => FeedScope::from(key_of_json(key)?),
             None => FeedScope::Container,
         };
-        let paths = container.read().await?.into_value().partition_key.paths;
+        let paths = self.known_paths(&container).await?;
         let most = place.number("max", 100_u32)?.clamp(1, 1000);
         let mut changes = container.change_feed::<RawItem>(start, scope).max_item_count(most);
         if let Some(next) = place.get("next") {

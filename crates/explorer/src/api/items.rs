@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cosmonaut::{Error, Etag, FeedScope, ItemResponse, Query, RawItem, Response};
+use cosmonaut::{ContainerClient, Error, Etag, FeedScope, ItemResponse, Query, RawItem, Response};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -48,6 +48,16 @@ struct Import {
 }
 
 impl Ask<'_> {
+    /// The paths of the partition key, which the page has learned with the first page.
+    pub(super) async fn known_paths(&self, container: &ContainerClient) -> Result<Vec<String>, Refusal> {
+        match self.place.get("paths") {
+            None => Ok(container.read().await?.into_value().partition_key.paths),
+            Some(text) => {
+                serde_json::from_str(text).map_err(|_| Refusal::bad("paths: this is not a list of paths"))
+            }
+        }
+    }
+
     pub(super) async fn items(
         &self,
         database: &str,
@@ -87,7 +97,7 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn client(&self) -> cosmonaut::ContainerClient {
+    fn client(&self) -> ContainerClient {
         self.ask.container_client(self.database, self.container)
     }
 
@@ -95,20 +105,10 @@ impl Target<'_> {
         Ok(self.client().read().await?.into_value().partition_key.paths)
     }
 
-    /// The paths of the partition key, which the page has learned with the first page.
-    async fn known_paths(&self) -> Result<Vec<String>, Refusal> {
-        match self.ask.place.get("paths") {
-            None => self.paths().await,
-            Some(text) => {
-                serde_json::from_str(text).map_err(|_| Refusal::bad("paths: this is not a list of paths"))
-            }
-        }
-    }
-
     async fn page(&self) -> Result<Value, Refusal> {
         let place = self.ask.place;
         let began = door::now();
-        let paths = self.known_paths().await?;
+        let paths = self.ask.known_paths(&self.client()).await?;
         let scope = match place.get("pk") {
             Some(key) => FeedScope::from(key_of_json(key)?),
             None => FeedScope::Container,

@@ -34,6 +34,14 @@ async fn changes_are_followed_from_the_beginning_and_from_now() {
         assert_eq!(end["items"], json!([]));
         assert!(end["next"].is_string(), "what comes later follows it");
     }
+    let before = world.emulator.requests();
+    let paths = escaped("[\"/customer\"]");
+    world.get(&format!("changes/shop/orders?start=now&paths={paths}")).await.good();
+    assert_eq!(
+        world.emulator.requests(),
+        before + 1,
+        "the container is not read again to follow its changes"
+    );
     let wrong = world.get("changes/shop/orders?start=yesterday").await;
     assert_eq!(wrong.status, 400);
     assert!(wrong.message().contains("beginning"), "{}", wrong.body);

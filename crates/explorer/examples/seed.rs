@@ -44,6 +44,9 @@ async fn items(client: &CosmosClient) -> Result<(), Problem> {
         "status": "\u{202e}right to left\u{0007}",
     });
     orders.upsert_item("<img src=x onerror=alert(1)>", hostile).await?;
+    let name = "<img src=x onerror=window.ran=1>";
+    let hostile = json!({ "id": name, "customer": "hostile", "note": "42", "empty": "", "sum": "=1+1" });
+    orders.upsert_item("hostile", hostile).await?;
     Ok(())
 }
 
@@ -89,13 +92,15 @@ async fn orchestrations(client: &CosmosClient) -> Result<(), Problem> {
     for n in 1..=5 {
         durable.wait_for_orchestration(&format!("order-{n}"), Duration::from_secs(120)).await?;
     }
-    durable.start_orchestration("approval-1", "Approval", "").await?;
-    while durable
-        .get_orchestration_stats("approval-1")
-        .await?
-        .is_none_or(|stats| stats.history_event_count < 2)
-    {
-        tokio::task::yield_now().await;
+    for waiting in ["approval-1", "<img src=x onerror=window.ran=1>"] {
+        durable.start_orchestration(waiting, "Approval", "").await?;
+        while durable
+            .get_orchestration_stats(waiting)
+            .await?
+            .is_none_or(|stats| stats.history_event_count < 2)
+        {
+            tokio::task::yield_now().await;
+        }
     }
     runtime.shutdown(None).await;
     Ok(())

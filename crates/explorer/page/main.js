@@ -1,7 +1,9 @@
 // Which page an address shows, and the bar above all of them.
 
-import { h, fill, button, link, dialog, problem, say } from './lib/dom.js';
-import { takeKey, get, remove, onReach } from './lib/api.js';
+import { h, fill, update, button, link, dialog, problem, say } from './lib/dom.js';
+import { takeKey, get, onReach } from './lib/api.js';
+import { setAccount } from './lib/kept.js';
+import { manage } from './lib/script.js';
 import { setRegions } from './lib/words.js';
 
 const PAGES = [
@@ -10,6 +12,10 @@ const PAGES = [
   [/^\/data\/([^/]+)\/([^/]+)$/, () => import('./pages/items.js'), ['database', 'container']],
   [/^\/data\/([^/]+)\/([^/]+)\/item$/, () => import('./pages/item.js'), ['database', 'container']],
   [/^\/data\/([^/]+)\/([^/]+)\/settings$/, () => import('./pages/settings.js'), ['database', 'container']],
+  [/^\/data\/([^/]+)\/([^/]+)\/scripts$/, () => import('./pages/scripts.js'), ['database', 'container']],
+  [/^\/data\/([^/]+)\/([^/]+)\/changes$/, () => import('./pages/changes.js'), ['database', 'container']],
+  [/^\/data\/([^/]+)\/([^/]+)\/conflicts$/, () => import('./pages/conflicts.js'), ['database', 'container']],
+  [/^\/users\/([^/]+)$/, () => import('./pages/users.js'), ['database']],
   [/^\/query$/, () => import('./pages/query.js'), []],
   [/^\/query\/([^/]+)\/([^/]+)$/, () => import('./pages/query.js'), ['database', 'container']],
   [/^\/regions$/, () => import('./pages/regions.js'), []],
@@ -41,33 +47,31 @@ function theme(next) {
 
 function drawBar() {
   const here = location.pathname;
-  const isAt = path => (path === '/' ? here === '/' : here === path || here.startsWith(`${path}/`));
-  fill(bar,
+  const isAt = path => (path === '/' ? here === '/' : here === path || here.startsWith(`${path}/`) || (path === '/data' && here.startsWith('/users/')));
+  update(bar,
     h('a', { class: 'brand', href: '/', 'aria-label': 'Cosmonaut: overview' }, h('span', { class: 'orbit', 'aria-hidden': 'true' }), h('span', {}, 'Cosmonaut')),
     h('nav', { 'aria-label': 'Pages' }, account ? NAV.filter(([, , , has]) => has(account)).map(([path, label]) =>
       link(label, path, { 'aria-current': isAt(path) ? 'page' : null })) : null),
     h('div', { class: 'row state' },
       account ? h('span', { class: `chip ${account.isEmulator ? 'good' : ''}`, title: account.endpoint }, account.isEmulator ? 'emulator' : 'account') : null,
       account?.readOnly ? h('span', { class: 'chip warn', title: account.readOnly }, 'read only') : null,
-      h('span', { id: 'faults' }),
-      button(themeName(), () => { const next = { system: 'light', light: 'dark', dark: 'system' }[theme()]; theme(next); drawBar(); }, { class: 'plain', 'aria-label': `Colours: ${theme()}`, title: `Colours: ${theme()}` }),
+      h('span', { id: 'faults' }, faultChips()),
+      button(themeName(), () => { const next = { system: 'light', light: 'dark', dark: 'system' }[theme()]; theme(next); drawBar(); }, { class: 'plain', 'data-key': 'colours', 'aria-label': `Colours: ${theme()}`, title: `Colours: ${theme()}` }),
       button('?', keys, { class: 'plain', 'aria-label': 'Keys', title: 'Keys (?)' })));
   bar.querySelector('[aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
-  drawFaults();
 }
 const themeName = () => ({ system: '◐', light: '☀', dark: '☾' }[theme()]);
 
 let faults = null;
-function drawFaults() {
-  const place = document.getElementById('faults');
-  if (!place) return;
+function drawFaults() { const place = document.getElementById('faults'); if (place) update(place, faultChips()); }
+function faultChips() {
   const number = faults ? faults.faults.length + faults.links.filter(one => one.paused).length : 0;
-  fill(place, number ? [h('a', { class: 'chip bad', href: '/regions' }, `${number} ${number === 1 ? 'fault' : 'faults'}`),
-    account.readOnly ? null : button('Mend all', mend, { class: 'small' })] : null);
+  return number ? [h('a', { class: 'chip bad', href: '/regions' }, `${number} ${number === 1 ? 'fault' : 'faults'}`),
+    account.readOnly ? null : button('Mend all', mend, { class: 'small' })] : null;
 }
 async function mend() {
   try {
-    faults = await remove('manage/faults');
+    faults = await manage('DELETE', 'faults');
     say('Every fault is lifted.', 'good');
     drawFaults();
     window.dispatchEvent(new Event('faults'));
@@ -110,8 +114,11 @@ document.addEventListener('click', event => {
   const anchor = event.target.closest?.('a[href]');
   if (!anchor || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || anchor.hasAttribute('download')) return;
   const address = new URL(anchor.href);
-  if (address.origin !== location.origin || anchor.getAttribute('href').startsWith('#')) return;
+  if (address.origin !== location.origin) return;
   event.preventDefault();
+  // A place on this page: another address would show the page anew.
+  const place = anchor.getAttribute('href');
+  if (place.startsWith('#')) { document.getElementById(place.slice(1))?.focus(); return; }
   go(address.pathname + address.search);
 });
 window.addEventListener('popstate', () => open());
@@ -130,6 +137,7 @@ async function open() {
   try {
     account ??= await get('account');
     setRegions(account.regions);
+    setAccount(account.identity);
     drawBar();
     const page = await load();
     if (control.signal.aborted) return;
@@ -178,7 +186,8 @@ onReach(is => {
 
 theme();
 takeKey();
-window.addEventListener('hashchange', () => { takeKey(); account = null; open(); });
+// Only the printed link has a fragment that counts.
+window.addEventListener('hashchange', () => { if (takeKey()) { account = null; open(); } });
 open();
 setInterval(async () => {
   if (!account?.isEmulator || document.hidden) return;

@@ -2,11 +2,13 @@
 
 const KEPT = 'cosmonaut-key';
 
+// Whether the address had the secret.
 export function takeKey() {
   const found = /^#k=([0-9a-f]+)$/.exec(location.hash);
-  if (!found) return;
+  if (!found) return false;
   localStorage.setItem(KEPT, found[1]);
   history.replaceState(history.state, '', location.pathname + location.search);
+  return true;
 }
 
 export class Problem extends Error {

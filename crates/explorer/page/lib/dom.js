@@ -10,7 +10,7 @@ function make(namespace, tag, props, kids) {
   const element = namespace ? document.createElementNS(namespace, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(props ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    if (name.startsWith('on')) listen(element, name.slice(2), value);
     else if (name === 'checked' || name === 'disabled' || name === 'selected' || name === 'readOnly' || name === 'hidden') element[name] = value;
     else if (name === 'style') Object.entries(value).forEach(([part, of]) => element.style.setProperty(part, of));
     else if (name.startsWith('aria-') || name.startsWith('data-') || ALLOWED.has(name)) element.setAttribute(name, value === true ? '' : value);
@@ -23,21 +23,63 @@ function make(namespace, tag, props, kids) {
   return element;
 }
 
+// What is heard of an element can change while the element stays.
+const HEARD = new WeakMap();
+function listen(element, kind, work) {
+  const all = HEARD.get(element) ?? {};
+  HEARD.set(element, all);
+  if (!(kind in all)) element.addEventListener(kind, event => all[kind]?.(event));
+  all[kind] = work;
+}
+
 export const h = (tag, props, ...kids) => make(SVG.has(tag) ? 'http://www.w3.org/2000/svg' : null, tag, props, kids);
 // An SVG title, whose name HTML has too.
 export const svgTitle = text => make('http://www.w3.org/2000/svg', 'title', {}, [text]);
 
-function put(element, kids) {
-  for (const kid of kids.flat(9)) {
-    if (kid === null || kid === undefined || kid === false) continue;
-    element.append(kid instanceof Node ? kid : document.createTextNode(String(kid)));
-  }
-}
+const nodes = kids => kids.flat(9).filter(kid => kid !== null && kid !== undefined && kid !== false)
+  .map(kid => (kid instanceof Node ? kid : document.createTextNode(String(kid))));
+const put = (element, kids) => element.append(...nodes(kids));
 
 export function fill(element, ...kids) {
   element.replaceChildren();
   put(element, kids);
   return element;
+}
+
+// As `fill`, but what is there already stays the element that it is, so that a press, the focus and a scrolled place
+// outlive it. Elements are told apart by their kind and `data-key`, buttons by what they say.
+export const update = (element, ...kids) => { patchKids(element, nodes(kids)); return element; };
+
+const nameOf = node => `${node.nodeName} ${node.dataset?.key ?? (node.nodeName === 'BUTTON' ? node.textContent : '')}`;
+function patchKids(element, fresh) {
+  const left = [...element.childNodes];
+  const names = left.map(nameOf);
+  const chosen = fresh.map(one => {
+    const here = left.indexOf(one);
+    const n = here < 0 ? names.indexOf(nameOf(one)) : here;
+    if (n < 0) return one;
+    names.splice(n, 1);
+    return left.splice(n, 1)[0];
+  });
+  left.forEach(node => node.remove());
+  let at = element.firstChild;
+  chosen.forEach((node, n) => {
+    if (node === at) at = at.nextSibling;
+    else element.insertBefore(node, at);
+    if (node !== fresh[n]) patch(node, fresh[n]);
+  });
+}
+// What somebody has typed or unfolded is left alone.
+function patch(old, fresh) {
+  if (old.nodeType === Node.TEXT_NODE) { if (old.data !== fresh.data) old.data = fresh.data; return; }
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== 'style' && name !== 'open') old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) if (name !== 'style' && name !== 'open' && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  if (old.style.cssText !== fresh.style.cssText) old.style.cssText = fresh.style.cssText;
+  if (old.nodeName === 'INPUT' && old.checked !== fresh.checked) old.checked = fresh.checked;
+  const [was, is] = [HEARD.get(old) ?? {}, HEARD.get(fresh) ?? {}];
+  Object.keys(was).forEach(kind => { was[kind] = null; });
+  Object.entries(is).forEach(([kind, work]) => listen(old, kind, work));
+  patchKids(old, [...fresh.childNodes]);
 }
 
 // Characters that do something instead of being seen are shown as marks.
@@ -91,7 +133,7 @@ export function problem(error, retry) {
 export const empty = (...text) => h('p', { class: 'empty' }, ...text);
 export const chip = (text, kind = '') => h('span', { class: `chip ${kind}` }, text);
 export const tabs = (current, list, pick) => h('div', { class: 'tabs', role: 'tablist' }, list.map(([id, label]) =>
-  button(label, () => pick(id), { role: 'tab', 'aria-selected': String(id === current), tabindex: id === current ? 0 : -1, onkeydown: move })));
+  button(label, () => pick(id), { role: 'tab', 'data-key': id, 'aria-selected': String(id === current), tabindex: id === current ? 0 : -1, onkeydown: move })));
 
 function move(event) {
   const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];

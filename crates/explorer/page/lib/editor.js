@@ -34,8 +34,8 @@ function cut(from, to, mark) {
   return [[from, start, false], [start, end, true], [end, to, false]];
 }
 
-// members(): names that were seen; onChange(text); onRun().
-export function editor({ label, value, functions, members, onChange, onRun, onPlan }) {
+// members(): names that were seen; names(): what may follow FROM; onChange(text); onRun().
+export function editor({ label, value, functions, members, names = () => [], onChange, onRun, onPlan }) {
   const behind = h('pre', { class: 'behind', 'aria-hidden': 'true' });
   const input = h('textarea', {
     class: 'query', spellcheck: 'false', autocomplete: 'off', autocapitalize: 'off', 'aria-label': label, rows: 4, value,
@@ -61,7 +61,7 @@ export function editor({ label, value, functions, members, onChange, onRun, onPl
     const isMember = /\.\s*\w*$/.test(before);
     const stem = isMember ? (/\w*$/.exec(before)?.[0] ?? '') : word;
     if (!isMember && stem.length < 2) return close();
-    const from = isMember ? members() : [...functions(), ...[...WORDS].map(found => found.toUpperCase())];
+    const from = isMember ? members() : [...names(), ...functions(), ...[...WORDS].map(found => found.toUpperCase())];
     offers = [...new Set(from)].filter(name => name.toLowerCase().startsWith(stem.toLowerCase()) && name !== stem).sort().slice(0, 8)
       .map(name => ({ name, stem, isCall: functions().has(name) && !isMember }));
     if (!offers.length) return close();

@@ -1,19 +1,26 @@
 // A table of any length: only the rows that are seen are elements.
 
-import { h, fill } from './dom.js';
+import { h, update } from './dom.js';
 
 const HEIGHT = 28;
 const SPARE = 8;
+// A press that lasts longer holds nothing back any more.
+const PRESS = 3000;
+let grids = 0;
 
 // columns: [{name, label, cell(row) -> node or text, width?, sort?, end?}]
 export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, selectable = false, onSelect, keyOf = (row, n) => n }) {
   let rows = [];
   let cursor = -1;
   let drawn = [-1, -1];
+  let elements = new Map();
+  // Rows that have come while a button of the mouse was down: they would move the row under it.
+  let [pressed, missed] = [0, null];
+  const number = grids += 1;
   const chosen = new Set();
   const inner = h('div', { class: 'grid-rows', role: 'rowgroup' });
   const head = h('div', { class: 'grid-head', role: 'rowgroup' });
-  const scroller = h('div', { class: 'grid', role: 'grid', 'aria-label': label, tabindex: 0, 'aria-multiselectable': selectable ? 'true' : null }, head, inner);
+  const scroller = h('div', { class: 'grid', role: 'grid', 'data-key': `grid ${number}`, 'aria-label': label, tabindex: 0, 'aria-multiselectable': selectable ? 'true' : null }, head, inner);
 
   function template() {
     return (selectable ? '2.2rem ' : '') + columns.map(column => column.width ?? 'minmax(6rem, 1fr)').join(' ');
@@ -25,19 +32,19 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
   }
   function drawHead() {
     const all = selectable ? [h('div', { role: 'columnheader', class: 'pick' }, h('input', {
-      type: 'checkbox', 'aria-label': 'Select all that are loaded', tabindex: -1, checked: chosen.size > 0 && chosen.size === rows.length,
+      type: 'checkbox', 'aria-label': 'Select all that are loaded', checked: chosen.size > 0 && chosen.size === rows.length,
       onchange: event => { chosen.clear(); if (event.target.checked) rows.forEach((row, n) => chosen.add(keyOf(row, n))); draw(true); onSelect?.(chosen); },
     }))] : [];
     const names = columns.map(column => {
       const is = sortedBy?.()?.name === column.name ? sortedBy().down ? 'descending' : 'ascending' : null;
       const arrow = is ? (is === 'ascending' ? ' ↑' : ' ↓') : '';
-      return h('div', { role: 'columnheader', class: column.end ? 'end' : '', 'aria-sort': is, title: column.hint ?? null },
-        onSort && column.sort !== false ? h('button', { type: 'button', class: 'plain', tabindex: -1, onclick: () => onSort(column.name) }, column.label + arrow) : column.label);
+      return h('div', { role: 'columnheader', 'data-key': column.name, class: column.end ? 'end' : '', 'aria-sort': is, title: column.hint ?? null },
+        onSort && column.sort !== false ? h('button', { type: 'button', class: 'plain', 'data-key': 'sort', onclick: () => onSort(column.name) }, column.label + arrow) : column.label);
     });
     const line = h('div', { role: 'row', class: 'grid-row', 'aria-rowindex': 1 }, all, names);
     line.style.gridTemplateColumns = template();
     head.style.minWidth = inner.style.minWidth = leastWidth();
-    fill(head, line);
+    update(head, line);
   }
   function drawRow(n) {
     const row = rows[n];
@@ -51,7 +58,7 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
       return h('div', { role: 'gridcell', class: column.end ? 'end' : '', title: typeof content === 'string' && content.length > 12 ? content.slice(0, 500) : null }, content);
     });
     const line = h('div', {
-      role: 'row', class: `grid-row${n === cursor ? ' at' : ''}${chosen.has(key) ? ' chosen' : ''}`, 'aria-rowindex': n + 2,
+      role: 'row', id: `grid-${number}-${n}`, 'data-key': key, class: `grid-row${n === cursor ? ' at' : ''}${chosen.has(key) ? ' chosen' : ''}`, 'aria-rowindex': n + 2,
       'aria-selected': selectable ? String(chosen.has(key)) : null,
       onclick: () => { cursor = n; onOpen?.(row, n); draw(true); },
     }, pick, cells);
@@ -73,11 +80,27 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
     drawn = [first, last];
     if (anew) drawHead();
     const lines = [];
-    for (let n = first; n < last; n += 1) lines.push(drawRow(n));
+    for (let n = first; n < last; n += 1) lines.push((anew ? null : elements.get(n)) ?? drawRow(n));
     inner.style.height = `${rows.length * HEIGHT}px`;
-    inner.replaceChildren(...lines);
+    update(inner, lines);
+    elements = new Map([...inner.children].map((line, n) => [first + n, line]));
     scroller.setAttribute('aria-rowcount', rows.length + 1);
-    if (rows.length && last > rows.length - 20) onNearEnd?.();
+    if (elements.has(cursor)) scroller.setAttribute('aria-activedescendant', `grid-${number}-${cursor}`);
+    else scroller.removeAttribute('aria-activedescendant');
+    more();
+  }
+  // Asks for what follows where the end is near, as often as it is.
+  function more() { if (drawn[1] > rows.length - 20) onNearEnd?.(); }
+  function set(next) {
+    if (pressed) { missed = next; return; }
+    rows = next;
+    if (cursor >= rows.length) cursor = -1;
+    draw(true);
+  }
+  function released() {
+    clearTimeout(pressed);
+    pressed = 0;
+    if (missed) { const next = missed; missed = null; set(next); }
   }
   function show(n) {
     cursor = Math.max(0, Math.min(rows.length - 1, n));
@@ -88,6 +111,13 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
     draw(true);
   }
   scroller.addEventListener('scroll', () => draw(), { passive: true });
+  scroller.addEventListener('pointerdown', event => {
+    // The bar to scroll with says nothing when it is let go.
+    if (event.target === scroller || pressed) return;
+    pressed = setTimeout(released, PRESS);
+    // The click comes first.
+    for (const kind of ['pointerup', 'pointercancel']) window.addEventListener(kind, () => setTimeout(released), { once: true });
+  });
   new ResizeObserver(() => draw()).observe(scroller);
   scroller.addEventListener('keydown', event => {
     if (event.target !== scroller) return;
@@ -103,14 +133,11 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
     element: scroller,
     chosen,
     rows: () => rows,
-    set(next) { rows = next; if (cursor >= rows.length) cursor = -1; draw(true); },
+    set,
+    more,
     columns(next) { columns = next; draw(true); },
     clear() { chosen.clear(); draw(true); onSelect?.(chosen); },
-    show,
-    redraw: () => draw(true),
     atTop: () => scroller.scrollTop < HEIGHT,
     toTop() { scroller.scrollTop = 0; },
-    // Rows were put in front: what is seen stays where it is.
-    shift(by) { if (cursor >= 0) cursor += by; scroller.scrollTop += by * HEIGHT; draw(true); },
   };
 }

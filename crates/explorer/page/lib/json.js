@@ -11,7 +11,25 @@ const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const BLANK = /[ \t\r\n]*/y;
 
 export function parse(text) {
-  let at = 0;
+  const [node, rest] = first(text, 0);
+  if (rest < text.length) throw new JsonProblem('there is something behind the end', rest);
+  return node;
+}
+
+// All that follow one another, with or without something blank between them: JSON lines, or a text for people.
+export function parseAll(text) {
+  const found = [];
+  for (let at = 0; at < text.length;) {
+    const [node, rest] = first(text, at);
+    found.push(node);
+    at = rest;
+  }
+  return found;
+}
+
+// The first value, and where the next one begins.
+function first(text, start) {
+  let at = start;
   const blank = () => { BLANK.lastIndex = at; BLANK.test(text); at = BLANK.lastIndex; };
   const fail = message => { throw new JsonProblem(message, at); };
   const take = pattern => {
@@ -73,8 +91,7 @@ export function parse(text) {
   }
   const found = value(0);
   blank();
-  if (at < text.length) fail('there is something behind the end');
-  return found;
+  return [found, at];
 }
 
 // A quoted text is the one thing that is read: it has no numbers.
@@ -97,8 +114,7 @@ export function pretty(node, indent = '') {
   }
   if (node.kind === 'array') {
     if (!node.items.length) return '[]';
-    const flat = compact(node);
-    if (flat.length < 60 && node.items.every(item => item.raw)) return `[${node.items.map(item => item.raw).join(', ')}]`;
+    if (node.items.length < 30 && node.items.every(item => item.raw) && compact(node).length < 60) return `[${node.items.map(item => item.raw).join(', ')}]`;
     return `[\n${node.items.map(item => deeper + pretty(item, deeper)).join(',\n')}\n${indent}]`;
   }
   return node.raw;

@@ -1,6 +1,6 @@
 // Files: rows out as JSON lines or CSV, documents in from either.
 
-import { parse, compact, shown, pretty, quoted, JsonProblem } from './json.js';
+import { parse, parseAll, compact, shown, quoted, JsonProblem } from './json.js';
 
 export function download(name, text, type = 'application/json') {
   const url = URL.createObjectURL(new Blob([text], { type }));
@@ -12,20 +12,25 @@ export function download(name, text, type = 'application/json') {
 }
 
 export const lines = texts => texts.map(text => `${compact(parse(text))}\n`).join('');
-export const list = texts => `[\n${texts.map(text => pretty(parse(text))).join(',\n')}\n]\n`;
 
-// A cell that a spreadsheet would take for a formula gets a quote in front. Numbers are left as they are.
-function cell(node) {
+// As `cosmonaut export` writes it: a text as it is, anything else as JSON. A text that would be read as JSON, or as
+// nothing, is written as JSON too, with quotes of its own; the id is always text.
+const FORMULA = /^'*[=+\-@\t\r]/;
+function cell(name, node) {
   let text = shown(node);
-  if (node?.kind === 'string' && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  if (node?.kind === 'string') {
+    if (name !== 'id' && (text === '' || isJson(text))) text = node.raw;
+    // A spreadsheet would take it for a formula.
+    else if (FORMULA.test(text)) text = `'${text}`;
+  }
+  return /[",\r\n]|^ | $/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 export function csv(texts, wanted) {
   const rows = texts.map(parse);
   const columns = wanted ?? columnsOf(rows);
-  const name = text => cell({ kind: 'string', raw: quoted(text) });
-  const line = row => columns.map(column => cell(row.kind === 'object' ? row.members.findLast(found => found.name === column)?.value : column === 'value' ? row : undefined));
+  const name = text => cell('id', { kind: 'string', raw: quoted(text) });
+  const line = row => columns.map(column => cell(column, row.kind === 'object' ? row.members.findLast(found => found.name === column)?.value : column === 'value' ? row : undefined));
   return [columns.map(name), ...rows.map(line)].map(fields => `${fields.join(',')}\r\n`).join('');
 }
 
@@ -38,29 +43,29 @@ export function columnsOf(rows) {
   return [...columns];
 }
 
-// The documents of a file, as texts. The kind is told by how it begins.
+// The documents of a file, as texts: lines of JSON, a list, or documents one after another, however they are written.
 export function documents(text, name) {
   const trimmed = text.replace(/^\ufeff/, '').trim();
   if (/\.csv$/i.test(name)) return fromCsv(trimmed);
-  if (trimmed.startsWith('[')) {
-    const found = parse(trimmed);
-    return found.items.map(compact);
+  try {
+    const found = parseAll(trimmed);
+    return (found.length === 1 && found[0].kind === 'array' ? found[0].items : found).map(compact);
+  } catch (error) {
+    if (!(error instanceof JsonProblem)) throw error;
+    throw new JsonProblem(`line ${trimmed.slice(0, error.place).split('\n').length}: ${error.message}`, error.place);
   }
-  return trimmed.split('\n').map((line, n) => [line.trim(), n]).filter(([line]) => line).map(([line, n]) => {
-    try { return compact(parse(line)); } catch (error) { throw new JsonProblem(`line ${n + 1}: ${error.message}`, error.place); }
-  });
 }
 
-const LITERAL = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
-
-// Numbers, true, false, null, objects and lists are what they look like; all else, and the id, is text.
 function fromCsv(text) {
   const [header, ...rows] = records(text);
-  return rows.map(fields => `{${header.map((name, n) => [name, fields[n] ?? '']).filter(([, value]) => value !== '')
-    .map(([name, value]) => `${quoted(name)}:${name !== 'id' && (LITERAL.test(value) || isJson(value)) ? value : quoted(value)}`).join(',')}}`);
+  const names = header.map(plain);
+  return rows.filter(fields => fields.length > 1 || fields[0]).map(fields => `{${names.map((name, n) => [name, fields[n] ?? '']).filter(([, value]) => value !== '')
+    .map(([name, value]) => `${quoted(name)}:${name !== 'id' && isJson(value) ? compact(parse(value)) : quoted(plain(value))}`).join(',')}}`);
 }
+const plain = value => (value.startsWith("'") && FORMULA.test(value) ? value.slice(1) : value);
 function isJson(value) {
-  if (!/^[[{]/.test(value)) return false;
+  // What begins like no JSON is not parsed.
+  if (!/^\s*[[{"\-\dtfn]/.test(value)) return false;
   try { parse(value); return true; } catch { return false; }
 }
 function records(text) {

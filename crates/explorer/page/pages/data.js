@@ -26,7 +26,7 @@ export default async function data({ root, account, title, go }) {
 function card(database, account, show, go) {
   const writes = !account.readOnly;
   return h('section', { class: 'card' },
-    h('div', { class: 'row' }, h('h2', {}, marked(database.id)), h('span', { class: 'push' }), writes ? button('New container', () => newContainer(database.id, show, go), { class: 'small' }) : null,
+    h('div', { class: 'row' }, h('h2', {}, marked(database.id)), h('span', { class: 'push' }, link('Users', `/users/${at(database.id)}`)), writes ? button('New container', () => newContainer(database.id, show, go), { class: 'small' }) : null,
       writes ? button('Delete', () => drop(`database ${database.id}`, database.id, at('databases', database.id), `It has ${database.containers.length} containers. Everything in them is gone for good.`, show), { class: 'small danger' }) : null),
     database.containers.length ? h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Container'), h('th', { scope: 'col' }, 'Partition key'), h('th', { scope: 'col' }, h('span', { class: 'muted' }, '')))),
       h('tbody', {}, database.containers.map(one => h('tr', {},

@@ -1,6 +1,6 @@
 // One orchestration: what it is, what happened when, what it has started, and how to push it on.
 
-import { h, fill, link, button, field, dialog, confirmed, problem, say, tabs, empty, oneLine, marked } from '../lib/dom.js';
+import { h, fill, update, link, button, field, dialog, confirmed, problem, say, tabs, empty, oneLine, marked } from '../lib/dom.js';
 import { get, post, query } from '../lib/api.js';
 import { moment, span, bytes, count, clock } from '../lib/words.js';
 import { grid } from '../lib/grid.js';
@@ -8,6 +8,7 @@ import { tidy } from '../lib/json.js';
 import { placeOf, statusLabel } from './orchestrations.js';
 
 const DRAWN = 400;
+const ENDED = ['Completed', 'Failed'];
 // What a question is, how its answers are called, and the class of its bar.
 const ASKED = {
   ActivityScheduled: ['activity', ''], SubOrchestrationScheduled: ['child', 'child'], TimerCreated: ['timer', 'timer'],
@@ -32,35 +33,36 @@ export default async function instance({ root, account, params, search, keep, ti
   const place = placeOf(search);
   const at = (members = {}) => query({ ...place, ...members });
   const path = `durable/instance/${encodeURIComponent(id)}`;
-  const state = { view: search.get('view') ?? 'gantt', run: search.get('run') ?? '', failed: search.get('only') === 'failed', known: null, events: [], text: '' };
+  const state = { view: search.get('view') ?? 'gantt', run: search.get('run') ?? '', failed: search.get('only') === 'failed', known: null, events: [], seen: '', list: null };
   const [facts, bar, body, trouble] = [h('div'), h('div', { class: 'row' }), h('div'), h('div')];
   const to = name => link(oneLine(name), `/orchestrations/${encodeURIComponent(name)}${at()}`);
   fill(root, h('div', { class: 'head' }, h('div', {}, h('div', { class: 'crumbs' }, link('Orchestrations', `/orchestrations${at()}`), ` / ${place.database}/${place.container}${place.hub ? ` / ${place.hub}` : ''}`), h('h1', {}, marked(id))),
-    writes ? h('div', { class: 'row' }, button('Raise event', () => raise('')), button('Cancel it', cancel), button('Prune', prune), button('Delete', remove, { class: 'danger' })) : null), trouble, facts, bar, body);
+    writes ? h('div', { class: 'row' }, button('Raise event', () => raise('')), button('Cancel it', cancel), button('Prune', prune), button('Terminate', terminate, { class: 'danger', title: 'Delete it even if it runs' }), button('Delete', remove, { class: 'danger' })) : null), trouble, facts, bar, body);
 
   function drawFacts(known) {
     const row = (name, value) => (value === null || value === undefined || value === '' ? null : [h('dt', {}, name), h('dd', {}, value)]);
     const text = value => (value ? h('pre', {}, marked(tidy(value)).slice(0, 20000)) : null);
     const values = Object.entries(known.values ?? {});
-    fill(facts, h('div', { class: 'two' }, h('section', { class: 'card' }, h('dl', { class: 'facts' }, row('Orchestration', `${known.orchestration} ${known.version}`), row('Status', statusLabel(known.status)), row('Custom status', text(known.customStatus)), row('Began', moment(known.createdAt)), row('Last turn', moment(known.updatedAt)), row('Started by', known.parent ? to(known.parent) : null), row('History', known.historyBytes ? bytes(known.historyBytes) : null), row('Output', text(known.output)))),
+    update(facts, h('div', { class: 'two' }, h('section', { class: 'card' }, h('dl', { class: 'facts' }, row('Orchestration', `${known.orchestration} ${known.version}`), row('Status', statusLabel(known.status)), row('Custom status', text(known.customStatus)), row('Began', moment(known.createdAt)), row('Last turn', moment(known.updatedAt)), row('Started by', known.parent ? to(known.parent) : null), row('History', known.historyBytes ? bytes(known.historyBytes) : null), row('Output', text(known.output)))),
       h('div', {}, values.length ? h('section', { class: 'card' }, h('h2', {}, 'Values'), h('dl', { class: 'facts' }, values.map(([name, value]) => row(oneLine(name), text(value) ?? '""')))) : null, known.executionCount > 1 ? executions(known) : null)));
   }
   function executions(known) {
-    return h('section', { class: 'card' }, h('h2', {}, 'Executions'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, known.executions.map(one => h('tr', {}, h('td', {}, button(`${one.execution}`, () => { state.run = String(one.execution); keep({ run: state.run }); state.text = ''; load(); }, { class: 'small' })), h('td', {}, statusLabel(one.status)), h('td', {}, moment(one.startedAt)), h('td', {}, one.completedAt ? span(one.completedAt - one.startedAt) : '–'), h('td', {}, count(one.events, 'event'))))))), known.executionCount > known.executions.length ? h('p', { class: 'muted' }, `and ${known.executionCount - known.executions.length} older`) : null);
+    return h('section', { class: 'card' }, h('h2', {}, 'Executions'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, known.executions.map(one => h('tr', {}, h('td', {}, button(`${one.execution}`, () => { state.run = String(one.execution); keep({ run: state.run }); load(); }, { class: 'small' })), h('td', {}, statusLabel(one.status)), h('td', {}, moment(one.startedAt)), h('td', {}, one.completedAt ? span(one.completedAt - one.startedAt) : '–'), h('td', {}, count(one.events, 'event'))))))), known.executionCount > known.executions.length ? h('p', { class: 'muted' }, `and ${known.executionCount - known.executions.length} older`) : null);
   }
+  const index = () => new Map(state.events.map(event => [event.event_id, event]));
   function draw() {
     const views = [['gantt', 'Timeline'], ['sequence', 'Sequence'], ['table', 'Table'], ['tree', 'Tree']];
-    const only = h('input', { type: 'checkbox', checked: state.failed, onchange: () => { state.failed = only.checked; keep({ only: state.failed ? 'failed' : '' }); draw(); } });
-    fill(bar, tabs(state.view, views, view => { state.view = view; keep({ view: view === 'gantt' ? '' : view }); draw(); }), h('span', { class: 'push' }, h('label', { class: 'inline' }, only, 'failed only')), h('span', { class: 'muted' }, `execution ${state.shownRun}, ${count(state.events.length, 'event')}`));
+    const only = h('input', { type: 'checkbox', checked: state.failed, onchange: event => { state.failed = event.target.checked; keep({ only: state.failed ? 'failed' : '' }); draw(); } });
+    update(bar, tabs(state.view, views, view => { state.view = view; keep({ view: view === 'gantt' ? '' : view }); draw(); }), h('span', { class: 'push' }, h('label', { class: 'inline' }, only, 'failed only')), h('span', { class: 'muted' }, `execution ${state.shownRun}, ${count(state.events.length, 'event')}`));
     if (state.view === 'tree') { tree(); return; }
-    const byId = new Map(state.events.map(event => [event.event_id, event]));
-    fill(body, state.view === 'gantt' ? gantt(byId) : state.view === 'sequence' ? sequence(byId) : table(byId));
+    const byId = index();
+    update(body, state.view === 'gantt' ? gantt(byId) : state.view === 'sequence' ? sequence(byId) : table(byId));
   }
   // Pairs of a question and its answer; what waits and what failed comes first.
   function gantt(byId) {
     const answers = new Map(state.events.filter(event => event.source_event_id).map(event => [event.source_event_id, event]));
     const start = state.events[0]?.timestamp_ms ?? 0;
-    const ended = ['Completed', 'Failed', 'ContinuedAsNew'].includes(state.known.status) || String(state.known.execution) !== String(state.shownRun);
+    const ended = [...ENDED, 'ContinuedAsNew'].includes(state.known.status) || String(state.known.execution) !== String(state.shownRun);
     const end = Math.max(start + 1, ended ? state.events.at(-1)?.timestamp_ms ?? 0 : Date.now());
     const rank = row => (!row.answer && !ended ? 0 : row.failed ? 1 : 2);
     const rows = state.events.filter(event => ASKED[kindOf(event)]).map(event => { const answer = answers.get(event.event_id); return { event, answer, failed: answer && isFailure(answer) }; })
@@ -92,10 +94,12 @@ export default async function instance({ root, account, params, search, keep, ti
   }
   function table(byId) {
     const start = state.events[0]?.timestamp_ms ?? 0;
-    const list = grid({ label: 'Events', onOpen: event => showEvent(event, byId), columns: [
+    state.list ??= grid({ label: 'Events', keyOf: event => event.event_id, onOpen: event => showEvent(event, index()) });
+    const { list } = state;
+    list.columns([
       { name: 'n', label: '#', width: '4rem', cell: event => event.event_id }, { name: 'at', label: 'After', width: '7rem', cell: event => `+${span(event.timestamp_ms - start)}` },
       { name: 'what', label: 'Event', width: '11rem', cell: event => h('span', { class: isFailure(event) ? 'bad' : '' }, TOLD[kindOf(event)] ?? kindOf(event)) }, { name: 'name', label: 'Name', width: 'minmax(9rem, 1fr)', cell: event => oneLine(nameOf(event, byId)) },
-      { name: 'took', label: 'Took', width: '6.5rem', cell: event => (event.source_event_id && byId.get(event.source_event_id) ? span(event.timestamp_ms - byId.get(event.source_event_id).timestamp_ms) : '') }, { name: 'data', label: 'Data', width: 'minmax(12rem, 2fr)', cell: event => oneLine(dataOf(event)).slice(0, 300) } ] });
+      { name: 'took', label: 'Took', width: '6.5rem', cell: event => (event.source_event_id && byId.get(event.source_event_id) ? span(event.timestamp_ms - byId.get(event.source_event_id).timestamp_ms) : '') }, { name: 'data', label: 'Data', width: 'minmax(12rem, 2fr)', cell: event => oneLine(dataOf(event)).slice(0, 300) } ]);
     list.set(state.events.filter(event => !state.failed || isFailure(event)));
     return list.element;
   }
@@ -104,7 +108,7 @@ export default async function instance({ root, account, params, search, keep, ti
       const { instances } = await get(`${path}/tree${at()}`, signal);
       const below = parent => instances.slice(1).filter(one => one.parent === parent);
       const node = (one, depth) => h('li', {}, to(one.instance), ' ', h('span', { class: 'muted' }, one.orchestration ?? ''), ' ', statusLabel(one.status), depth < 50 && below(one.instance).length ? h('ul', { class: 'nest' }, below(one.instance).map(child => node(child, depth + 1))) : null);
-      if (state.view === 'tree') fill(body, h('section', { class: 'card' }, instances.length ? h('ul', { class: 'nest root' }, node(instances[0], 0)) : empty('It is not there any more.')));
+      if (state.view === 'tree') update(body, h('section', { class: 'card' }, instances.length ? h('ul', { class: 'nest root' }, node(instances[0], 0)) : empty('It is not there any more.')));
     } catch (error) { if (error.name !== 'AbortError') fill(body, problem(error)); }
   }
   function showEvent(event, byId) {
@@ -126,23 +130,38 @@ export default async function instance({ root, account, params, search, keep, ti
   async function remove() {
     if (await confirmed(`Delete ${id}`, 'It is deleted with all that it has started, for good. One that runs is kept.', 'Delete') && await change('delete', { instances: [id] }, `${id} is deleted.`)) go(`/orchestrations${at()}`);
   }
-  async function prune() {
-    if (await confirmed(`Prune ${id}`, 'Its past executions are removed for good; the current one stays.', 'Prune') && await change('prune', { instance: id, keepLast: 1 }, 'Its past executions are removed.')) { state.text = ''; await load(); }
+  async function terminate() {
+    if (await confirmed(`Terminate ${id}`, 'It is deleted with all that it has started, for good, even if it runs: what it was about to do is not done. Cancel lets it end by itself.', 'Terminate') && await change('delete', { instances: [id], force: true }, `${id} is terminated.`)) go(`/orchestrations${at()}`);
   }
+  async function prune() {
+    if (await confirmed(`Prune ${id}`, 'Its past executions are removed for good; the current one stays.', 'Prune') && await change('prune', { instance: id, keepLast: 1 }, 'Its past executions are removed.')) await load();
+  }
+  // What there is now, and of the history what is not known yet.
   async function load() {
-    const [known, history] = [await get(`${path}${at()}`, signal), await get(`${path}/history${at({ run: state.run })}`, signal)];
+    const known = await get(`${path}${at()}`, signal);
+    const run = state.run || String(known.execution);
+    const events = () => (String(state.shownRun) === run ? state.events : []);
+    const history = await get(`${path}/history${at({ run, after: events().at(-1)?.event_id })}`, signal);
+    // Another execution was chosen meanwhile.
+    if (run !== (state.run || String(known.execution))) return;
     fill(trouble);
-    const text = JSON.stringify([known, history.events.length, history.run]);
-    const isOpen = known.status === 'Running' && state.view === 'gantt';
-    if (text === state.text && !isOpen) return;
-    const isNew = text !== state.text;
-    Object.assign(state, { known, events: history.events, shownRun: history.run, text });
-    if (isNew) drawFacts(known);
-    if (!body.contains(document.activeElement) || isNew) draw();
+    const last = events().at(-1)?.event_id ?? 0;
+    Object.assign(state, { known, seen: pulseOf({ ...known, events: known.executions[0]?.events }), events: [...events(), ...history.events.filter(event => event.event_id > last)], shownRun: history.run });
+    drawFacts(known);
+    draw();
+  }
+  // An instance that has ended is as it is: nothing of it is read again. One that runs is read when it has had a turn.
+  async function follow() {
+    if (ENDED.includes(state.known.status)) return;
+    const pulse = await get(`${path}/pulse${at()}`, signal);
+    fill(trouble);
+    if (pulseOf(pulse) !== state.seen) await load(); else if (['gantt', 'tree'].includes(state.view)) draw();
   }
   await load();
-  await every(2000, async () => { try { await load(); } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); } });
+  await every(2000, async () => { try { await follow(); } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); } });
 }
+
+const pulseOf = ({ status, execution, updatedAt, events }) => JSON.stringify([status, execution, updatedAt, events]);
 
 // Time without an open question is left out where it is long, so that the rest can be seen.
 function collapse(rows, start, end) {

@@ -1,11 +1,12 @@
 // The items of a container: by page, in columns, sorted as far as they are on the page.
 
-import { h, fill, link, button, field, dialog, confirmed, problem, say, oneLine, marked } from '../lib/dom.js';
+import { h, fill, button, field, dialog, confirmed, problem, say, oneLine } from '../lib/dom.js';
 import { get, post, at, query } from '../lib/api.js';
 import { parse, member, shown, compare, isSystem } from '../lib/json.js';
 import { ru, ms, count } from '../lib/words.js';
 import { grid } from '../lib/grid.js';
 import { csv, lines, download, documents, columnsOf } from '../lib/transfer.js';
+import { ofContainer } from '../lib/place.js';
 import { newItem } from './item.js';
 
 const PAGE = 100;
@@ -26,15 +27,11 @@ export default async function items({ root, account, params, search, keep, title
   const chosenBar = h('div', { class: 'row' });
   const table = grid({
     label: `Items of ${where}`, columns: [], selectable: true, keyOf: row => `${row.id}\u0000${JSON.stringify(row.pk)}`,
-    onOpen: row => go(`/data/${at(database, container)}/item${query({ id: row.id, pk: JSON.stringify(row.pk) })}`),
+    onOpen: row => (row.unreadable && !row.id ? say(row.unreadable, 'bad') : go(`/data/${at(database, container)}/item${query({ id: row.id, pk: JSON.stringify(row.pk) })}`)),
     onSort: sortBy, sortedBy: () => state.sort, onNearEnd: () => { if (state.next && !state.busy && !trouble.hasChildNodes()) load(); }, onSelect: drawChosen,
   });
-  fill(root,
-    h('div', { class: 'head' },
-      h('div', {}, h('div', { class: 'crumbs' }, link('Data', '/data'), ` / ${database}`), h('h1', {}, marked(container))),
-      h('div', { class: 'row' }, link('Query', `/query/${at(database, container)}`), link('Settings', `/data/${at(database, container)}/settings`),
-        button('Columns', chooseColumns), button('Export', exportRows), writes ? button('Import', importFile) : null,
-        writes ? button('New item', create, { class: 'main', title: 'New item (n)' }) : null)),
+  fill(root, ofContainer(database, container, 'items', [button('Columns', chooseColumns), button('Export', exportRows), writes ? button('Import', importFile) : null,
+    writes ? button('New item', create, { class: 'main', title: 'New item (n)' }) : null]),
     h('div', { class: 'filters' }, pk, id, filter, button('Show', again)), trouble, chosenBar, table.element, facts);
   document.addEventListener('keydown', event => {
     if (event.key === 'n' && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && !event.ctrlKey && !event.metaKey && writes && !document.querySelector('dialog[open]')) { event.preventDefault(); create(); }
@@ -48,7 +45,7 @@ export default async function items({ root, account, params, search, keep, title
   }
   function drawColumns() {
     table.columns(columnNames().map(name => ({
-      name, label: oneLine(name), cell: row => (row.node ? cellOf(member(row.node, name)) : name === 'id' ? oneLine(row.id) : name === columnNames()[1] ? `${count(row.size, 'byte')}: open it to see it` : ''),
+      name, label: oneLine(name), cell: row => (row.node ? cellOf(member(row.node, name)) : name === 'id' ? oneLine(row.id ?? row.unreadable) : name === columnNames()[1] ? row.size ? `${count(row.size, 'byte')}: open it to see it` : row.unreadable : ''),
       width: name === 'id' ? 'minmax(8rem, 1.2fr)' : name === '_ts' ? '7rem' : 'minmax(7rem, 1fr)',
     })));
   }
@@ -64,19 +61,19 @@ export default async function items({ root, account, params, search, keep, title
     fill(trouble);
     drawFacts();
     try {
-      const found = await get(`items/${at(database, container)}${query({ pk: pk.value.trim(), id: id.value, filter: filter.value.trim(), next: state.next, max: PAGE, paths: state.paths && JSON.stringify(state.paths) })}`, signal);
+      const found = await get(`items/${at(database, container)}${query({ ...question(state.next), max: PAGE })}`, signal);
       if (turn !== state.turn) return;
       const before = columnNames().join();
       const wasEmpty = !state.rows.length;
       state.paths = found.paths;
-      state.rows.push(...found.items.map(row => ({ ...row, node: row.text === null ? null : parse(row.text) })));
+      state.rows.push(...found.items.map(readRow));
       Object.assign(state, { next: found.next ?? null, over: !found.next, charge: state.charge + (found.charge ?? 0), regions: found.regions, ms: found.ms });
       if (wasEmpty || columnNames().join() !== before) drawColumns();
       table.set(sorted());
     } catch (error) {
       if (error.name !== 'AbortError' && turn === state.turn) fill(trouble, problem(error, load));
     } finally {
-      if (turn === state.turn) { state.busy = false; drawFacts(); }
+      if (turn === state.turn) { state.busy = false; drawFacts(); table.more(); }
     }
   }
   function again() {
@@ -130,13 +127,46 @@ export default async function items({ root, account, params, search, keep, title
     drawColumns();
   }
   async function exportRows() {
-    const rows = table.chosen.size ? chosenRows() : state.rows;
-    const cut = rows.filter(row => row.text === null).length;
-    const text = `${count(rows.length, 'item')} ${table.chosen.size ? 'that are selected' : state.over ? '' : 'that are loaded so far'}${cut ? `, without ${cut} that are too long for a list` : ''}`;
-    const kind = await dialog('Export', finish => [h('p', {}, text), h('div', { class: 'row end' }, button('Cancel', () => finish()), button('CSV', () => finish('csv')), button('JSON lines', () => finish('jsonl'), { class: 'main' }))]);
-    const texts = rows.map(row => row.text).filter(found => found !== null);
-    if (kind === 'csv') download(`${container}.csv`, csv(texts), 'text/csv');
-    if (kind === 'jsonl') download(`${container}.jsonl`, lines(texts), 'application/jsonl');
+    const some = table.chosen.size ? chosenRows() : state.rows;
+    const text = table.chosen.size ? `The ${count(some.length, 'item')} that are selected.` : state.over ? `All ${count(some.length, 'item')}.` : `${count(some.length, 'item')} are loaded, more follow.`;
+    const all = h('input', { type: 'checkbox', checked: true });
+    const canAll = !table.chosen.size && !state.over;
+    const kind = await dialog('Export', finish => [h('p', {}, text), canAll ? h('label', { class: 'row' }, all, 'read all that follow too') : null, h('div', { class: 'row end' }, button('Cancel', () => finish()), button('CSV', () => finish('csv')), button('JSON lines', () => finish('jsonl'), { class: 'main' }))]);
+    if (!kind) return;
+    try {
+      const texts = canAll && all.checked ? await everything() : await whole(some);
+      if (kind === 'csv') download(`${container}.csv`, csv(texts), 'text/csv');
+      else download(`${container}.jsonl`, lines(texts), 'application/jsonl');
+      say(`${count(texts.length, 'item')} exported.`, 'good');
+    } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); else say('The export is cancelled.'); }
+  }
+  const question = next => ({ pk: pk.value.trim(), id: id.value, filter: filter.value.trim(), next, paths: state.paths && JSON.stringify(state.paths) });
+  // All items from the first page on, each at its full length. Leaving the page or Cancel ends it.
+  async function everything() {
+    const stop = new AbortController();
+    signal.addEventListener('abort', () => stop.abort());
+    const [asked, texts] = [question(null), []];
+    let charge = 0;
+    try {
+      do {
+        const found = await get(`items/${at(database, container)}${query({ ...asked, max: 1000, whole: 1 })}`, stop.signal);
+        texts.push(...found.items.map(readable));
+        charge += found.charge ?? 0;
+        asked.next = found.next;
+        fill(chosenBar, h('span', { role: 'status' }, `${count(texts.length, 'item')} read for the export, ${ru(charge)}…`), button('Cancel', () => stop.abort(), { class: 'small' }));
+      } while (asked.next);
+    } finally { drawChosen(); }
+    return texts;
+  }
+  // A list has long items cut: these are read one by one.
+  async function whole(rows) {
+    const texts = [];
+    for (const row of rows) texts.push(row.text ?? readable(row.unreadable ? row : await get(`items/${at(database, container)}/item${query({ id: row.id, pk: JSON.stringify(row.pk) })}`, signal)));
+    return texts;
+  }
+  function readable(row) {
+    if (row.unreadable) throw new Error(`Nothing is exported: item ${JSON.stringify(row.id)}: ${row.unreadable}`);
+    return row.text;
   }
   async function importFile() {
     const file = h('input', { type: 'file', accept: '.json,.jsonl,.ndjson,.csv' });
@@ -168,6 +198,12 @@ export default async function items({ root, account, params, search, keep, title
     if (made) { say(`Item ${made.id} is made.`, 'good'); await again(); }
   }
   await load();
+}
+
+// One item that cannot be read hides no others.
+function readRow(row) {
+  if (row.text === null) return { ...row, node: null };
+  try { return { ...row, node: parse(row.text) }; } catch (error) { return { ...row, node: null, unreadable: `this item cannot be read: ${error.message}` }; }
 }
 
 export function cellOf(node) {

@@ -1,28 +1,29 @@
 // The orchestrations of a container: which there are, what waits, and what has stopped for good.
 
-import { h, fill, link, button, field, dialog, confirmed, problem, empty, say, tabs, oneLine } from '../lib/dom.js';
+import { h, fill, update, link, button, field, dialog, confirmed, problem, empty, say, tabs, oneLine } from '../lib/dom.js';
 import { get, post, query } from '../lib/api.js';
 import { moment, span, count, group } from '../lib/words.js';
 import { grid } from '../lib/grid.js';
+import { kept, keep as keepHere } from '../lib/kept.js';
 
 export const statusKind = status => ({ Completed: 'good', Failed: 'bad', Running: '', ContinuedAsNew: '' })[status] ?? '';
 const GLYPH = { Completed: '✔', Failed: '✖', Running: '▶', ContinuedAsNew: '↻' };
 export const statusLabel = status => h('span', { class: statusKind(status) }, `${GLYPH[status] ?? '·'} ${status}`);
-const PLACE = 'cosmonaut-durable';
+const PLACE = 'durable place';
 
 // Database, container and hub: of the address, or those of the last time.
 export function placeOf(search) {
   if (search.get('database')) return { database: search.get('database'), container: search.get('container') ?? '', hub: search.get('hub') ?? '' };
-  try { return JSON.parse(localStorage.getItem(PLACE)) ?? { database: 'duroxide', container: 'duroxide', hub: '' }; } catch { return { database: 'duroxide', container: 'duroxide', hub: '' }; }
+  return kept(PLACE, { database: 'duroxide', container: 'duroxide', hub: '' });
 }
 
 export default async function orchestrations({ root, account, search, keep, title, go, signal, every }) {
   title('Orchestrations');
   const writes = !account.readOnly;
   const place = placeOf(search);
-  localStorage.setItem(PLACE, JSON.stringify(place));
+  keepHere(PLACE, place);
   const { places } = await get('durable/places', signal);
-  const state = { rows: [], next: null, over: false, busy: false, turn: 0, view: search.get('view') ?? 'list' };
+  const state = { rows: [], next: null, over: false, busy: false, turn: 0, pages: 0, view: search.get('view') ?? 'list' };
   const at = members => query({ ...place, ...members });
   const move = next => go(`/orchestrations${query({ ...place, ...next })}`);
   const names = places.map(one => `${one.database}/${one.container}`);
@@ -34,6 +35,7 @@ export default async function orchestrations({ root, account, search, keep, titl
   const status = filter('status', h('select', { 'aria-label': 'Status' }, h('option', { value: '' }, 'every status'), Object.keys(GLYPH).map(name => h('option', { value: name }, name))));
   const name = filter('name', h('input', { type: 'search', placeholder: 'orchestration', 'aria-label': 'Orchestration' }));
   const custom = filter('custom', h('input', { type: 'search', placeholder: 'custom status has…', 'aria-label': 'Part of the custom status' }));
+  const instance = filter('id', h('input', { type: 'search', placeholder: 'instance id', 'aria-label': 'Instance id' }));
   const since = filter('since', h('select', { 'aria-label': 'Since' }, [['', 'of all times'], ['3600', 'of the last hour'], ['86400', 'of the last day'], ['604800', 'of the last week']].map(([value, label]) => h('option', { value }, label))));
   const [tiles, trouble, bar, body] = [h('div', { class: 'tiles' }), h('div'), h('div', { class: 'row' }), h('div')];
   const facts = h('p', { class: 'status-line', role: 'status' });
@@ -55,34 +57,37 @@ export default async function orchestrations({ root, account, search, keep, titl
     h('div', { class: 'row' }, tabs(state.view, [['list', 'Instances'], ['dead', 'Stopped for good']], view => { state.view = view; keep({ view: view === 'list' ? '' : view }); go(location.pathname + location.search, { replace: true }); })), trouble, body);
   if (!names.includes(here)) { fill(body, empty(`There is no container ${here}. Choose the one that has orchestrations${places.length ? '' : '; the account has none yet'}.`)); return; }
   if (state.view === 'dead') { await dead(); return; }
-  fill(body, h('div', { class: 'filters' }, status, name, custom, since), bar, table.element, facts);
+  fill(body, h('div', { class: 'filters' }, instance, status, name, custom, since), bar, table.element, facts);
 
-  const search_ = next => at({ status: status.value, name: name.value.trim(), custom: custom.value.trim(), since: since.value ? Math.floor(Date.now() / 60000) * 60000 - Number(since.value) * 1000 : '', next, max: 100 });
+  // The pages of one list are all of one question: its time stays what it was for the first of them.
+  const sinceNow = () => (since.value ? Date.now() - Number(since.value) * 1000 : '');
+  const search_ = (next, from) => at({ id: instance.value.trim(), status: status.value, name: name.value.trim(), custom: custom.value.trim(), since: from, next, max: 100 });
   async function load() {
     const turn = state.turn;
     state.busy = true;
+    if (!state.next) state.since = sinceNow();
     try {
-      const found = await get(`durable/list${search_(state.next)}`, signal);
+      const found = await get(`durable/list${search_(state.next, state.since)}`, signal);
       if (turn !== state.turn) return;
       fill(trouble);
       state.rows.push(...found.instances);
-      Object.assign(state, { next: found.next, over: !found.next });
+      Object.assign(state, { next: found.next, over: !found.next, pages: state.pages + 1 });
       table.set(state.rows);
       drawFacts();
-    } catch (error) { if (error.name !== 'AbortError' && turn === state.turn) { state.next = null; fill(trouble, problem(error, again)); } } finally { if (turn === state.turn) state.busy = false; }
+    } catch (error) { if (error.name !== 'AbortError' && turn === state.turn) { state.next = null; fill(trouble, problem(error, again)); } } finally { if (turn === state.turn) { state.busy = false; if (!trouble.hasChildNodes()) table.more(); } }
   }
   function drawFacts() { fill(facts, state.over ? `all ${count(state.rows.length, 'instance')}` : `${state.rows.length} shown, more follow`); }
-  function again() { Object.assign(state, { rows: [], next: null, over: false, turn: state.turn + 1 }); table.clear(); table.set([]); return load(); }
+  function again() { Object.assign(state, { rows: [], next: null, over: false, pages: 0, turn: state.turn + 1, busy: false }); table.clear(); table.set([]); return load(); }
   // While only the first page is shown and nobody is in it, it stays up to date.
   async function live() {
     try {
       const counts = await get(`durable/metrics${at({})}`, signal);
       drawTiles(counts);
-      if (state.busy || state.rows.length > 100 || table.chosen.size || !table.atTop()) return;
-      const turn = state.turn;
-      const found = await get(`durable/list${search_(null)}`, signal);
-      if (turn !== state.turn || state.rows.length > 100) return;
-      Object.assign(state, { rows: found.instances, next: found.next, over: !found.next });
+      if (state.busy || state.pages !== 1 || table.chosen.size || !table.atTop()) return;
+      const [turn, from] = [state.turn, sinceNow()];
+      const found = await get(`durable/list${search_(null, from)}`, signal);
+      if (turn !== state.turn || state.busy || state.pages !== 1) return;
+      Object.assign(state, { rows: found.instances, next: found.next, over: !found.next, since: from });
       table.set(state.rows);
       drawFacts();
     } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); }
@@ -90,11 +95,11 @@ export default async function orchestrations({ root, account, search, keep, titl
   function drawTiles(counts) {
     const tile = (label, value, kind = '') => h('div', { class: 'tile' }, h('b', { class: kind }, value), h('span', {}, label));
     const age = time => (time ? `, the oldest for ${span(time)}` : '');
-    fill(tiles, tile('running', group(counts.running)), tile('completed', group(counts.completed)), tile('failed', group(counts.failed), counts.failed ? 'bad' : ''), tile(`messages waiting${age(counts.messageAgeMs)}`, group(counts.messages)), tile(`activities waiting${age(counts.activityAgeMs)}`, group(counts.activities)), tile('timers', group(counts.timers)));
+    update(tiles, tile('running', group(counts.running)), tile('completed', group(counts.completed)), tile('failed', group(counts.failed), counts.failed ? 'bad' : ''), tile(`messages waiting${age(counts.messageAgeMs)}`, group(counts.messages)), tile(`activities waiting${age(counts.activityAgeMs)}`, group(counts.activities)), tile('timers', group(counts.timers)));
   }
   function drawChosen() {
     const number = table.chosen.size;
-    fill(bar, number ? [h('span', {}, `${count(number, 'instance')} selected`), button('Cancel them', cancel, { class: 'small' }), button('Delete', remove, { class: 'small danger' }), button('Clear', () => table.clear(), { class: 'small' })] : null);
+    fill(bar, number ? [h('span', {}, `${count(number, 'instance')} selected`), button('Cancel them', cancel, { class: 'small' }), button('Terminate', terminateThem, { class: 'small danger' }), button('Delete', remove, { class: 'small danger' }), button('Clear', () => table.clear(), { class: 'small' })] : null);
   }
   async function many(path, body, done) {
     try {
@@ -112,6 +117,10 @@ export default async function orchestrations({ root, account, search, keep, titl
   async function remove() {
     const instances = [...table.chosen];
     if (await confirmed(`Delete ${count(instances.length, 'instance')}`, `${instances.slice(0, 5).join(', ')}${instances.length > 5 ? `, and ${instances.length - 5} more` : ''}, with all that they have started, for good. Those that run are kept.`, `Delete ${instances.length}`)) await many('delete', { instances }, 'Deleted:');
+  }
+  async function terminateThem() {
+    const instances = [...table.chosen];
+    if (await confirmed(`Terminate ${count(instances.length, 'instance')}`, `${instances.slice(0, 5).join(', ')}${instances.length > 5 ? `, and ${instances.length - 5} more` : ''} are deleted with all that they have started, for good, even those that run: what they were about to do is not done.`, `Terminate ${instances.length}`)) await many('delete', { instances, force: true }, 'Terminated:');
   }
   async function prune() {
     const last = h('input', { type: 'number', min: 1, value: 1 });

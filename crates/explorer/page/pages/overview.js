@@ -1,6 +1,6 @@
 // What there is, how much goes on, and what is out of order.
 
-import { h, fill, link, problem, empty } from '../lib/dom.js';
+import { h, fill, update, link, problem, empty } from '../lib/dom.js';
 import { get } from '../lib/api.js';
 import { regionLabel, regionNumber, count, group, ms } from '../lib/words.js';
 import { plot } from '../lib/plot.js';
@@ -17,14 +17,14 @@ export default async function overview({ root, account, title, every }) {
   if (account.isEmulator) {
     await every(2000, async () => {
       const found = await get('manage/regions');
-      fill(regions, h('section', { class: 'card' }, h('h2', {}, 'Regions'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, found.regions.map(region => h('tr', {},
+      update(regions, h('section', { class: 'card' }, h('h2', {}, 'Regions'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, found.regions.map(region => h('tr', {},
         h('td', {}, regionLabel(region.name)), h('td', {}, h('span', { class: stateOf(region.state)[1] }, stateOf(region.state)[0])),
         h('td', {}, region.takesWrites ? 'takes writes' : 'reads'), h('td', { class: 'end' }, count(region.requests, 'request')))))))));
     });
   } else {
     fill(regions, h('section', { class: 'card' }, h('h2', {}, 'Regions'), h('ul', {}, account.regions.map(name => h('li', {}, regionLabel(name), account.writeRegions.includes(name) ? ' takes writes' : '')))));
   }
-  if (account.hasRequests) await every(2000, async () => fill(traffic, trafficPlots(await get('traffic?seconds=60'), 60)));
+  if (account.hasRequests) await every(2000, async () => update(traffic, trafficPlots(await get('traffic?seconds=60'), 60)));
 }
 
 export function trafficPlots(found, seconds) {

@@ -1,6 +1,6 @@
 // A query: its text, its rows as they come, what it cost, and how it is run. A link never runs by itself.
 
-import { h, fill, link, button, field, dialog, problem, say, tabs, empty, oneLine, marked } from '../lib/dom.js';
+import { h, fill, update, link, button, field, dialog, problem, say, tabs, empty, oneLine, marked } from '../lib/dom.js';
 import { get, post, at } from '../lib/api.js';
 import { parse, member, tidy, isSystem, memberText } from '../lib/json.js';
 import { ru, ms, count, badge, bytes } from '../lib/words.js';
@@ -9,30 +9,32 @@ import { editor } from '../lib/editor.js';
 import { csv, lines, download, columnsOf } from '../lib/transfer.js';
 import { treeOf } from './item.js';
 import { cellOf } from './items.js';
+import { kept, keep as keepHere } from '../lib/kept.js';
 
-const HISTORY = 'cosmonaut-queries';
+const HISTORY = 'queries';
 const LONGEST_LINK = 6000;
 const KEPT = 100;
 const DRAWN = 200;
 let functions = null;
+let trees = 0;
 
-const stored = name => { try { return JSON.parse(localStorage.getItem(name)) ?? []; } catch { return []; } };
-const store = (name, value) => { try { localStorage.setItem(name, JSON.stringify(value)); } catch { say('The browser keeps no more: delete some of the saved queries.', 'bad'); } };
+const stored = name => kept(name, []);
+const store = (name, value) => { if (!keepHere(name, value)) say('The browser keeps no more: delete some of the saved queries.', 'bad'); };
 
 export default async function page({ root, params, search, keep, title, go, signal }) {
   const { databases } = await get('databases', signal);
   const all = databases.flatMap(database => database.containers.map(container => [database.id, container.id]));
   if (!params.container) {
-    const last = stored('cosmonaut-query-place');
+    const last = stored('query place');
     const found = all.find(one => one.join('/') === last.join('/')) ?? all[0];
     if (found) return go(`/query/${at(...found)}${location.search}`, { replace: true });
     title('Query');
     return fill(root, h('h1', {}, 'Query'), empty('There is no container to ask. ', link('Make one', '/data'), '.'));
   }
   const { database, container } = params;
-  store('cosmonaut-query-place', [database, container]);
+  store('query place', [database, container]);
   title(`Query ${container}`);
-  const draftName = `cosmonaut-query ${database}/${container}`;
+  const draftName = `query ${JSON.stringify([database, container])}`;
   functions ??= new Set((await get('functions', signal)).functions.map(name => name.toUpperCase()));
 
   const state = { rows: [], seen: new Set(['id']), next: null, charge: 0, time: 0, requests: 0, pages: 0, regions: new Set(), diagnostics: [], running: null, plan: null, tab: search.get('tab') ?? 'rows', view: search.get('view') ?? 'table', asked: null, failed: null };
@@ -45,7 +47,7 @@ export default async function page({ root, params, search, keep, title, go, sign
   const facts = h('p', { class: 'status-line', role: 'status' });
   const result = h('div');
   const text = editor({
-    label: 'Query', value: search.get('q') ?? localStorage.getItem(draftName) ?? 'SELECT * FROM c', functions: () => functions, members: () => [...state.seen],
+    label: 'Query', value: search.get('q') ?? kept(draftName) ?? 'SELECT * FROM c', functions: () => functions, members: () => [...state.seen], names: () => [container].filter(name => /^[A-Za-z_]\w*$/.test(name)),
     onChange: changed, onRun: () => start(), onPlan: explain,
   });
   fill(root,
@@ -57,7 +59,8 @@ export default async function page({ root, params, search, keep, title, go, sign
 
   let checking = 0;
   function changed(value) {
-    try { localStorage.setItem(draftName, value); } catch { /* it is still in the field */ }
+    // Where there is no room, it is still in the field.
+    keepHere(draftName, value);
     keep({ q: value.length < LONGEST_LINK ? value : null });
     drawParameters();
     clearTimeout(checking);
@@ -82,7 +85,7 @@ export default async function page({ root, params, search, keep, title, go, sign
   async function start(next = null) {
     if (state.running) return;
     const asked = next ? { ...state.asked, next } : question(null);
-    if (!next) Object.assign(state, { rows: [], next: null, charge: 0, time: 0, requests: 0, pages: 0, regions: new Set(), diagnostics: [], asked, failed: null, over: false });
+    if (!next) Object.assign(state, { rows: [], next: null, charge: 0, time: 0, requests: 0, pages: 0, regions: new Set(), diagnostics: [], asked, failed: null, over: false, table: null });
     state.failed = null;
     state.tab = 'rows';
     state.running = new AbortController();
@@ -130,29 +133,34 @@ export default async function page({ root, params, search, keep, title, go, sign
     const pick = tab => { state.tab = tab; keep({ tab: tab === 'rows' ? '' : tab }); draw(); };
     const pickView = view => { state.view = view; keep({ view: view === 'table' ? '' : view }); draw(); };
     const isRows = state.tab === 'rows';
-    fill(result, h('div', { class: 'row' }, tabs(state.tab, [['rows', `Rows${state.pages ? ` ${state.rows.length}${state.next ? '+' : ''}` : ''}`], ['plan', 'Plan'], ['requests', `Requests ${state.requests || ''}`]], pick),
+    update(result, h('div', { class: 'row' }, tabs(state.tab, [['rows', `Rows${state.pages ? ` ${state.rows.length}${state.next ? '+' : ''}` : ''}`], ['plan', 'Plan'], ['requests', `Requests ${state.requests || ''}`]], pick),
       isRows && state.rows.length ? [h('span', { class: 'push' }), tabs(state.view, [['table', 'Table'], ['json', 'JSON'], ['tree', 'Tree']], pickView), button('CSV', () => save('csv'), { class: 'small' }), button('JSON lines', () => save('jsonl'), { class: 'small' })] : null),
       state.failed && isRows ? problem(state.failed) : null,
       isRows ? rows() : state.tab === 'plan' ? plan() : requests(state.diagnostics));
   }
   function rows() {
     if (!state.rows.length) return state.pages ? empty('The query has no rows.') : state.failed ? null : empty('Run it with Ctrl Enter.');
-    const more = state.next ? h('div', { class: 'row' }, button(`More: about ${ru(state.charge / state.pages)}`, () => start(state.next))) : null;
+    const more = state.next ? h('div', { class: 'row' }, button(`More: about ${ru(state.charge / state.pages)}`, () => start(state.next), { 'data-key': 'more' })) : null;
     if (state.view === 'table') return [rowsTable(), more];
     const part = state.rows.slice(0, DRAWN);
     const note = state.rows.length > DRAWN ? h('p', { class: 'muted' }, `The first ${DRAWN}; the table has all.`) : null;
-    const shown = state.view === 'tree' ? h('div', { class: 'card' }, part.map((row, n) => (row.node ? treeOf(row.node, String(n)) : cut(row)))) : h('pre', { class: 'item-text', tabindex: 0, 'aria-label': 'Rows as JSON' }, part.map(row => `${row.node ? marked(tidy(row.text)) : `${row.start}… (${bytes(row.size)})`}\n`));
+    const shown = state.view === 'tree' ? tree(part) : h('pre', { class: 'item-text', tabindex: 0, 'aria-label': 'Rows as JSON' }, part.map(row => `${row.node ? marked(tidy(row.text)) : `${row.start}… (${bytes(row.size)})`}\n`));
     return [shown, note, more];
   }
+  function tree(part) {
+    const left = { rows: DRAWN };
+    // What is unfolded in it belongs to these rows.
+    return h('div', { class: 'card', 'data-key': `tree ${trees += 1}` }, part.map((row, n) => (row.node ? treeOf(row.node, String(n), left) : cut(row))));
+  }
   const cut = row => h('pre', {}, `${marked(row.start)}… (${bytes(row.size)})`);
+  // One table for all pages of a run, so that its place stays.
   function rowsTable() {
-    const columns = columnsOf(state.rows.map(row => row.node).filter(Boolean)).filter(name => !isSystem(name)).slice(0, 30);
-    const table = grid({
-      label: 'Rows', columns: (columns.length ? columns : ['value']).map(name => ({ name, label: oneLine(name), width: 'minmax(7rem, 1fr)', cell: row => (row.node ? cellOf(row.node.kind === 'object' ? member(row.node, name) : name === 'value' ? row.node : undefined) : `${oneLine(row.start).slice(0, 80)}… (${bytes(row.size)})`) })),
-      onOpen: open,
-    });
-    table.set(state.rows);
-    return table.element;
+    const found = columnsOf(state.rows.map(row => row.node).filter(Boolean)).filter(name => !isSystem(name)).slice(0, 30);
+    const columns = (found.length ? found : ['value']).map(name => ({ name, label: oneLine(name), width: 'minmax(7rem, 1fr)', cell: row => (row.node ? cellOf(row.node.kind === 'object' ? member(row.node, name) : name === 'value' ? row.node : undefined) : `${oneLine(row.start).slice(0, 80)}… (${bytes(row.size)})`) }));
+    state.table ??= grid({ label: 'Rows', columns, onOpen: open });
+    state.table.columns(columns);
+    state.table.set(state.rows);
+    return state.table.element;
   }
   function open(row) {
     dialog('Row', finish => h('div', { class: 'broad' }, row.node ? h('pre', { class: 'item-text', tabindex: 0 }, marked(tidy(row.text))) : cut(row),

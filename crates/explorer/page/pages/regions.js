@@ -1,38 +1,35 @@
 // The regions of an emulator: how they do, and every way to break and mend them. Each change shows its command.
 
-import { h, fill, button, field, dialog, confirmed, problem, say, empty } from '../lib/dom.js';
-import { get, ask, at } from '../lib/api.js';
+import { h, fill, update, button, field, dialog, confirmed, problem, say, empty } from '../lib/dom.js';
+import { get, at } from '../lib/api.js';
+import { manage, record, recording, script, stop } from '../lib/script.js';
 import { regionLabel, regionNumber, setRegions, badge, group, ms, count } from '../lib/words.js';
-
 import { download } from '../lib/transfer.js';
 import { stateOf, trafficPlots } from './overview.js';
 import { setFaults } from '../main.js';
 
-const SCRIPT = 'cosmonaut-script';
 const SECONDS = 60;
-let recording = null;
+// Over how many of them a rate is taken.
+const RECENT = 5;
 let playing = null;
 
 export default async function regions({ root, account, search, keep, title, every, signal }) {
   title('Regions');
   const writes = !account.readOnly;
-  const state = { rates: new Map(), lags: '', parts: '' };
-  const [cards, links, faults, traffic, partitions, trouble, script] = Array.from({ length: 7 }, () => h('div'));
+  const state = { counted: null };
+  const [cards, links, faults, traffic, partitions, trouble, step] = Array.from({ length: 7 }, () => h('div'));
   cards.className = 'regions';
-  const chosen = h('select', { 'aria-label': 'Container', onchange: () => { keep({ container: chosen.value }); state.parts = ''; showPartitions(); } });
-  const record = button('Record', toggleRecord);
-  fill(root, h('div', { class: 'head' }, h('h1', {}, 'Regions'), writes ? h('div', { class: 'row' }, record, button('Play', play), button('Script', showScript), button('Add region', addRegion), button('New fault', () => newFault({})), button('Mend all', mend, { title: 'Lift every fault, resume every link' })) : null),
-    trouble, cards, script, h('div', { class: 'two' }, h('div', {}, traffic), h('div', {}, faults, links, h('section', { class: 'card' }, h('div', { class: 'row' }, h('h2', {}, 'Partitions'), h('span', { class: 'push' }, chosen)), partitions))));
+  const chosen = h('select', { 'aria-label': 'Container', onchange: () => { keep({ container: chosen.value }); showPartitions(); } });
+  const recorder = button('Record', toggleRecord);
+  fill(root, h('div', { class: 'head' }, h('h1', {}, 'Regions'), writes ? h('div', { class: 'row' }, recorder, button('Play', play), button('Script', showScript), button('Add region', addRegion), button('New fault', () => newFault({})), button('Mend all', mend, { title: 'Lift every fault, resume every link' })) : null),
+    trouble, cards, step, h('div', { class: 'two' }, h('div', {}, traffic), h('div', {}, faults, links, h('section', { class: 'card' }, h('div', { class: 'row' }, h('h2', {}, 'Partitions'), h('span', { class: 'push' }, chosen)), partitions))));
   drawRecord();
 
   // A change, its command for a terminal, and a line of the script if one is recorded.
   async function change(method, path, body) {
     try {
-      const found = await ask(method, `manage/${path}`, body);
-      if (recording) { recording.lines.push({ at: Date.now() - recording.began, method, path, body }); drawRecord(); }
+      const found = await manage(method, path, body);
       say(`Done: ${command(method, path, body)}`, 'good');
-      state.lags = '';
-      state.parts = '';
       await refresh();
       return found;
     } catch (error) { if (error.name !== 'AbortError') say(error.message, 'bad'); return null; }
@@ -45,10 +42,10 @@ export default async function regions({ root, account, search, keep, title, ever
     const isDown = ['refuse', 'hang', 'unavailable'].includes(region.state);
     const path = `regions/${at(region.name)}`;
     const fact = (name, value) => [h('dt', {}, name), h('dd', {}, value)];
-    return h('section', { class: `place top-${regionNumber(region.name)}${isDown ? ' down' : ''}`, 'aria-label': region.name },
+    return h('section', { class: `place top-${regionNumber(region.name)}${isDown ? ' down' : ''}`, 'data-key': region.name, 'aria-label': region.name },
       h('div', { class: 'row' }, badge(region.name), h('b', {}, region.name), h('span', { class: `${kind} push` }, word)),
-      h('dl', {}, fact('Role', `${region.takesWrites ? 'takes writes' : 'reads'}${region.writesForbidden ? ', refuses them (403/3)' : ''}`), fact('Requests', `${group(region.requests)} · ${tps.rate} /s`),
-        fact('P50 · P99', `${ms(tps.p50)} · ${ms(tps.p99)}`), fact('Charge', `${tps.charge.toFixed(1)} RU/s`), fact('Failed', `${tps.failed} in ${SECONDS} s`), fact('Behind', region.behind ? `${count(region.behind, 'commit')}` : 'nothing')),
+      h('dl', {}, fact('Role', `${region.takesWrites ? 'takes writes' : 'reads'}${region.writesForbidden ? ', refuses them (403/3)' : ''}`), fact('Requests', `${group(region.requests)} · ${tps.recently ?? ''}${tps.rate ?? '–'} /s`),
+        fact('P50 · P99', `${ms(tps.p50)} · ${ms(tps.p99)}`), fact('Charge', tps.charge === undefined ? '–' : `${tps.recently}${tps.charge.toFixed(1)} RU/s`), fact('Failed', tps.failed === undefined ? '–' : `${tps.least}${tps.failed} in ${SECONDS} s`), fact('Behind', region.behind ? `${count(region.behind, 'commit')}` : 'nothing')),
       writes ? h('div', { class: 'row' },
         isDown || region.state === 'slow' ? button('Up', () => post(`${path}/up`), { class: 'small main' }) : null,
         isDown ? null : [button('Down', () => takeDown(region), { class: 'small danger' }), button('Slow', () => slow(region), { class: 'small' })],
@@ -101,33 +98,27 @@ export default async function regions({ root, account, search, keep, title, ever
         if (shown[effect.value] === shown.status && effect.value === 'status') Object.assign(body, { status: Number(status.value), subStatus: Number(sub.value) });
         if (effect.value === 'slow') body.delay = delay.value;
         for (const [name, from, read] of [['region', region, String], ['operations', operations, String], ['container', container, String], ['partition', partition, String], ['probability', probability, Number], ['count', number, Number]]) if (from.value) body[name] = read(from.value);
-        try { await ask('POST', 'manage/faults', body); if (recording) recording.lines.push({ at: Date.now() - recording.began, method: 'POST', path: 'faults', body }); finish(true); say(`Done: ${command('POST', 'faults', body)}`, 'good'); await refresh(); } catch (error) { fill(failed, problem(error)); }
+        try { await manage('POST', 'faults', body); finish(true); say(`Done: ${command('POST', 'faults', body)}`, 'good'); await refresh(); } catch (error) { fill(failed, problem(error)); }
       }, { class: 'main' }))]);
   }
   function mend() { return change('DELETE', 'faults'); }
 
   function drawLinks(all) {
-    const text = JSON.stringify(all);
-    if (text === state.lags) return;
-    state.lags = text;
-    fill(links, all.length ? h('section', { class: 'card' }, h('h2', {}, 'Replication'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, all.map(one => h('tr', {}, h('td', {}, h('span', { class: 'row' }, badge(one.from), '→', badge(one.to), `${one.from} to ${one.to}`)), h('td', {}, one.lag === 'none' ? 'no lag' : `lag ${one.lag}`), h('td', { class: one.paused ? 'bad' : 'good' }, one.paused ? '✂ paused' : '● goes on'),
+    update(links, all.length ? h('section', { class: 'card' }, h('h2', {}, 'Replication'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, all.map(one => h('tr', { 'data-key': `${one.from} ${one.to}` }, h('td', {}, h('span', { class: 'row' }, badge(one.from), '→', badge(one.to), `${one.from} to ${one.to}`)), h('td', {}, one.lag === 'none' ? 'no lag' : `lag ${one.lag}`), h('td', { class: one.paused ? 'bad' : 'good' }, one.paused ? '✂ paused' : '● goes on'),
       writes ? h('td', {}, h('div', { class: 'row' }, button('Lag', async () => { const lag = await line(`Lag from ${one.from} to ${one.to}`, 'Lag', 'none, 50ms or 10ms..80ms', one.lag, 'Set'); if (lag) put({ from: one.from, to: one.to, lag }); }, { class: 'small' }), button(one.paused ? 'Resume' : 'Pause', () => put({ from: one.from, to: one.to, paused: !one.paused }), { class: 'small' }))) : null)))))) : null);
   }
   function drawFaultList(found) {
     setFaults(found);
     const member = (name, value) => (value === null || value === undefined ? null : `${name} ${value}`);
-    fill(faults, h('section', { class: 'card' }, h('h2', {}, 'Faults in force'), found.faults.length ? h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['#', 'Effect', 'Where', 'Struck'].map(name => h('th', { scope: 'col' }, name)))), h('tbody', {}, found.faults.map(one => h('tr', {}, h('td', {}, one.id),
+    update(faults, h('section', { class: 'card' }, h('h2', {}, 'Faults in force'), found.faults.length ? h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['#', 'Effect', 'Where', 'Struck'].map(name => h('th', { scope: 'col' }, name)))), h('tbody', {}, found.faults.map(one => h('tr', { 'data-key': one.id }, h('td', {}, one.id),
       h('td', {}, [one.effect, member('', one.status && `${one.status}/${one.subStatus ?? 0}`), member('', one.delay), member('p', one.probability)].filter(Boolean).join(' ')), h('td', {}, [one.region ?? 'every region', one.operations, one.container, member('partition', one.partition)].filter(Boolean).join(', ')), h('td', {}, one.hits ?? one.struck ?? '–'),
       writes ? h('td', {}, button('Lift', () => change('DELETE', `faults/${one.id}`), { class: 'small' })) : null))))) : empty('Nothing is broken.')));
   }
   async function showPartitions() {
     if (!chosen.value) { fill(partitions, empty('No container.')); return; }
     const found = await get(`manage/partitions/${chosen.value}`, signal);
-    const text = JSON.stringify(found);
-    if (text === state.parts) return;
-    state.parts = text;
     const container = chosen.selectedOptions[0].textContent;
-    fill(partitions, h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['Id', 'Writes', 'LSN'].map(name => h('th', { scope: 'col' }, name)))), h('tbody', {}, found.partitions.map(one => { const ahead = Math.max(...one.lsns.map(found => found.lsn)); return h('tr', {}, h('td', {}, one.id), h('td', {}, one.writer ? regionLabel(one.writer) : 'every region'), h('td', {}, h('span', { class: 'row' }, one.lsns.map(lsn => h('span', { class: 'inline' }, badge(lsn.region), `${lsn.lsn}${lsn.lsn < ahead ? ` (−${ahead - lsn.lsn})` : ''}`)))),
+    update(partitions, h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['Id', 'Writes', 'LSN'].map(name => h('th', { scope: 'col' }, name)))), h('tbody', {}, found.partitions.map(one => { const ahead = Math.max(...one.lsns.map(found => found.lsn)); return h('tr', { 'data-key': one.id }, h('td', {}, one.id), h('td', {}, one.writer ? regionLabel(one.writer) : 'every region'), h('td', {}, h('span', { class: 'row' }, one.lsns.map(lsn => h('span', { class: 'inline' }, badge(lsn.region), `${lsn.lsn}${lsn.lsn < ahead ? ` (−${ahead - lsn.lsn})` : ''}`)))),
       writes ? h('td', {}, h('div', { class: 'row' }, button('Fail', () => newFault({ container, partition: one.id, region: account.regions[0] }), { class: 'small' }), button('Split', async () => { if (await confirmed(`Split partition ${one.id}`, `Partition ${one.id} of ${container} is split in two. That cannot be undone.`, 'Split')) post('partitions/split', { container, partition: one.id }); }, { class: 'small' }), account.regions.length > 1 ? button('Move writes', () => moveWrites(container, one), { class: 'small' }) : null)) : null); })))));
   }
   async function moveWrites(container, one) {
@@ -136,14 +127,14 @@ export default async function regions({ root, account, search, keep, title, ever
   }
 
   function toggleRecord() {
-    if (recording) { localStorage.setItem(SCRIPT, JSON.stringify(recording.lines)); say(`${count(recording.lines.length, 'line')} recorded: Play repeats them.`, 'good'); recording = null; } else { recording = { began: Date.now(), lines: [] }; }
+    if (recording()) say(`${count(stop().length, 'line')} recorded: Play repeats them.`, 'good');
+    else if (!record()) say('The browser has no room left to record.', 'bad');
     drawRecord();
   }
-  function drawRecord() { fill(record, recording ? `■ Stop (${recording.lines.length})` : '● Record'); }
-  const saved = () => { try { return JSON.parse(localStorage.getItem(SCRIPT)) ?? []; } catch { return []; } };
+  function drawRecord() { const now = recording(); fill(recorder, now ? `■ Stop (${now.lines.length})` : '● Record'); }
   async function play() {
     if (playing) { playing.abort(); return; }
-    const lines = saved();
+    const lines = script();
     if (!lines.length) { say('Nothing is recorded: Record keeps what you change here.'); return; }
     playing = new AbortController();
     const { signal: stopped } = playing;
@@ -151,48 +142,57 @@ export default async function regions({ root, account, search, keep, title, ever
     for (const [n, one] of lines.entries()) {
       await new Promise(resolve => { const timer = setTimeout(resolve, Math.max(0, began + one.at - Date.now())); stopped.addEventListener('abort', () => { clearTimeout(timer); resolve(); }); });
       if (stopped.aborted) break;
-      fill(script, h('p', { class: 'note' }, `Line ${n + 1} of ${lines.length}: `, h('code', {}, command(one.method, one.path, one.body)), ' ', button('Stop', () => playing?.abort(), { class: 'small' })));
+      fill(step, h('p', { class: 'note' }, `Line ${n + 1} of ${lines.length}: `, h('code', {}, command(one.method, one.path, one.body)), ' ', button('Stop', () => playing?.abort(), { class: 'small' })));
       await change(one.method, one.path, one.body);
     }
     playing = null;
-    fill(script);
+    fill(step);
   }
   function showScript() {
-    const lines = saved();
+    const lines = script();
     const text = lines.map((one, n) => `${n ? `sleep ${((one.at - lines[n - 1].at) / 1000).toFixed(1)}\n` : ''}${command(one.method, one.path, one.body)}\n`).join('');
     dialog('What is recorded', finish => [lines.length ? h('pre', { class: 'item-text', tabindex: 0 }, text) : empty('Nothing yet: Record keeps what you change here.'), h('div', { class: 'row end' }, lines.length ? button('Download', () => download('regions.sh', `#!/bin/sh\nset -e\n${text}`, 'text/x-sh')) : null, button('Close', () => finish(), { class: 'main' }))]);
   }
 
-  function rates(found) {
-    const now = new Map();
-    for (const one of found?.regions ?? []) {
-      const all = one.seconds.filter(Boolean);
-      const recent = one.seconds.slice(-5).filter(Boolean);
-      const last = all.at(-1);
-      const sum = (list, pick) => list.reduce((total, second) => total + pick(second), 0);
-      now.set(one.region, { rate: Math.round(sum(recent, second => second.count) / 5), charge: sum(recent, second => second.charge) / 5, p50: last?.p50, p99: last?.p99, failed: sum(all, second => second.failed) });
+  // Of each region what is known: from the requests or, where these are not at hand, from how many there have been.
+  function rates(found, list) {
+    const before = state.counted;
+    const now = performance.now();
+    if (!before || now - before.at > 500) {
+      const rate = ({ name, requests }) => { const more = requests - before?.of.get(name); return more >= 0 ? Math.round(more * 1000 / (now - before.at)) : undefined; };
+      state.counted = { at: now, of: new Map(list.map(region => [region.name, region.requests])), rates: new Map(list.map(region => [region.name, { rate: rate(region) }])) };
     }
-    return now;
+    if (!found) return state.counted.rates;
+    // More may have come than is kept: then the first seconds are not known, and nothing is as little as it seems.
+    const first = Math.min(...found.regions.map(one => one.seconds.findIndex(Boolean)));
+    const [least, recently] = [found.complete ? '' : '≥ ', found.complete || first < SECONDS - RECENT ? '' : '≥ '];
+    const rates = new Map(list.map(region => [region.name, { rate: 0, charge: 0, failed: 0, least, recently }]));
+    for (const one of found.regions) {
+      const all = one.seconds.filter(Boolean);
+      const recent = one.seconds.slice(-RECENT).filter(Boolean);
+      const last = all.at(-1);
+      const sum = (of, pick) => of.reduce((total, second) => total + pick(second), 0);
+      rates.set(one.region, { rate: Math.round(sum(recent, second => second.count) / RECENT), charge: sum(recent, second => second.charge) / RECENT, p50: last?.p50, p99: last?.p99, failed: sum(all, second => second.failed), least, recently });
+    }
+    return rates;
   }
   async function refresh() {
     const [list, between, broken, found] = await Promise.all([get('manage/regions', signal), get('manage/links', signal), get('manage/faults', signal), account.hasRequests ? get(`traffic?seconds=${SECONDS}`, signal) : null]);
     fill(trouble);
     account.regions = list.regions.map(region => region.name);
     setRegions(account.regions);
-    const tps = rates(found);
-    // A menu or a field of the keyboard is not taken away under the fingers.
-    const focus = cards.contains(document.activeElement) ? [...cards.querySelectorAll('button')].indexOf(document.activeElement) : -1;
-    fill(cards, list.regions.map(region => card(region, tps.get(region.name) ?? { rate: 0, charge: 0, failed: 0 })));
-    if (focus >= 0) cards.querySelectorAll('button')[focus]?.focus();
+    const tps = rates(found, list.regions);
+    update(cards, list.regions.map(region => card(region, tps.get(region.name))));
     drawLinks(between.links);
     drawFaultList(broken);
-    if (found) fill(traffic, trafficPlots(found, SECONDS));
+    if (found) update(traffic, trafficPlots(found, SECONDS));
     await showPartitions();
   }
   const { databases } = await get('databases', signal);
   fill(chosen, databases.flatMap(one => one.containers.map(container => h('option', { value: at(one.id, container.id), selected: search.get('container') === `${one.id}/${container.id}` }, `${one.id}/${container.id}`))));
   chosen.hidden = !chosen.options.length;
   window.addEventListener('faults', () => refresh(), { signal });
+  window.addEventListener('recorded', drawRecord, { signal });
   await every(1000, async () => { try { await refresh(); } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); } });
 }
 

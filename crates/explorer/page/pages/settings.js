@@ -3,6 +3,7 @@
 import { h, fill, link, button, problem, say } from '../lib/dom.js';
 import { get, post, put, at } from '../lib/api.js';
 import { ru, group } from '../lib/words.js';
+import { ofContainer } from '../lib/place.js';
 import { drop, throughputField } from './data.js';
 
 export default async function settings({ root, account, params, title, go }) {
@@ -11,8 +12,7 @@ export default async function settings({ root, account, params, title, go }) {
   const writes = !account.readOnly;
   const place = h('div');
   const path = `containers/${at(database, container)}`;
-  fill(root, h('div', { class: 'head' }, h('div', {}, h('div', { class: 'crumbs' }, link('Data', '/data'), ' / ', link(`${database}/${container}`, `/data/${at(database, container)}`)), h('h1', {}, 'Settings')),
-    writes ? h('div', { class: 'row' }, button('Delete container', () => drop(`container ${container}`, container, path, 'Everything in it is gone for good.', () => go('/data')), { class: 'danger' })) : null), place);
+  fill(root, ofContainer(database, container, 'settings', writes ? [button('Delete container', () => drop(`container ${container}`, container, path, 'Everything in it is gone for good.', () => go('/data')), { class: 'danger' })] : []), place);
   async function load() {
     const found = await get(path);
     const parts = account.isEmulator ? await get(`manage/partitions/${at(database, container)}`).catch(() => null) : null;
@@ -34,7 +34,7 @@ export default async function settings({ root, account, params, title, go }) {
     const change = async () => {
       try { await put(`${path}/throughput`, fields.value()); say('The throughput is changed.', 'good'); await load(); } catch (error) { say(error.message, 'bad'); }
     };
-    if (!found.throughput) return h('section', { class: 'card' }, h('h2', {}, 'Throughput'), h('p', { class: 'muted' }, 'It shares that of its database, or the account has none to set.'));
+    if (!found.throughput) return h('section', { class: 'card' }, h('h2', {}, 'Throughput'), h('p', { class: 'muted' }, found.throughputProblem ? `The account does not say: ${found.throughputProblem}` : 'It shares that of its database, or the account has none to set.'));
     return h('section', { class: 'card' }, h('h2', {}, 'Throughput'), fields.element, writes ? button('Change', () => fields.value() && change()) : null);
   }
   function ranges({ partitions: all }) {

@@ -2,7 +2,7 @@
 
 use cosmonaut::options::CreateContainerOptions;
 use cosmonaut::options::CreateDatabaseOptions;
-use cosmonaut::{ContainerProperties, Etag, Response, ThroughputProperties};
+use cosmonaut::{ContainerProperties, Error, Etag, Response, ThroughputProperties};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -154,9 +154,19 @@ impl Ask<'_> {
         let container = self.container_client(database, name);
         let read = container.read().await?;
         let mut found = described(&read);
-        found["throughput"] = written(container.read_throughput().await?.into_value());
+        let throughput = container.read_throughput().await.map(Response::into_value);
+        let (name, value) = throughput_or_problem(throughput);
+        found[name] = value;
         found["partitions"] = json!(container.feed_ranges().await?);
         Ok(found)
+    }
+}
+
+/// A serverless account refuses to say, as there is none. All else of a container can be shown.
+fn throughput_or_problem(read: Result<Option<ThroughputProperties>, Error>) -> (&'static str, Value) {
+    match read {
+        Ok(throughput) => ("throughput", written(throughput)),
+        Err(error) => ("throughputProblem", json!(error.to_string())),
     }
 }
 
@@ -166,4 +176,18 @@ fn described(read: &Response<ContainerProperties>) -> Value {
         "etag": read.etag().map(|etag| etag.as_str().to_owned()),
         "charge": read.request_charge(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_that_does_not_tell_its_throughput_says_why() {
+        let refused = cosmonaut::Credential::master_key("no key").unwrap_err();
+        let expected = refused.to_string();
+        assert_eq!(throughput_or_problem(Err(refused.into())), ("throughputProblem", json!(expected)));
+        let manual = ThroughputProperties::manual(400);
+        assert_eq!(throughput_or_problem(Ok(Some(manual))), ("throughput", json!({ "manual": 400 })));
+    }
 }

@@ -41,6 +41,7 @@ impl Ask<'_> {
             (&Method::GET, ["dead"]) => self.dead().await,
             (&Method::GET, ["instance", id]) => self.instance(id).await,
             (&Method::GET, ["instance", id, "history"]) => self.history(id).await,
+            (&Method::GET, ["instance", id, "pulse"]) => self.pulse(id).await,
             (&Method::GET, ["instance", id, "tree"]) => self.tree(id).await,
             (&Method::POST, [verb]) => {
                 self.may_change()?;

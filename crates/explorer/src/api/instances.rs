@@ -64,6 +64,12 @@ struct One {
 impl Ask<'_> {
     pub(super) async fn instances(&self) -> Result<Value, Refusal> {
         let place = self.place;
+        if let Some(id) = place.get("id") {
+            let mut found =
+                self.store().await?.tree_summaries(id).await.map_err(|error| self.unanswered(&error))?;
+            found.truncate(1);
+            return Ok(json!({ "instances": found, "next": null }));
+        }
         let owned = |name: &str| place.get(name).map(str::to_owned);
         let time = |name: &str| match place.get(name) {
             Some(_) => place.number(name, 0_u64).map(Some),
@@ -138,12 +144,29 @@ impl Ask<'_> {
         all.await.map_err(|error| self.unanswered(&error))
     }
 
+    /// As much as tells whether there is anything new of an instance.
+    pub(super) async fn pulse(&self, id: &str) -> Result<Value, Refusal> {
+        let store = self.store().await?;
+        let info = self.existing(&store, id).await?;
+        let current = store.get_execution_info(id, info.current_execution_id).await;
+        let current = current.map_err(|error| self.unanswered(&error))?;
+        Ok(json!({
+            "status": info.status,
+            "execution": info.current_execution_id,
+            "updatedAt": info.updated_at,
+            "events": current.event_count,
+        }))
+    }
+
+    /// What happened in an execution, or what did after the event of a number.
     pub(super) async fn history(&self, id: &str) -> Result<Value, Refusal> {
         let store = self.store().await?;
         let info = self.existing(&store, id).await?;
         let run = self.place.number("run", info.current_execution_id)?;
+        let after = self.place.number("after", 0_u64)?;
         let events = store.read_history_with_execution_id(id, run).await;
-        let events = events.map_err(|error| self.unanswered(&error))?;
+        let mut events = events.map_err(|error| self.unanswered(&error))?;
+        events.retain(|event| event.event_id > after);
         Ok(json!({ "run": run, "current": info.current_execution_id, "events": events }))
     }
 

@@ -1,6 +1,11 @@
 //! Items as text: which partition key they have, and what is shown of one that is too long for a list.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use cosmonaut::{PartitionKey, PartitionKeyValue, RawItem};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::answer::Refusal;
@@ -26,16 +31,43 @@ pub(super) fn key_of_json(text: &str) -> Result<PartitionKey, Refusal> {
     Ok(PartitionKey::hierarchical(values.map_err(|error| wrong(&error))?))
 }
 
+/// The members of a document by name, each as its text. However deep a document is, only this level is read.
+pub(super) type Members<'a> = HashMap<Cow<'a, str>, &'a RawValue>;
+
+/// The members of a document, or why it has none.
+pub(super) fn members(text: &str) -> Result<Members<'_>, String> {
+    serde_json::from_str(text).map_err(|error| match error.classify() {
+        Category::Data => "it is not a JSON object".to_owned(),
+        Category::Io | Category::Syntax | Category::Eof => format!("it is not JSON: {error}"),
+    })
+}
+
+/// A text, a number, true, false or null; `None` for whatever has parts.
+fn simple(raw: &RawValue) -> Option<Value> {
+    match raw.get().starts_with(['{', '[']) {
+        true => None,
+        false => serde_json::from_str(raw.get()).ok(),
+    }
+}
+
+/// A member that has no parts; null if there is none.
+pub(super) fn simple_member(members: &Members<'_>, name: &str) -> Value {
+    members.get(name).and_then(|raw| simple(raw)).unwrap_or_default()
+}
+
 /// The values of an item at the paths of a partition key; an empty object where there is none.
-pub(super) fn key_in(item: &Value, paths: &[String]) -> Value {
-    let at = |path: &String| {
-        let mut value = Some(item);
-        for name in names(path) {
-            value = value.and_then(|value| value.get(&name));
-        }
-        value.filter(|value| !value.is_array() && !value.is_object()).cloned().unwrap_or_else(|| json!({}))
-    };
+pub(super) fn key_in(item: &Members<'_>, paths: &[String]) -> Value {
+    let at = |path: &String| value_at(item, &names(path)).unwrap_or_else(|| json!({}));
     Value::Array(paths.iter().map(at).collect())
+}
+
+fn value_at(item: &Members<'_>, names: &[String]) -> Option<Value> {
+    let (first, rest) = names.split_first()?;
+    let value = item.get(first.as_str())?;
+    match rest {
+        [] => simple(value),
+        rest => value_at(&members(value.get()).ok()?, rest),
+    }
 }
 
 /// The names in `/a/"b c"`.
@@ -47,15 +79,22 @@ fn names(path: &str) -> Vec<String> {
     path.split('/').filter(|name| !name.is_empty()).map(unquoted).collect()
 }
 
-/// An item for a list.
-pub(super) fn listed(item: &RawItem, paths: &[String]) -> Result<Value, Refusal> {
-    let text = text_of(item)?;
-    let value: Value = serde_json::from_str(text).map_err(|error| not_json(&error))?;
-    let mut row = row(text);
-    row["id"] = value["id"].clone();
-    row["etag"] = value["_etag"].clone();
-    row["pk"] = key_in(&value, paths);
-    Ok(row)
+/// An item for a list, `whole` or cut. One that cannot be read is in it too, and says why.
+pub(super) fn listed(item: &RawItem, paths: &[String], whole: bool) -> Value {
+    let text = String::from_utf8_lossy(item.as_bytes());
+    let mut row = if whole { json!({ "text": text }) } else { row(&text) };
+    match members(&text) {
+        Ok(found) => {
+            row["id"] = simple_member(&found, "id");
+            row["etag"] = simple_member(&found, "_etag");
+            row["pk"] = key_in(&found, paths);
+        }
+        Err(problem) => {
+            row["text"] = Value::Null;
+            row["unreadable"] = json!(format!("this item cannot be read: {problem}"));
+        }
+    }
+    row
 }
 
 /// A row for a list: its text or, if that is too long, how it begins.
@@ -85,12 +124,25 @@ mod tests {
 
     #[test]
     fn keys_are_found_in_items() {
-        let item = json!({ "a": { "b c": 7 }, "d": [1], "e": null });
+        let deep = "[".repeat(1000) + &"]".repeat(1000);
+        let item = format!(r#"{{"deep":{deep},"a":{{"b c":7,"deep":{deep}}},"d":[1],"e":null}}"#);
+        let item = members(&item).unwrap();
         for (paths, expected) in
             [(vec!["/a/\"b c\""], json!([7])), (vec!["/e", "/d", "/x/y"], json!([null, {}, {}]))]
         {
             let paths: Vec<String> = paths.into_iter().map(str::to_owned).collect();
             assert_eq!(key_in(&item, &paths), expected);
+        }
+    }
+
+    #[test]
+    fn an_item_that_cannot_be_read_is_listed_and_says_why() {
+        let listed = |text: &'static str| listed(&RawItem::from(text), &["/id".to_owned()], false);
+        assert_eq!(listed(r#"{"id":"a"}"#)["pk"], json!(["a"]));
+        for (text, problem) in [("[]", "not a JSON object"), (r#"{"id":"#, "EOF")] {
+            let row = listed(text);
+            assert!(row["unreadable"].as_str().unwrap().contains(problem), "{row}");
+            assert!(row["text"].is_null(), "{row}");
         }
     }
 

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use cosmonaut::{Error, Etag, FeedScope, ItemResponse, Query, RawItem, Response};
+use cosmonaut::{ContainerClient, Error, Etag, FeedScope, ItemResponse, Query, RawItem, Response};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Ask;
-use super::item_text::{key_in, key_of_json, listed, row, text_of};
+use super::item_text::{Members, key_in, key_of_json, listed, members, row, simple_member, text_of};
 use super::queries::page_facts;
 use crate::answer::Refusal;
 use crate::door;
@@ -48,6 +48,16 @@ struct Import {
 }
 
 impl Ask<'_> {
+    /// The paths of the partition key, which the page has learned with the first page.
+    pub(super) async fn known_paths(&self, container: &ContainerClient) -> Result<Vec<String>, Refusal> {
+        match self.place.get("paths") {
+            None => Ok(container.read().await?.into_value().partition_key.paths),
+            Some(text) => {
+                serde_json::from_str(text).map_err(|_| Refusal::bad("paths: this is not a list of paths"))
+            }
+        }
+    }
+
     pub(super) async fn items(
         &self,
         database: &str,
@@ -87,7 +97,7 @@ struct Target<'a> {
 }
 
 impl Target<'_> {
-    fn client(&self) -> cosmonaut::ContainerClient {
+    fn client(&self) -> ContainerClient {
         self.ask.container_client(self.database, self.container)
     }
 
@@ -95,20 +105,10 @@ impl Target<'_> {
         Ok(self.client().read().await?.into_value().partition_key.paths)
     }
 
-    /// The paths of the partition key, which the page has learned with the first page.
-    async fn known_paths(&self) -> Result<Vec<String>, Refusal> {
-        match self.ask.place.get("paths") {
-            None => self.paths().await,
-            Some(text) => {
-                serde_json::from_str(text).map_err(|_| Refusal::bad("paths: this is not a list of paths"))
-            }
-        }
-    }
-
     async fn page(&self) -> Result<Value, Refusal> {
         let place = self.ask.place;
         let began = door::now();
-        let paths = self.known_paths().await?;
+        let paths = self.ask.known_paths(&self.client()).await?;
         let scope = match place.get("pk") {
             Some(key) => FeedScope::from(key_of_json(key)?),
             None => FeedScope::Container,
@@ -121,9 +121,9 @@ impl Target<'_> {
         let Some(page) = items.into_pages().next().await.transpose()? else {
             return Ok(json!({ "items": [], "next": null, "paths": paths }));
         };
-        let rows: Result<Vec<_>, _> = page.items.iter().map(|item| listed(item, &paths)).collect();
         let mut answer = page_facts(&page, began);
-        answer["items"] = Value::Array(rows?);
+        let whole = place.get("whole").is_some();
+        answer["items"] = page.items.iter().map(|item| listed(item, &paths, whole)).collect();
         answer["paths"] = json!(paths);
         Ok(answer)
     }
@@ -156,12 +156,13 @@ impl Target<'_> {
     async fn create(&self) -> Result<Value, Refusal> {
         let began = door::now();
         let Written { text, .. } = self.ask.body()?;
-        let value = document(&text)?;
-        let key = key_in(&value, &self.paths().await?);
+        let paths = self.paths().await?;
+        let found = document(&text)?;
+        let (id, key) = (simple_member(&found, "id"), key_in(&found, &paths));
         let item = RawItem::from(text);
         let made =
             self.client().create_item(key_of_json(&key.to_string())?, &item).content_response(true).await?;
-        Ok(named(written(&made, began)?, &value, key))
+        Ok(named(written(&made, began)?, id, key))
     }
 
     /// Replaces the item of the address. A condition that does not hold is answered with the item as it is now.
@@ -169,7 +170,7 @@ impl Target<'_> {
         let began = door::now();
         let place = self.ask.place;
         let Written { text, etag } = self.ask.body()?;
-        let value = document(&text)?;
+        let new_id = simple_member(&document(&text)?, "id");
         let (key, id) = (key_of_json(place.need("pk")?)?, place.need("id")?);
         let item = RawItem::from(text);
         let replace = self.client().replace_item(key.clone(), id, &item).content_response(true);
@@ -180,7 +181,7 @@ impl Target<'_> {
         match replaced {
             Ok(replaced) => {
                 let key = serde_json::from_str(place.need("pk")?).unwrap_or_default();
-                Ok(named(written(&replaced, began)?, &value, key))
+                Ok(named(written(&replaced, began)?, new_id, key))
             }
             Err(error) if error.is_precondition_failed() => Err(self.as_it_is(error, key, id).await),
             Err(error) => Err(error.into()),
@@ -261,13 +262,10 @@ fn at_most(count: usize) -> Result<(), Refusal> {
 }
 
 /// The text as a document, for looking at it only.
-fn document(text: &str) -> Result<Value, Refusal> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| Refusal::bad(format!("the item is not JSON: {error}")))?;
-    if !value.is_object() {
-        return Err(Refusal::bad("the item is not a JSON object (it needs an \"id\")"));
-    }
-    Ok(value)
+fn document(text: &str) -> Result<Members<'_>, Refusal> {
+    members(text).map_err(|problem| {
+        Refusal::bad(format!("the item cannot be sent: {problem} (it is an object with an \"id\")"))
+    })
 }
 
 fn written(response: &ItemResponse, began: Instant) -> Result<Value, Refusal> {
@@ -275,8 +273,8 @@ fn written(response: &ItemResponse, began: Instant) -> Result<Value, Refusal> {
 }
 
 /// The answer with the name of what was written.
-fn named(mut answer: Value, value: &Value, key: Value) -> Value {
-    answer["id"] = value["id"].clone();
+fn named(mut answer: Value, id: Value, key: Value) -> Value {
+    answer["id"] = id;
     answer["pk"] = key;
     answer
 }

@@ -4,10 +4,13 @@
 
 mod containers;
 mod durable;
+mod feeds;
 mod instances;
 mod item_text;
 mod items;
 mod queries;
+mod scripts;
+mod users;
 
 use bytes::Bytes;
 use cosmonaut::{ContainerClient, CosmosClient};
@@ -60,6 +63,12 @@ impl Api {
             ["databases", rest @ ..] => ask.databases(rest).await,
             ["containers", database, container, rest @ ..] => ask.container(database, container, rest).await,
             ["items", database, container, rest @ ..] => ask.items(database, container, rest).await,
+            ["scripts", database, container, rest @ ..] => ask.scripts(database, container, rest).await,
+            ["users", database, rest @ ..] => ask.users(database, rest).await,
+            ["changes", database, container] if method == Method::GET => {
+                ask.changes(database, container).await
+            }
+            ["conflicts", database, container, rest @ ..] => ask.conflicts(database, container, rest).await,
             ["check"] => ask.check_query(),
             ["functions"] => Ok(queries::functions()),
             ["query", database, container, rest @ ..] => ask.query(database, container, rest).await,
@@ -119,6 +128,8 @@ impl Ask<'_> {
         Ok(json!({
             "endpoint": settings.endpoint,
             "id": account.id,
+            // What the browser keeps is kept for this account alone: others may be shown at the same address.
+            "identity": format!("{} {}", account.id, settings.endpoint.trim_end_matches('/')),
             "writeRegions": account.writable_locations.iter().map(region).collect::<Vec<_>>(),
             "regions": account.readable_locations.iter().map(region).collect::<Vec<_>>(),
             "readOnly": settings.read_only,

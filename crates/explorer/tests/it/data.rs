@@ -161,6 +161,48 @@ async fn an_item_that_is_too_long_for_a_list_is_cut_there_and_whole_alone() {
     assert!(read["text"].as_str().unwrap().len() > 1_800_000);
 }
 
+#[tokio::test]
+async fn the_deepest_item_that_an_account_takes_is_listed_read_and_changed() {
+    let world = World::with_container().await;
+    let (open, close) = ("[".repeat(127), "]".repeat(127));
+    let deep = format!(r#"{{"id":"deep","customer":"x","n":1.50,"list":{open}{close}}}"#);
+    let orders = world.client.database("shop").container("orders");
+    orders.create_item("x", RawItem::from(deep.clone())).await.unwrap();
+    orders.create_item("x", json!({"id": "flat", "customer": "x"})).await.unwrap();
+
+    let listed = world.get("items/shop/orders").await.good();
+    let rows = listed["items"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| &row["id"]).collect::<Vec<_>>(), ["deep", "flat"]);
+    assert_eq!(rows[0]["pk"], json!(["x"]));
+    assert!(rows[0]["text"].as_str().unwrap().contains(&open));
+
+    let path = "items/shop/orders/item?pk=%22x%22&id=deep";
+    let read = world.get(path).await.good();
+    let body = json!({ "text": deep.replace("1.50", "2.50"), "etag": read["etag"] }).to_string();
+    let saved = world.ask("PUT", path, &body).await.good();
+    assert!(saved["text"].as_str().unwrap().contains(r#""n":2.50"#), "{saved}");
+    let copy = json!({ "text": deep.replace("deep", "copy") }).to_string();
+    assert_eq!(world.post("items/shop/orders/item", &copy).await.good()["id"], "copy");
+}
+
+#[tokio::test]
+async fn an_export_has_long_items_whole() {
+    let world = World::with_container().await;
+    let text = format!(r#"{{"id":"long","customer":"x","text":"{}"}}"#, "ü".repeat(50_000));
+    world.post("items/shop/orders/item", &json!({ "text": text }).to_string()).await.good();
+    let row = &world.get("items/shop/orders?whole=1").await.good()["items"][0];
+    assert!(row["text"].as_str().unwrap().len() > 100_000, "{}", row["size"]);
+}
+
+#[tokio::test]
+async fn an_account_has_a_name_for_what_the_browser_keeps() {
+    let (one, other) = (World::start().await, World::start().await);
+    let identity = async |world: &World| world.get("account").await.good()["identity"].clone();
+    assert!(identity(&one).await.as_str().unwrap().contains(one.emulator.url().trim_end_matches('/')));
+    assert_eq!(identity(&one).await, identity(&one).await);
+    assert_ne!(identity(&one).await, identity(&other).await);
+}
+
 pub(crate) fn escaped(text: &str) -> String {
     text.bytes()
         .map(

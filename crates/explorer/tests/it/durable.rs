@@ -76,6 +76,19 @@ async fn orchestrations_are_listed_looked_at_and_steered() {
     let tree = world.get(&format!("durable/instance/party/tree?{AT}")).await.good();
     assert_eq!(tree["instances"].as_array().unwrap().len(), 2, "{tree}");
 
+    let all = history["events"].as_array().unwrap();
+    let rest = world.get(&format!("durable/instance/party/history?{AT}&after=2")).await.good();
+    assert_eq!(rest["events"].as_array().unwrap().len(), all.len() - 2, "{rest}");
+    let pulse = world.get(&format!("durable/instance/party/pulse?{AT}")).await.good();
+    for name in ["status", "execution", "updatedAt"] {
+        assert_eq!(pulse[name], party[name], "the page compares the two");
+    }
+    assert_eq!(pulse["events"], party["executions"][0]["events"], "{pulse}");
+    let by_id = world.get(&format!("durable/list?{AT}&id=order-8")).await.good();
+    assert_eq!(by_id["instances"].as_array().unwrap().len(), 1, "{by_id}");
+    assert_eq!(by_id["instances"][0]["status"], "Running");
+    assert_eq!(world.get(&format!("durable/list?{AT}&id=order-9")).await.good()["instances"], json!([]));
+
     let raise = json!({ "instance": "order-7", "event": "approval", "data": "yes" }).to_string();
     world.post(&format!("durable/raise?{AT}"), &raise).await.good();
     client.wait_for_orchestration("order-7", LONG).await.unwrap();
@@ -84,6 +97,14 @@ async fn orchestrations_are_listed_looked_at_and_steered() {
     let running = json!({ "instances": ["order-8"] }).to_string();
     let kept = world.post(&format!("durable/delete?{AT}"), &running).await.good();
     assert!(kept["failed"][0]["message"].as_str().unwrap().contains("still runs"), "{kept}");
+    client.start_orchestration("order-10", "Wait", "").await.unwrap();
+    while client.get_orchestration_stats("order-10").await.unwrap().is_none() {
+        tokio::task::yield_now().await;
+    }
+    let by_force = json!({ "instances": ["order-10"], "force": true }).to_string();
+    let gone = world.post(&format!("durable/delete?{AT}"), &by_force).await.good();
+    assert_eq!(gone["done"], 1, "{gone}");
+    assert_eq!(world.get(&format!("durable/instance/order-10?{AT}")).await.status, 404);
     let cancel = json!({ "instances": ["order-8"], "reason": "late" }).to_string();
     world.post(&format!("durable/cancel?{AT}"), &cancel).await.good();
     client.wait_for_orchestration("order-8", LONG).await.unwrap();

@@ -3,13 +3,16 @@
 
 mod data;
 mod durable;
+mod feeds;
 mod managing;
 mod queries;
 mod reading_only;
+mod scripts;
+mod users;
 mod visitors;
 
 use cosmonaut::{CosmosClient, Credential};
-use cosmonaut_emulator::Emulator;
+use cosmonaut_emulator::{Emulator, EmulatorBuilder};
 use cosmonaut_explorer::{Entry, Explorer, Port, Requests, Settings};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -51,9 +54,13 @@ impl World {
     }
 
     pub(crate) async fn with(read_only: Option<String>) -> Self {
+        Self::of(Emulator::builder(), read_only).await
+    }
+
+    pub(crate) async fn of(builder: EmulatorBuilder, read_only: Option<String>) -> Self {
         let requests = Requests::new(1000);
         let log = requests.clone();
-        let emulator = Emulator::builder()
+        let emulator = builder
             .regions(["East US", "West US"])
             .management(0)
             .request_log(move |answered| {

@@ -14,11 +14,11 @@ use crate::retention::Retention;
 use crate::setup::Throughput;
 
 /// The environment variables of each setting, in the order in which they are looked at.
-const ENDPOINT: [&str; 2] = ["COSMOSDB_ENDPOINT", "COSMOS_ENDPOINT"];
-const KEY: [&str; 2] = ["COSMOSDB_KEY", "COSMOS_KEY"];
-const DATABASE: [&str; 2] = ["COSMOSDB_DATABASE", "COSMOS_DATABASE"];
-const CONTAINER: [&str; 2] = ["COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
-const HUB: [&str; 2] = ["COSMOSDB_HUB", "COSMOS_HUB"];
+const ENDPOINT: [&str; 3] = ["COSMONAUT_ENDPOINT", "COSMOSDB_ENDPOINT", "COSMOS_ENDPOINT"];
+const KEY: [&str; 3] = ["COSMONAUT_KEY", "COSMOSDB_KEY", "COSMOS_KEY"];
+const DATABASE: [&str; 3] = ["COSMONAUT_DATABASE", "COSMOSDB_DATABASE", "COSMOS_DATABASE"];
+const CONTAINER: [&str; 3] = ["COSMONAUT_CONTAINER", "COSMOSDB_CONTAINER", "COSMOS_CONTAINER"];
+const HUB: [&str; 3] = ["COSMONAUT_HUB", "COSMOSDB_HUB", "COSMOS_HUB"];
 
 /// The settings of a provider.
 ///
@@ -168,8 +168,8 @@ impl CosmosProviderConfig {
         Self { client: Some(client), ..Self::default() }
     }
 
-    /// What the environment says: `COSMOSDB_ENDPOINT`, `COSMOSDB_KEY`, `COSMOSDB_DATABASE`, `COSMOSDB_CONTAINER` and
-    /// `COSMOSDB_HUB`, or the same with `COSMOS_` in front. The last three may be missing.
+    /// What the environment says: `COSMONAUT_ENDPOINT`, `COSMONAUT_KEY`, `COSMONAUT_DATABASE`, `COSMONAUT_CONTAINER` and
+    /// `COSMONAUT_HUB`, or the same with `COSMOSDB_` or `COSMOS_` in front. The last three may be missing.
     ///
     /// # Errors
     /// If the endpoint or the key is missing.
@@ -179,12 +179,12 @@ impl CosmosProviderConfig {
 
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, ConnectError> {
         let set =
-            |names: [&str; 2]| names.iter().find_map(|name| variable(name)).filter(|value| !value.is_empty());
-        let required = |names: [&str; 2]| {
+            |names: [&str; 3]| names.iter().find_map(|name| variable(name).filter(|value| !value.is_empty()));
+        let required = |names: [&str; 3]| {
             set(names).ok_or_else(|| {
                 ConnectError::new(format!(
-                    "neither {} nor {} is set (set one, or use CosmosProvider::emulator() for a local emulator)",
-                    names[0], names[1]
+                    "{} is not set, nor is {} or {} (set one, or use CosmosProvider::emulator() for a local emulator)",
+                    names[0], names[1], names[2]
                 ))
             })
         };
@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_spellings_of_the_environment_are_read() {
+    fn every_spelling_of_the_environment_is_read() {
         let read = |variables: &[(&str, &str)]| {
             CosmosProviderConfig::from_variables(|name| {
                 variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
@@ -257,11 +257,22 @@ mod tests {
         let short = read(&[("COSMOS_ENDPOINT", "http://a"), ("COSMOS_KEY", "k"), ("COSMOS_DATABASE", "d")]);
         let short = short.unwrap();
         assert_eq!((&*short.database, short.hub), ("d", None));
+        let first = read(&[
+            ("COSMOSDB_ENDPOINT", "http://b"),
+            ("COSMONAUT_ENDPOINT", "http://a"),
+            ("COSMONAUT_KEY", ""),
+            ("COSMOS_KEY", "k"),
+        ]);
+        let first = first.unwrap();
+        assert_eq!((&*first.endpoint, &*first.key), ("http://a", "k"), "an empty one is none");
         let named = read(&[("COSMOS_ENDPOINT", "http://a"), ("COSMOS_KEY", "k"), ("COSMOSDB_HUB", "h")]);
         assert_eq!(named.unwrap().hub.as_deref(), Some("h"));
         for (variables, named) in [
-            (&[("COSMOSDB_KEY", "k")][..], "COSMOSDB_ENDPOINT nor COSMOS_ENDPOINT"),
-            (&[("COSMOSDB_ENDPOINT", "http://a"), ("COSMOSDB_KEY", "")], "COSMOSDB_KEY nor COSMOS_KEY"),
+            (
+                &[("COSMOSDB_KEY", "k")][..],
+                "COSMONAUT_ENDPOINT is not set, nor is COSMOSDB_ENDPOINT or COSMOS_",
+            ),
+            (&[("COSMOSDB_ENDPOINT", "http://a"), ("COSMOSDB_KEY", "")], "COSMONAUT_KEY is not set"),
         ] {
             let error = read(variables).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");

@@ -32,7 +32,7 @@ impl ConnectError {
         let CosmosProviderConfig { database, container, endpoint, .. } = config;
         let remedy = match error.kind() {
             ErrorKind::Unauthorized | ErrorKind::Credential => {
-                "the account does not accept this key (check COSMOSDB_KEY; keys differ from account to account)".into()
+                "the account does not accept this key (check COSMONAUT_KEY; keys differ from account to account)".into()
             }
             ErrorKind::Forbidden => format!(
                 "this identity lacks rights (give it a role that reads and writes data, such as \"Cosmos DB Built-in \

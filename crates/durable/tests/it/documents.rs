@@ -60,10 +60,10 @@ fn the_example_of_the_environment_is_read_as_it_says() {
     let variables: Vec<_> = example.lines().filter_map(|line| line.split_once('=')).collect();
     let value = |name: &str| variables.iter().find(|(known, _)| *known == name).unwrap().1;
     let usual = CosmosProviderConfig::default();
-    assert_eq!(value("COSMOSDB_KEY"), cosmonaut_emulator::EMULATOR_KEY);
-    assert_eq!(value("COSMOSDB_ENDPOINT"), "http://localhost:8081");
+    assert_eq!(value("COSMONAUT_KEY"), cosmonaut_emulator::EMULATOR_KEY);
+    assert_eq!(value("COSMONAUT_ENDPOINT"), "http://localhost:8081");
     assert_eq!(
-        (value("COSMOSDB_DATABASE"), value("COSMOSDB_CONTAINER")),
+        (value("COSMONAUT_DATABASE"), value("COSMONAUT_CONTAINER")),
         (&*usual.database, &*usual.container)
     );
 }

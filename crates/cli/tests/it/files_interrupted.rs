@@ -209,7 +209,7 @@ fn an_import_goes_on_only_as_it_was_begun() {
     let (account, files) = (Account::start(), Directory::new("as-begun"));
     wide(&account, "shop", "orders");
     let file = files.path("o.csv");
-    let rows: String = (0..2000).map(|n| format!("{n},p{},{n}\n", n % 97)).collect();
+    let rows: String = (0..6000).map(|n| format!("{n},p{},{n}\n", n % 97)).collect();
     fs::write(&file, format!("id,pk,zip\n{rows}")).unwrap();
     slow(&account);
     let state = files.path("o.csv.import");
@@ -230,16 +230,19 @@ fn an_import_goes_on_only_as_it_was_begun() {
 
 #[test]
 fn a_run_that_still_looks_for_its_container_can_be_stopped() {
-    let (account, files) = (Account::start(), Directory::new("stopped-early"));
-    account.container("shop", "orders", &[]);
+    let files = Directory::new("stopped-early");
     let file = files.path("o.jsonl");
     fs::write(&file, "").unwrap();
     let (out, all) = (files.path("out.jsonl"), files.path("all"));
     let arguments: [&[&str]; 3] =
         [&["export", "shop/orders", &out], &["export", "--all", &all], &["import", "shop/orders", &file]];
     for arguments in arguments {
-        account.block_on(account.control().clear()).unwrap();
-        account.block_on(account.control().add_fault(Fault::new(Effect::Hang))).unwrap();
+        // Each has an account of its own, so that what hangs is its own request.
+        let account = Account::start();
+        account.container("shop", "orders", &[]);
+        // Of this container only: the client of the test asks for the account now and then.
+        let hang = Fault::new(Effect::Hang).in_container("shop/orders");
+        account.block_on(account.control().add_fault(hang)).unwrap();
         let mut command = account.command(arguments);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         until("a request that hangs", || account.control().faults()[0].hits > 0);

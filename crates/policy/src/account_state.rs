@@ -12,7 +12,7 @@ use std::time::Duration;
 use cosmonaut_wire::ConsistencyLevel;
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
 
-use crate::framed::{FramedGateways, Standing};
+use crate::framed::FramedGateways;
 use crate::region_order::{RegionPreferences, order_endpoints};
 use crate::{ClearTextRule, CosmosEndpoint, CosmosOperation, EndpointError, Moment, PartitionId};
 
@@ -331,18 +331,18 @@ impl AccountEndpointState {
     }
 
     /// The Gateways 2.0 that are to be probed: all that do not answer, or those alone that did and then failed.
-    pub fn gateways_to_probe(&self, lost_alone: bool) -> impl Iterator<Item = &CosmosEndpoint> {
-        self.framed.iter().flat_map(move |framed| framed.to_probe(lost_alone))
+    pub fn gateways_to_probe(&self, lost_alone: bool, now: Moment) -> impl Iterator<Item = &CosmosEndpoint> {
+        self.framed.iter().flat_map(move |framed| framed.to_probe(lost_alone, now))
     }
 
     /// This state after a Gateway 2.0 has answered a probe.
     #[must_use]
     pub fn with_gateway_proven(&self, gateway: &CosmosEndpoint) -> Self {
-        self.with_gateway(gateway, Standing::Proven)
+        self.with_gateways(|framed| framed.proven(gateway))
     }
 
-    pub(crate) fn with_gateway(&self, gateway: &CosmosEndpoint, standing: Standing) -> Self {
-        let framed = self.framed.as_ref().map(|framed| Arc::new(framed.with(gateway, standing)));
+    pub(crate) fn with_gateways(&self, change: impl FnOnce(&FramedGateways) -> FramedGateways) -> Self {
+        let framed = self.framed.as_ref().map(|framed| Arc::new(change(framed)));
         Self { framed, ..self.clone() }
     }
 

@@ -45,11 +45,11 @@ use std::time::Duration;
 use cosmonaut_wire::{CosmosStatus, mutation};
 
 use crate::backoff::backoff;
-use crate::framed::is_refused_by_gateway;
+use crate::framed::{GatewayVerdict, gateway_verdict};
 use crate::routing::endpoint_count;
 use crate::{
-    CosmosOperation, Deadline, Effects, FailureCause, LocationEffect, LocationSnapshot, Moment,
-    OperationRetryState, RequestSentStatus, RoutingDecision, TransportOutcome, TransportResult,
+    CosmosEndpoint, CosmosOperation, Deadline, Effects, FailureCause, LocationEffect, LocationSnapshot,
+    Moment, OperationRetryState, RequestSentStatus, RoutingDecision, TransportOutcome, TransportResult,
     UnavailableReason,
 };
 
@@ -115,12 +115,17 @@ struct Evaluation<'a> {
 
 impl Evaluation<'_> {
     fn status(&self, status: CosmosStatus) -> (OperationAction, Effects) {
-        if let Some(gateway) = &self.attempt.routing.framed
-            && is_refused_by_gateway(status)
-        {
-            return self.by_rest(LocationEffect::GatewayRefused(gateway.clone()));
-        }
         let cause = FailureCause::Status(status);
+        if let Some(gateway) = &self.attempt.routing.framed {
+            match gateway_verdict(status) {
+                GatewayVerdict::Passed => {}
+                GatewayVerdict::Refused => return self.by_rest(None),
+                GatewayVerdict::Closed => {
+                    return self.by_rest(Some(LocationEffect::GatewayRefused(gateway.clone())));
+                }
+                GatewayVerdict::Failed => return self.after_lost_gateway(cause, gateway),
+            }
+        }
         match StatusClass::of(status) {
             StatusClass::WriteForbidden => {
                 let mut effects = Effects::NONE;
@@ -172,13 +177,12 @@ impl Evaluation<'_> {
     fn transport_error(&self, request_sent: RequestSentStatus) -> (OperationAction, Effects) {
         let cause = FailureCause::Transport(request_sent);
         if let Some(gateway) = &self.attempt.routing.framed {
-            let lost = LocationEffect::GatewayLost(gateway.clone());
             return match request_sent {
-                RequestSentStatus::NotSent => self.by_rest(lost),
+                RequestSentStatus::NotSent => {
+                    self.by_rest(Some(LocationEffect::GatewayLost(gateway.clone())))
+                }
                 RequestSentStatus::Sent | RequestSentStatus::Unknown => {
-                    let mut effects = self.probe_failed();
-                    effects.push(lost);
-                    self.in_doubt(cause, effects)
+                    self.after_lost_gateway(cause, gateway)
                 }
             };
         }
@@ -346,14 +350,30 @@ impl Evaluation<'_> {
     }
 
     /// Repeats by REST in the same region what a Gateway 2.0 has not passed on.
-    fn by_rest(&self, effect: LocationEffect) -> (OperationAction, Effects) {
+    fn by_rest(&self, effect: Option<LocationEffect>) -> (OperationAction, Effects) {
         let Attempt { routing, retry_state, .. } = self.attempt;
         let mut effects = self.probe_abandoned();
-        effects.push(effect);
+        effect.into_iter().for_each(|effect| effects.push(effect));
         let staying = retry_state.staying_at(&routing.endpoint);
         let new_state = Box::new(self.carry(false, OperationRetryState { by_rest: true, ..staying }));
         let repeat = |delay| OperationAction::RetryInPlace { new_state, delay };
         (self.after(None, false, repeat), effects)
+    }
+
+    /// What follows when a Gateway 2.0 has failed after it may have passed on what it was sent. Of the region and the
+    /// partition that says nothing.
+    fn after_lost_gateway(
+        &self,
+        cause: FailureCause,
+        gateway: &CosmosEndpoint,
+    ) -> (OperationAction, Effects) {
+        let mut effects = self.probe_abandoned();
+        effects.push(LocationEffect::GatewayLost(gateway.clone()));
+        let action = match self.attempt.operation.is_idempotent() {
+            true => self.failover(cause, true),
+            false => self.abort(AbortKind::OutcomeUnknown, true),
+        };
+        (action, effects)
     }
 
     /// Ends the operation. Which kind of end it is depends on whether a write may have been applied.
@@ -390,6 +410,11 @@ impl Evaluation<'_> {
         backoff(first, 2.0, self.attempt.limits.longest_delay, retries, self.chance)
     }
 
+    /// Whether the service has answered, rather than a gateway or nobody.
+    fn is_the_services(&self) -> bool {
+        self.result.answer().is_some_and(|(status, _)| gateway_verdict(status) == GatewayVerdict::Passed)
+    }
+
     fn applied_before(&self) -> bool {
         !mutation!("repeat-forgets-what-was-sent-before")
             && (self.attempt.retry_state.may_have_applied || self.result.may_have_applied_before)
@@ -398,9 +423,7 @@ impl Evaluation<'_> {
     fn carry(&self, uncertain: bool, state: OperationRetryState) -> OperationRetryState {
         let is_write = !self.attempt.operation.is_read_only();
         let may_have_applied = is_write && (uncertain || self.applied_before());
-        // An answer is the service's, whichever gateway it came by.
-        let by_rest =
-            state.by_rest || self.attempt.routing.framed.is_some() && self.result.answer().is_none();
+        let by_rest = state.by_rest || self.attempt.routing.framed.is_some() && !self.is_the_services();
         OperationRetryState { may_have_applied, by_rest, ..state }
     }
 }

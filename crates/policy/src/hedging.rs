@@ -12,6 +12,7 @@ use cosmonaut_options::HedgingThreshold;
 use cosmonaut_wire::mutation;
 
 use crate::evaluate::StatusClass;
+use crate::framed::{GatewayVerdict, gateway_verdict};
 use crate::{
     Access, CosmosOperation, Deadline, Effects, LocationEffect, LocationSnapshot, Moment, ObservedLatency,
     OperationRetryState, RoutingDecision, TransportOutcome, TransportResult, UnavailablePartition,
@@ -147,7 +148,14 @@ pub fn hedging_threshold(threshold: HedgingThreshold, observed: ObservedLatency)
 /// A success does, and so does an answer about the request itself, which would be the same everywhere. An answer
 /// about the item may be about what another leg did, or about an item that has not come here yet: see
 /// [`is_nearly_settled`].
-pub fn settles_hedge(operation: &CosmosOperation, result: &TransportResult) -> bool {
+pub fn settles_hedge(
+    operation: &CosmosOperation,
+    routing: &RoutingDecision,
+    result: &TransportResult,
+) -> bool {
+    if is_a_gateways(routing, result) {
+        return false;
+    }
     match &result.outcome {
         TransportOutcome::Success { .. } => true,
         TransportOutcome::HttpError { status, .. } if StatusClass::of(*status) == StatusClass::Final => {
@@ -165,8 +173,15 @@ pub fn settles_hedge(operation: &CosmosOperation, result: &TransportResult) -> b
 }
 
 /// Whether a leg's result is an answer that only another leg could still better. The others then have one step more.
-pub fn is_nearly_settled(result: &TransportResult) -> bool {
-    result.answer().is_some_and(|(status, _)| StatusClass::of(status) == StatusClass::Final)
+pub fn is_nearly_settled(routing: &RoutingDecision, result: &TransportResult) -> bool {
+    !is_a_gateways(routing, result)
+        && result.answer().is_some_and(|(status, _)| StatusClass::of(status) == StatusClass::Final)
+}
+
+/// Whether a Gateway 2.0 has answered by itself, so that the service may answer otherwise.
+fn is_a_gateways(routing: &RoutingDecision, result: &TransportResult) -> bool {
+    routing.framed.is_some()
+        && result.answer().is_some_and(|(status, _)| gateway_verdict(status) != GatewayVerdict::Passed)
 }
 
 /// Which of several results counts.
@@ -234,7 +249,10 @@ pub fn hedge_win_effects(
     primary: &RoutingDecision,
 ) -> Effects {
     let mut effects = Effects::NONE;
-    if let Some(partition) = retry_state.partition.clone().filter(|_| operation.is_partitioned()) {
+    if let Some(gateway) = &primary.framed {
+        // The region may well answer by REST.
+        effects.push(LocationEffect::GatewayLost(gateway.clone()));
+    } else if let Some(partition) = retry_state.partition.clone().filter(|_| operation.is_partitioned()) {
         let (endpoint, access) = (primary.endpoint.clone(), Access::of(operation));
         effects.push(LocationEffect::RecordHedgeWin(UnavailablePartition { partition, endpoint, access }));
     }

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use crate::account_state::{expire_unavailable_endpoints, mark_endpoint, refresh_account_endpoint_state};
-use crate::framed::Standing;
 use crate::partition_state::{
     abandon_probe, expire_partition_overrides, fail_probe, mark_partition_unavailable, move_partition,
     record_hedge_win, reset_hedge_wins, succeed_probe, suspect_partition,
@@ -121,10 +120,10 @@ impl LocationSnapshot {
                 self.with_partitions(abandon_probe(partitions, ticket, now))
             }
             LocationEffect::GatewayLost(gateway) => {
-                self.with_account(account.with_gateway(gateway, Standing::Lost))
+                self.with_account(account.with_gateways(|framed| framed.lost(gateway, now)))
             }
             LocationEffect::GatewayRefused(gateway) => {
-                self.with_account(account.with_gateway(gateway, Standing::Unproven))
+                self.with_account(account.with_gateways(|framed| framed.refused(gateway)))
             }
         })
     }

@@ -125,7 +125,6 @@ impl OperationRetryState {
             + self.session_retry.count
             + self.stale_cache_retry_count
             + self.retry_with_count
-            + u32::from(self.by_rest)
     }
 
     /// When an endpoint was last left, counted in endpoints left; `None` if it was not.

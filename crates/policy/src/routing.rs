@@ -264,7 +264,7 @@ impl<'a> Choice<'a> {
                 // themselves when one has gone home, and only what can be repeated is risked.
                 let may_be_risked = self.operation.is_idempotent()
                     || !self.is_followed_by(FailoverMechanism::AutomaticFailover);
-                self.retry_state.is_initial() && may_be_risked
+                self.retry_state.is_initial() && !self.retry_state.by_rest && may_be_risked
             }
             PartitionHealth::Unhealthy | PartitionHealth::Probing { .. } => false,
         }

@@ -63,7 +63,7 @@ impl DriverCore {
     /// Finds out in the background which Gateways 2.0 answer, of those that do not or of those that have failed.
     pub(crate) fn probe_gateways(&self, lost_alone: bool) {
         let Some(location) = self.location.load() else { return };
-        for gateway in location.account.gateways_to_probe(lost_alone) {
+        for gateway in location.account.gateways_to_probe(lost_alone, self.platform.now()) {
             let Some((tried, tasks)) = self.begin_try(gateway.clone()) else { continue };
             tasks.spawn("gateway probe", async move {
                 let Tried { core, endpoint } = &tried;

@@ -11,7 +11,7 @@ use cosmonaut_policy::{
 
 use cosmonaut_wire::mutation;
 
-use super::frame::by_frame_or_rest;
+use super::frame::{as_sent, by_frame_or_rest};
 use super::operation::{OperationPipeline, OperationState};
 use super::transport::Leg;
 use crate::location::ProbeGuard;
@@ -77,6 +77,7 @@ impl OperationPipeline<'_> {
             OutOfLine(pin!(core.transport.execute(leg, began, throttling, attempts))).await;
         // From here to where its effects are applied nothing is awaited, so the probe's end cannot be lost.
         guard.conclude();
+        let routing = as_sent(routing, &self.diagnostics.attempts);
         Attempted { ended, routing, result, throttling, learned: None }
     }
 

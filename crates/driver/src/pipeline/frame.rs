@@ -16,6 +16,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 
 use super::operation::{OperationPipeline, OperationState};
 use super::transport::{Leg, TransportPipeline};
+use crate::diagnostics::AttemptDiagnostics;
 use crate::transport::{Sent, TransportError, TransportErrorKind, Try};
 
 const OPERATION: HeaderName = HeaderName::from_static("x-ms-thinclient-proxy-operation-type");
@@ -62,6 +63,12 @@ pub(super) fn by_frame_or_rest(routing: RoutingDecision, frame: Option<&Frame>) 
     RoutingDecision { framed, ..routing }
 }
 
+/// Where an attempt went, by its last try: what turns out to fit in no frame goes by REST.
+pub(super) fn as_sent(routing: RoutingDecision, tries: &[AttemptDiagnostics]) -> RoutingDecision {
+    let framed = routing.framed.filter(|_| tries.last().is_none_or(|last| last.framed));
+    RoutingDecision { framed, ..routing }
+}
+
 impl TransportPipeline {
     /// The frame of an attempt for a Gateway 2.0, and which that is; `None` if it goes by REST.
     pub(super) fn framed_request<'a>(
@@ -81,7 +88,7 @@ impl TransportPipeline {
             signature,
         };
         // A value that no token holds goes by REST, which has room for it.
-        let frame = leg.request.frame(&parts).ok()?;
+        let frame = leg.request.frame(&parts)?;
         let mut request = Request::new(Bytes::from(frame));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = gateway.uri(leg.request.path());

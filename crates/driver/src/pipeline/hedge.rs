@@ -21,7 +21,7 @@ use cosmonaut_policy::{
 };
 
 use super::attempt::{Attempted, Learned};
-use super::frame::by_frame_or_rest;
+use super::frame::{as_sent, by_frame_or_rest};
 use super::left_writes::WriteKey;
 use super::leg::{LegEnd, LegStart, SharedParts, SpawnedLeg};
 use super::operation::{OperationPipeline, OperationState};
@@ -106,8 +106,9 @@ impl OperationPipeline<'_> {
                     core.change_hedge_budget(|budget| Some(budget.after_request()));
                 }
                 let LegEnd { result, throttling, tries } = end;
+                let routing = as_sent(first.routing, &tries);
                 self.diagnostics.attempts = tries;
-                Attempted { ended, routing: first.routing, result, throttling, learned: None }
+                Attempted { ended, routing, result, throttling, learned: None }
             }
             Either::Second(()) => {
                 let race = HedgeRace {
@@ -216,13 +217,14 @@ impl<'a> HedgeRace<'a> {
             }
             // Until the next one is due: after a step, or when one has failed.
             let Some((leg, end)) = self.next_end().await else {
-                match self.ended.iter().any(|leg| is_nearly_settled(&leg.end.result)) {
+                match self.ended.iter().any(|leg| is_nearly_settled(&leg.routing, &leg.end.result)) {
                     true => return self.picked(),
                     false => continue,
                 }
             };
-            let settles = settles_hedge(self.parts.operation, &end.result);
-            self.ended.push(EndedLeg { place: leg.place, routing: leg.routing, end });
+            let routing = as_sent(leg.routing, &end.tries);
+            let settles = settles_hedge(self.parts.operation, &routing, &end.result);
+            self.ended.push(EndedLeg { place: leg.place, routing, end });
             if settles {
                 let winner = self.ended.len() - 1;
                 return self.settled(winner, false);
@@ -249,7 +251,7 @@ impl<'a> HedgeRace<'a> {
 
     /// The next leg that ends; `None` once another one is due.
     async fn next_end(&mut self) -> Option<(RunningLeg<'a>, LegEnd)> {
-        let is_nearly_over = self.ended.iter().any(|leg| is_nearly_settled(&leg.end.result));
+        let is_nearly_over = self.ended.iter().any(|leg| is_nearly_settled(&leg.routing, &leg.end.result));
         let mut step = match self.asked.len() < self.plan.legs || is_nearly_over {
             true => self.core.platform.sleep(self.plan.step),
             false => Box::pin(std::future::pending()),

@@ -67,15 +67,17 @@ impl Evaluation<'_> {
         if !sent {
             return self.probe_abandoned();
         }
+        if let Some(gateway) = &routing.framed {
+            // By REST the next one may be answered, so that little proof is needed.
+            let mut effects = self.probe_abandoned();
+            effects.push(LocationEffect::GatewayLost(gateway.clone()));
+            return effects;
+        }
         if routing.is_probe() {
             return self.probe_failed();
         }
         let mut effects = Effects::NONE;
         if self.result.latency < SUSPICIOUS_SILENCE {
-            return effects;
-        }
-        if let Some(gateway) = &routing.framed {
-            effects.push(LocationEffect::GatewayLost(gateway.clone()));
             return effects;
         }
         match mechanism_for(&location.partitions, &location.account, operation) {

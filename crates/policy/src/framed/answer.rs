@@ -9,25 +9,18 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 /// What was answered to a frame.
 #[derive(Debug)]
 pub enum FramedAnswer {
-    /// The service's answer, as it would have come by REST, or a gateway's that could not ask the service.
+    /// The answer in the frame, as it would have come by REST.
     Answer(Response<Bytes>),
     /// Something else: whether the request was carried out is not known.
     NoFrame(StatusCode),
 }
 
-/// Reads an answer: what its frame says counts, and its own status only if it has none.
-///
-/// Only a status that means the same from whatever stands before the service is believed without a frame. "Not found" is
-/// not: it may be the gateway that is not there.
+/// Reads an answer: what its frame says counts. Without a frame it is not the service's, whatever its status: a gateway that
+/// cannot ask, or something before it.
 pub fn read_framed_answer(answer: Response<Bytes>) -> FramedAnswer {
     let (mut parts, body) = answer.into_parts();
     let Ok(frame) = ResponseFrame::parse(&body) else {
-        let is_believed = parts.status.is_server_error()
-            || matches!(parts.status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
-        return match is_believed {
-            true => FramedAnswer::Answer(Response::from_parts(parts, body)),
-            false => FramedAnswer::NoFrame(parts.status),
-        };
+        return FramedAnswer::NoFrame(parts.status);
     };
     let Ok(status) = StatusCode::from_u16(frame.status) else {
         return FramedAnswer::NoFrame(parts.status);

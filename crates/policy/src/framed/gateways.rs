@@ -1,10 +1,11 @@
 //! The regions' Gateways 2.0, and which of them have answered.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cosmonaut_wire::model::{AccountLocation, AccountProperties};
 
-use crate::{Access, ClearTextRule, CosmosEndpoint};
+use crate::{Access, ClearTextRule, CosmosEndpoint, ENDPOINT_PROBE_INTERVAL, Moment};
 
 /// What is known of a Gateway 2.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +14,23 @@ pub(crate) enum Standing {
     Unproven,
     /// It has answered.
     Proven,
-    /// It has answered, and then failed.
-    Lost,
+    /// It has answered, and then failed: at this moment, and so often within [`LOSS_MEMORY`].
+    Lost { since: Moment, losses: u32 },
+}
+
+/// How long a gateway that was lost is left alone at first; twice as long each time it is lost again.
+const FIRST_PAUSE: Duration = ENDPOINT_PROBE_INTERVAL;
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// How long a loss is remembered.
+const LOSS_MEMORY: Duration = Duration::from_secs(900);
+
+/// A Gateway 2.0, and what is known of it.
+#[derive(Clone, Debug)]
+struct Known {
+    endpoint: CosmosEndpoint,
+    standing: Standing,
+    /// When it was lost last, and how often.
+    last_loss: Option<(Moment, u32)>,
 }
 
 /// The Gateways 2.0 of an account.
@@ -25,7 +41,7 @@ pub(crate) struct FramedGateways {
     /// For each region that has one for reads: its endpoint, and the place of its gateway.
     reads: Vec<(CosmosEndpoint, usize)>,
     writes: Vec<(CosmosEndpoint, usize)>,
-    gateways: Vec<(CosmosEndpoint, Standing)>,
+    gateways: Vec<Known>,
 }
 
 impl FramedGateways {
@@ -71,9 +87,9 @@ impl FramedGateways {
     }
 
     fn place_of(&mut self, gateway: CosmosEndpoint) -> usize {
-        let known = self.gateways.iter().position(|(known, _)| *known == gateway);
+        let known = self.gateways.iter().position(|known| known.endpoint == gateway);
         known.unwrap_or_else(|| {
-            self.gateways.push((gateway, Standing::Unproven));
+            self.gateways.push(Known { endpoint: gateway, standing: Standing::Unproven, last_loss: None });
             self.gateways.len() - 1
         })
     }
@@ -90,37 +106,58 @@ impl FramedGateways {
             Access::Write => &self.writes,
         };
         let (_, place) = pairs.iter().find(|(known, _)| known == endpoint)?;
-        let (gateway, standing) = &self.gateways[*place];
-        (*standing == Standing::Proven).then_some(gateway)
+        let Known { endpoint, standing, .. } = &self.gateways[*place];
+        (*standing == Standing::Proven).then_some(endpoint)
     }
 
-    /// The gateways of which it is to be found out whether they answer.
-    pub(crate) fn to_probe(&self, lost_alone: bool) -> impl Iterator<Item = &CosmosEndpoint> {
+    /// The gateways of which it is to be found out whether they answer: all that do not, or those alone that were lost and
+    /// have been left alone for long enough.
+    pub(crate) fn to_probe(&self, lost_alone: bool, now: Moment) -> impl Iterator<Item = &CosmosEndpoint> {
         let is_asked = move |standing: Standing| match standing {
             Standing::Unproven => !lost_alone,
-            Standing::Lost => true,
+            Standing::Lost { since, losses } => {
+                let doubled = FIRST_PAUSE.saturating_mul(1 << (losses - 1).min(16));
+                // It is asked about at intervals, of which one may begin a little early.
+                now.since(since) + FIRST_PAUSE / 2 >= doubled.min(LONGEST_PAUSE)
+            }
             Standing::Proven => false,
         };
-        self.gateways.iter().filter(move |(_, standing)| is_asked(*standing)).map(|(gateway, _)| gateway)
+        self.gateways.iter().filter(move |known| is_asked(known.standing)).map(|known| &known.endpoint)
     }
 
-    /// The same with another standing of one. A gateway that never answered cannot be lost.
-    pub(crate) fn with(&self, gateway: &CosmosEndpoint, standing: Standing) -> Self {
+    fn with(&self, gateway: &CosmosEndpoint, change: impl Fn(&mut Known)) -> Self {
         let mut next = self.clone();
-        for (known, current) in &mut next.gateways {
-            let is_change = standing != Standing::Lost || *current == Standing::Proven;
-            if known == gateway && is_change {
-                *current = standing;
-            }
-        }
+        next.gateways.iter_mut().filter(|known| known.endpoint == *gateway).for_each(change);
         next
+    }
+
+    /// After one has answered a probe.
+    pub(crate) fn proven(&self, gateway: &CosmosEndpoint) -> Self {
+        self.with(gateway, |known| known.standing = Standing::Proven)
+    }
+
+    /// After one has failed. One that never answered cannot be lost.
+    pub(crate) fn lost(&self, gateway: &CosmosEndpoint, now: Moment) -> Self {
+        self.with(gateway, |known| {
+            if known.standing == Standing::Proven {
+                let before = known.last_loss.filter(|(last, _)| now.since(*last) < LOSS_MEMORY);
+                let losses = before.map_or(0, |(_, losses)| losses) + 1;
+                known.last_loss = Some((now, losses));
+                known.standing = Standing::Lost { since: now, losses };
+            }
+        })
+    }
+
+    /// After one has said that it is closed.
+    pub(crate) fn refused(&self, gateway: &CosmosEndpoint) -> Self {
+        self.with(gateway, |known| known.standing = Standing::Unproven)
     }
 
     /// These gateways with what was known of those among them before.
     pub(crate) fn knowing(mut self, before: &Self) -> Self {
-        for (gateway, standing) in &mut self.gateways {
-            if let Some((_, known)) = before.gateways.iter().find(|(known, _)| known == gateway) {
-                *standing = *known;
+        for gateway in &mut self.gateways {
+            if let Some(known) = before.gateways.iter().find(|known| known.endpoint == gateway.endpoint) {
+                *gateway = known.clone();
             }
         }
         self
@@ -139,7 +176,7 @@ fn account_name(properties: &AccountProperties, own: &CosmosEndpoint) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{endpoint, global, properties, region};
+    use crate::testing::{at, endpoint, global, properties, region};
 
     fn framed_url(index: usize) -> String {
         format!("https://{}.example:10250", region(index))
@@ -168,7 +205,7 @@ mod tests {
         let all = [(0, framed_url(0)), (1, framed_url(1))];
         let unproven = found(&account(&all, &all[1..])).unwrap();
         assert_eq!(unproven.gateway_of(&endpoint(0), Access::Read), None);
-        let proven = unproven.with(&gateway(0), Standing::Proven).with(&gateway(1), Standing::Proven);
+        let proven = unproven.proven(&gateway(0)).proven(&gateway(1));
         for (index, access, expected) in [
             (0, Access::Read, Some(gateway(0))),
             (1, Access::Read, Some(gateway(1))),
@@ -195,7 +232,7 @@ mod tests {
         assert!(found(&properties(2, true)).is_none());
         let first_counts = account(&[(0, framed_url(0)), (0, framed_url(7))], &[]);
         let known = found(&first_counts).unwrap();
-        assert_eq!(known.to_probe(false).collect::<Vec<_>>(), [&gateway(0)]);
+        assert_eq!(known.to_probe(false, at(0)).collect::<Vec<_>>(), [&gateway(0)]);
     }
 
     #[test]
@@ -219,13 +256,30 @@ mod tests {
         let account = account(&all, &all);
         let before = found(&account).unwrap();
         // What never answered cannot be lost.
-        let before = before.with(&gateway(0), Standing::Lost);
-        assert_eq!(before.to_probe(true).count(), 0);
-        let before = before.with(&gateway(0), Standing::Proven).with(&gateway(0), Standing::Lost);
+        let before = before.lost(&gateway(0), at(0));
+        assert_eq!(before.to_probe(true, at(100)).count(), 0);
+        let before = before.proven(&gateway(0)).lost(&gateway(0), at(0));
         let after = found(&account).unwrap().knowing(&before);
-        assert_eq!(after.to_probe(true).collect::<Vec<_>>(), [&gateway(0)]);
-        assert_eq!(after.to_probe(false).count(), 2);
-        let refused = after.with(&gateway(0), Standing::Unproven);
-        assert_eq!(refused.to_probe(true).count(), 0);
+        assert_eq!(after.to_probe(true, at(1)).count(), 0);
+        assert_eq!(after.to_probe(true, at(10)).collect::<Vec<_>>(), [&gateway(0)]);
+        assert_eq!(after.to_probe(false, at(10)).count(), 2);
+        let refused = after.refused(&gateway(0));
+        assert_eq!(refused.to_probe(true, at(1000)).count(), 0);
+    }
+
+    #[test]
+    fn a_gateway_that_is_lost_again_and_again_is_left_alone_for_longer() {
+        let account = account(&[(0, framed_url(0))], &[]);
+        let mut known = found(&account).unwrap();
+        let mut now = 0;
+        for pause in [10, 20, 40, 80, 160, 300, 300] {
+            known = known.proven(&gateway(0)).lost(&gateway(0), at(now));
+            let is_asked = |after: u64| known.to_probe(true, at(now + after)).count() == 1;
+            assert!(!is_asked(pause - 6) && is_asked(pause - 4), "{pause}");
+            now += pause;
+        }
+        // A loss is not remembered for ever.
+        known = known.proven(&gateway(0)).lost(&gateway(0), at(now + 1_000));
+        assert_eq!(known.to_probe(true, at(now + 1_010)).count(), 1);
     }
 }

@@ -9,10 +9,13 @@
 //! | is answered by a frame | | goes on as after that answer |
 //! | could not be sent | is lost | repeats in place by REST |
 //! | got no answer | is lost | as after any lost answer, and by REST from then on |
-//! | is refused by the gateway itself (13000 to 13007, 405, 501) | is refused | repeats in place by REST |
-//! | is still silent after a second when the deadline passes | is lost | ends |
+//! | is answered that the gateway is closed (13000, 13001) | is refused | repeats in place by REST |
+//! | is answered that the gateway does not do it (13002 to 13007, 13010, 405, 501) | | repeats in place by REST |
+//! | is answered that the gateway has failed (13009, 13011, 13012) | is lost | as after a lost answer |
+//! | is silent when the deadline passes, or when another region has answered | is lost | as by REST |
 //!
-//! A lost gateway is probed every few seconds, one that refuses or never answered a probe when the account is read.
+//! A lost gateway is probed after ten seconds, and later each time it is lost again; one that refuses or never answered a
+//! probe when the account is read. What a gateway does says nothing of its region and its partitions.
 
 mod answer;
 mod gateways;
@@ -22,7 +25,7 @@ mod shape;
 mod tests;
 
 pub use answer::{FramedAnswer, read_framed_answer};
-pub(crate) use gateways::{FramedGateways, Standing};
+pub(crate) use gateways::FramedGateways;
 pub use request::{FrameParts, FramedContainer};
 pub use shape::{FrameAim, frame_aim};
-pub(crate) use shape::{can_be_framed, is_refused_by_gateway};
+pub(crate) use shape::{GatewayVerdict, can_be_framed, gateway_verdict};

@@ -13,7 +13,7 @@ use cosmonaut_wire::{ResourceId, headers};
 use http::header::{IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::shape::{FrameAim, framed_operation};
+use super::shape::{FrameAim, framed_operation, is_the_drivers};
 use crate::TransportRequest;
 
 /// Whether the answer is to have a body.
@@ -52,22 +52,23 @@ pub struct FrameParts<'a> {
 impl TransportRequest<'_> {
     /// The frame of this attempt, for an operation that [has an aim](super::frame_aim).
     ///
-    /// # Errors
-    /// A value that is too long for its token: the request has to go by REST.
-    pub fn frame(&self, parts: &FrameParts<'_>) -> Result<Vec<u8>, FrameError> {
+    /// `None` if a value is none that its token can have: the request has to go by REST.
+    pub fn frame(&self, parts: &FrameParts<'_>) -> Option<Vec<u8>> {
         let operation = self.operation();
         let (resource, named) = framed_operation(operation).expect("an operation with an aim has a frame");
         let head = RequestHead { resource, operation: named, activity: parts.activity };
         let payload = Some(&operation.body()[..]).filter(|body| !body.is_empty());
         let mut bytes = Vec::with_capacity(USUAL_FRAME + operation.body().len());
         let mut frame = FrameWriter::request(&mut bytes, head, payload);
-        self.write_route(parts, &mut frame, named)?;
+        self.write_route(parts, &mut frame, named).ok()?;
         let mut map = HeaderMap::with_capacity(16);
         self.write_headers(&mut map);
-        write_carried(&map, &mut frame)?;
-        frame.number(&request::SDK_CAPABILITIES, CAPABILITIES)?;
-        frame.finish()?;
-        Ok(bytes)
+        if !write_carried(&map, &mut frame).ok()? {
+            return None;
+        }
+        frame.number(&request::SDK_CAPABILITIES, CAPABILITIES).ok()?;
+        frame.finish().ok()?;
+        Some(bytes)
     }
 
     /// What the gateway routes and admits by.
@@ -107,8 +108,8 @@ impl TransportRequest<'_> {
     }
 }
 
-/// The headers of a request, each as its token.
-fn write_carried(map: &HeaderMap, frame: &mut FrameWriter<'_>) -> Result<(), FrameError> {
+/// The headers of a request, each as its token. Says whether every one of them has a value that its token can have.
+fn write_carried(map: &HeaderMap, frame: &mut FrameWriter<'_>) -> Result<bool, FrameError> {
     static BY_HEADER: LazyLock<HashMap<&'static HeaderName, &'static Carried>> =
         LazyLock::new(|| REQUEST_HEADERS.iter().map(|carried| (&carried.header, carried)).collect());
     // A read says by one token of two what it waits for.
@@ -122,21 +123,23 @@ fn write_carried(map: &HeaderMap, frame: &mut FrameWriter<'_>) -> Result<(), Fra
                 frame.bytes(token, value.as_bytes())?;
             }
         } else if *name == IF_MATCH || *name == IF_NONE_MATCH {
-            frame.text(&request::MATCH, text(value))?;
+            let Ok(etag) = std::str::from_utf8(value.as_bytes()) else { return Ok(false) };
+            frame.text(&request::MATCH, etag)?;
         } else if *name == PREFER {
             if let Some(preference) = preference(value) {
                 frame.number(&request::RETURN_PREFERENCE, preference)?;
             }
         } else if *name == headers::SUPPORTED_SERIALIZATION_FORMATS {
             frame.number(&request::SUPPORTED_FORMATS, formats(text(value)))?;
-        } else if *name == headers::CONSISTENCY_LEVEL && has_strategy {
+        } else if *name == headers::CONSISTENCY_LEVEL && has_strategy || is_the_drivers(name) {
             continue;
-        } else if let Some(carried) = BY_HEADER.get(name) {
-            // What has no value in the token's terms has none for the service either.
-            carried.push(frame, value)?;
+        } else if let Some(carried) = BY_HEADER.get(name)
+            && !carried.push(frame, value)?
+        {
+            return Ok(false);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 /// What of `Prefer` a frame can say.

@@ -7,6 +7,7 @@ use cosmonaut_options::RequestOptionsView;
 use cosmonaut_wire::model::PartitionKeyDefinition;
 use cosmonaut_wire::rntbd::{Operation, REQUEST_HEADERS, Resource};
 use cosmonaut_wire::{CosmosStatus, EffectivePartitionKey, EpkRange, ResourceType, headers};
+use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, StatusCode};
 
 use super::request::{PREFER, preference};
@@ -34,12 +35,12 @@ pub fn frame_aim(
     }
     match operation.target() {
         // Clients do not agree on how a part of a hierarchical key is said.
-        PartitionTarget::Key { key, .. }
-            if key.components().len() == definition.paths.len() || key.components().is_empty() =>
-        {
+        PartitionTarget::Key { key, .. } if key.components().len() == definition.paths.len() => {
             key.effective(definition).ok().map(FrameAim::Key)
         }
         PartitionTarget::Range(_) => range().map(FrameAim::Range),
+        // The service refuses a stretch from the ring's beginning on that names no partition.
+        PartitionTarget::Epk { range, partition: None } if range.min == EffectivePartitionKey::MIN => None,
         PartitionTarget::Epk { range, .. } => Some(FrameAim::Range(range.clone())),
         PartitionTarget::Key { .. } | PartitionTarget::None => None,
     }
@@ -97,9 +98,14 @@ fn says_its_condition(operation: &CosmosOperation) -> bool {
 /// The longest value of a token of text.
 const LONGEST: usize = u16::MAX as usize;
 
+/// Whether the driver says it itself, whatever the caller says.
+pub(super) fn is_the_drivers(name: &HeaderName) -> bool {
+    [AUTHORIZATION, headers::DATE, headers::SDK_CAPABILITIES].contains(name)
+}
+
 /// Whether a header of the caller's can be said in the operation's frame.
 fn is_carried(operation: &CosmosOperation, name: &HeaderName, value: &HeaderValue) -> bool {
-    if *name == headers::ENABLE_CROSS_PARTITION_QUERY {
+    if *name == headers::ENABLE_CROSS_PARTITION_QUERY || is_the_drivers(name) {
         return true;
     }
     if *name == PREFER {
@@ -113,11 +119,27 @@ fn is_carried(operation: &CosmosOperation, name: &HeaderName, value: &HeaderValu
     value.len() <= LONGEST && REQUEST_HEADERS.iter().any(|carried| carried.header == *name)
 }
 
-/// Whether the gateway, and not the service behind it, refuses what it was sent.
-pub(crate) fn is_refused_by_gateway(status: CosmosStatus) -> bool {
-    match status.code() {
-        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => true,
-        _ => (13_000..=13_007).contains(&status.sub_status()),
+/// What an answer says of the gateway that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GatewayVerdict {
+    /// Nothing: it is the service's.
+    Passed,
+    /// The gateway has not passed on what it was sent.
+    Refused,
+    /// The gateway passes nothing on.
+    Closed,
+    /// The gateway has failed, and perhaps after it had passed on what it was sent.
+    Failed,
+}
+
+/// Whether the gateway, and not the service behind it, has answered.
+pub(crate) fn gateway_verdict(status: CosmosStatus) -> GatewayVerdict {
+    match (status.code(), status.sub_status()) {
+        (_, 13_000 | 13_001) => GatewayVerdict::Closed,
+        (_, 13_002..=13_007 | 13_010) => GatewayVerdict::Refused,
+        (_, 13_009 | 13_011 | 13_012) => GatewayVerdict::Failed,
+        (StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED, _) => GatewayVerdict::Refused,
+        _ => GatewayVerdict::Passed,
     }
 }
 
@@ -206,13 +228,15 @@ mod tests {
         let epk = key.effective(&definition(&["/a"])).unwrap();
         let query = |target: PartitionTarget| operation(OperationType::Query).with_target(target);
         let by_key = || PartitionTarget::from(key.clone());
-        let part = PartitionTarget::Epk { range: whole.clone(), partition: None };
+        let part = PartitionTarget::Epk { range: whole.clone(), partition: Some("1".into()) };
+        let open = PartitionTarget::Epk { range: whole.clone(), partition: None };
         for (target, paths, expected) in [
             (PartitionTarget::None, &["/a"][..], None),
             (by_key(), &["/a"], Some(FrameAim::Key(epk))),
             (by_key(), &["/a", "/b"], None),
             (PartitionTarget::Range(PartitionKeyRangeId::from("1")), &["/a"], Some(FrameAim::Range(asked))),
             (part, &["/a"], Some(FrameAim::Range(whole))),
+            (open, &["/a"], None),
         ] {
             let found = aim_with(&query(target.clone()), &RequestOptions::default(), paths);
             assert_eq!(found, expected, "{target:?} {paths:?}");
@@ -224,20 +248,24 @@ mod tests {
 
     #[test]
     fn the_gateways_own_refusals_are_told_from_the_services() {
+        use GatewayVerdict::*;
         for (code, sub, expected) in [
-            (400, 13_007, true),
-            (400, 13_000, true),
-            (403, 13_001, true),
-            (400, 0, false),
-            (401, 13_008, false),
-            (429, 13_010, false),
-            (503, 13_012, false),
-            (405, 0, true),
-            (501, 0, true),
-            (404, 0, false),
+            (400, 13_007, Refused),
+            (400, 13_000, Closed),
+            (403, 13_001, Closed),
+            (400, 0, Passed),
+            (401, 13_008, Passed),
+            (408, 13_009, Failed),
+            (429, 13_010, Refused),
+            (500, 13_011, Failed),
+            (503, 13_012, Failed),
+            (503, 0, Passed),
+            (405, 0, Refused),
+            (501, 0, Refused),
+            (404, 0, Passed),
         ] {
             let status = CosmosStatus::new(StatusCode::from_u16(code).unwrap(), sub);
-            assert_eq!(is_refused_by_gateway(status), expected, "{code}/{sub}");
+            assert_eq!(gateway_verdict(status), expected, "{code}/{sub}");
         }
     }
 }

@@ -174,6 +174,8 @@ fn lost(request_sent: RequestSentStatus) -> TransportResult {
 
 #[test]
 fn a_success_settles_the_race_and_so_does_an_answer_about_the_request() {
+    let by_rest =
+        RoutingDecision { endpoint: endpoint(0), framed: None, partition_override: None, probe: Probe::No };
     for (result, read, write) in [
         (answered(CosmosStatus::OK), true, true),
         (answered(CosmosStatus::NOT_MODIFIED), true, true),
@@ -187,8 +189,16 @@ fn a_success_settles_the_race_and_so_does_an_answer_about_the_request() {
         (answered(CosmosStatus::REQUEST_RATE_TOO_LARGE), false, false),
         (lost(RequestSentStatus::Sent), false, false),
     ] {
-        assert_eq!(settles_hedge(&operation(OperationType::Read), &result), read, "read: {result:?}");
-        assert_eq!(settles_hedge(&operation(OperationType::Create), &result), write, "write: {result:?}");
+        assert_eq!(
+            settles_hedge(&operation(OperationType::Read), &by_rest, &result),
+            read,
+            "read: {result:?}"
+        );
+        assert_eq!(
+            settles_hedge(&operation(OperationType::Create), &by_rest, &result),
+            write,
+            "write: {result:?}"
+        );
     }
 }
 
@@ -243,4 +253,28 @@ fn a_win_of_the_second_leg_is_told_about_the_first() {
         UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access: Access::Read };
     assert!(effects.iter().eq([&LocationEffect::RecordHedgeWin(slow)]));
     assert!(hedge_win_effects(&read, &OperationRetryState::default(), &primary).is_empty());
+}
+
+#[test]
+fn what_a_gateway_says_by_itself_settles_nothing_and_its_silence_is_its_own() {
+    let framed = RoutingDecision {
+        endpoint: endpoint(0),
+        framed: Some(endpoint(7)),
+        partition_override: None,
+        probe: Probe::No,
+    };
+    let answered = |code: u16, sub_status| {
+        let status = CosmosStatus::new(http::StatusCode::from_u16(code).unwrap(), sub_status);
+        let outcome = TransportOutcome::HttpError { status, headers: HeaderMap::new(), body: Bytes::new() };
+        TransportResult::new(outcome, ms(5))
+    };
+    for (code, sub_status, expected) in [(403, 13_001, false), (405, 0, false), (400, 0, true)] {
+        let result = answered(code, sub_status);
+        let create = operation(OperationType::Create);
+        assert_eq!(settles_hedge(&create, &framed, &result), expected, "{code}/{sub_status}");
+        assert_eq!(is_nearly_settled(&framed, &result), expected, "{code}/{sub_status}");
+    }
+    let state = OperationRetryState::initial(Some(partition("0")), &[]);
+    let effects = hedge_win_effects(&operation(OperationType::Read), &state, &framed);
+    assert_eq!(effects.into_iter().collect::<Vec<_>>(), [LocationEffect::GatewayLost(endpoint(7))]);
 }

@@ -142,6 +142,9 @@ fn add_range(headers: &mut HeaderMap, frame: &RequestFrame<'_>) -> Result<(), Fa
             None => Ok(ring.to_owned()),
         };
         (text(filter[0], "")?, text(filter[1], "FF")?)
+    } else if frame.tokens().find(&request::PARTITION_KEY_RANGE_ID).is_some() {
+        // The partition is named; what else is there routes.
+        return Ok(());
     } else if route.iter().any(Option::is_some) {
         let key = |bytes: Option<&[u8]>, ring| bytes.map_or(ring, EffectivePartitionKey::from_bytes);
         let min = key(route[0], EffectivePartitionKey::MIN);

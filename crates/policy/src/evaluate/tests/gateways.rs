@@ -36,15 +36,24 @@ fn what_a_gateway_fails_at_says_nothing_of_its_region() {
     let long = |outcome| TransportResult::new(outcome, ms(2_000));
     let short = |outcome| TransportResult::new(outcome, ms(5));
     let lost_elsewhere = "failover, gateway lost";
-    let unknown = "OutcomeUnknown, gateway lost, suspect";
+    let unknown = "OutcomeUnknown, gateway lost";
     for (name, result, for_reads, for_writes) in [
         ("not sent", short(lost(NotSent)), "in place, gateway lost", "in place, gateway lost"),
         ("sent", short(lost(Sent)), lost_elsewhere, unknown),
         ("unknown", short(lost(Unknown)), lost_elsewhere, unknown),
-        ("refused", short(answered(400, 13_007)), "in place, gateway refused", "in place, gateway refused"),
-        ("not done there", short(answered(405, 0)), "in place, gateway refused", "in place, gateway refused"),
+        ("closed", short(answered(403, 13_001)), "in place, gateway refused", "in place, gateway refused"),
+        ("refused", short(answered(400, 13_007)), "in place", "in place"),
+        ("throttled by the gateway", short(answered(429, 13_010)), "in place", "in place"),
+        ("failed", short(answered(503, 13_012)), lost_elsewhere, unknown),
+        (
+            "the region's failure",
+            short(answered(503, 9002)),
+            "failover, partition, ServiceUnavailable",
+            "OutcomeUnknown, ServiceUnavailable, suspect",
+        ),
+        ("not done there", short(answered(405, 0)), "in place", "in place"),
         ("silent", long(late(Sent)), "DeadlineExceeded, gateway lost", "OutcomeUnknown, gateway lost"),
-        ("impatient", short(late(Sent)), "DeadlineExceeded", "OutcomeUnknown"),
+        ("impatient", short(late(Sent)), "DeadlineExceeded, gateway lost", "OutcomeUnknown, gateway lost"),
         ("not found", short(answered(404, 0)), "FinalStatus", "FinalStatus"),
     ] {
         for (operation, expected) in [(read(), for_reads), (create(), for_writes)] {
@@ -66,7 +75,7 @@ fn what_has_seen_a_gateway_fail_goes_by_rest_until_it_ends() {
         };
         let next = resolve_endpoint(&world.operation, &new_state, &world.location, at(0));
         assert_eq!((next.endpoint, next.framed), (place, None));
-        assert!(!new_state.is_initial());
+        assert!(new_state.by_rest);
     }
     // An answer came through it, whatever it says.
     let world = framed_world(read());
@@ -89,7 +98,7 @@ fn a_lost_gateway_is_passed_over_until_it_answers() {
         resolve_endpoint(&world.operation, &world.state, location, at(0)).framed
     };
     assert_eq!(asked(&location), None);
-    assert_eq!(location.account.gateways_to_probe(true).collect::<Vec<_>>(), [&gateway(0)]);
+    assert_eq!(location.account.gateways_to_probe(true, at(10)).collect::<Vec<_>>(), [&gateway(0)]);
     let back = location.with_account(location.account.with_gateway_proven(&gateway(0)));
     assert_eq!(asked(&back), Some(gateway(0)));
 }

@@ -1,5 +1,7 @@
 //! Gateway 2.0 of real regions over real sockets: what goes there, what goes by REST, and what happens when it fails.
 
+mod failing;
+
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,7 +17,7 @@ use cosmonaut_driver::{
 use cosmonaut_emulator::Emulator;
 use cosmonaut_options::{ConnectionOptions, CosmosClientOptions, HttpProtocol};
 use cosmonaut_policy::ENDPOINT_PROBE_INTERVAL;
-use cosmonaut_wire::{EpkRange, PartitionKey};
+use cosmonaut_wire::PartitionKey;
 use http::{HeaderName, HeaderValue};
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -170,9 +172,8 @@ fn is_framed(response: &CosmosResponse) -> bool {
     response.diagnostics().attempts().last().unwrap().framed
 }
 
-fn whole_ring() -> PartitionTarget {
-    let range = EpkRange { min: "".parse().unwrap(), max: "FF".parse().unwrap() };
-    PartitionTarget::Epk { range, partition: None }
+fn whole_partition() -> PartitionTarget {
+    PartitionTarget::Range("0".into())
 }
 
 #[tokio::test]
@@ -184,6 +185,7 @@ async fn what_is_about_items_goes_by_frames_and_is_answered_as_by_rest() {
     let query = json!({"query": "SELECT VALUE c.n FROM c"}).to_string();
     let version = world.run(read("1", "a")).await.headers()["etag"].clone();
     let batch = json!([{"operationType": "Create", "resourceBody": {"id": "4", "pk": "a"}}]).to_string();
+    let bulk = json!([{"operationType": "Read", "id": "1", "partitionKey": "[\"a\"]"}]).to_string();
     let patch = json!({"operations": [{"op": "set", "path": "/n", "value": 2}]}).to_string();
     let body = |id: &str| json!({"id": id, "pk": "a", "n": 1}).to_string();
     for (operation, status, framed) in [
@@ -194,11 +196,12 @@ async fn what_is_about_items_goes_by_frames_and_is_answered_as_by_rest() {
         (at(OperationType::Read, item), 200, true),
         (at(OperationType::Batch, feed).with_body(batch), 200, true),
         (at(OperationType::Query, feed).with_body(query.clone()), 200, true),
-        (operation(OperationType::Query, feed).with_body(query).with_target(whole_ring()), 200, true),
-        (operation(OperationType::ChangeFeed, feed).with_target(whole_ring()), 200, true),
+        (operation(OperationType::Query, feed).with_body(query).with_target(whole_partition()), 200, true),
+        (operation(OperationType::ChangeFeed, feed).with_target(whole_partition()), 200, true),
+        (operation(OperationType::Bulk, feed).with_body(bulk).with_target(whole_partition()), 200, true),
         (at(OperationType::Delete, "/dbs/d/colls/c/docs/2"), 204, true),
         (at(OperationType::Head, item), 200, false),
-        (operation(OperationType::ReadFeed, feed).with_target(whole_ring()), 200, false),
+        (operation(OperationType::ReadFeed, feed).with_target(whole_partition()), 200, false),
         (operation(OperationType::Read, "/dbs/d/colls/c"), 200, false),
         (
             at(OperationType::Read, item)

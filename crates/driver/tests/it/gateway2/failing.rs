@@ -1,0 +1,169 @@
+//! Gateways that fail in ways of their own: they speak against themselves, and against no region and no partition.
+
+use cosmonaut_driver::{DiagnosticsContext, Error};
+use cosmonaut_options::HedgingThreshold;
+use cosmonaut_wire::CosmosStatus;
+use http::StatusCode;
+
+use super::*;
+
+fn at_gateway(world: &World, region: &str) -> FaultInjectionCondition {
+    let url = world.emulator.gateway2_url(region).unwrap();
+    let host = url.trim_end_matches('/').rsplit('/').next().unwrap().to_owned();
+    FaultInjectionCondition { endpoint: Some(host), ..FaultInjectionCondition::default() }
+}
+
+fn at_rest(world: &World, region: &str) -> FaultInjectionCondition {
+    let url = world.emulator.region_url(region).unwrap();
+    let host = url.trim_end_matches('/').rsplit('/').next().unwrap().to_owned();
+    FaultInjectionCondition { endpoint: Some(host), ..FaultInjectionCondition::default() }
+}
+
+fn status(code: u16, sub_status: u32) -> FaultInjectionResult {
+    let status = CosmosStatus::new(StatusCode::from_u16(code).unwrap(), sub_status);
+    FaultInjectionResult::Status { status, retry_after: None }
+}
+
+/// Another region is asked after so long.
+fn hedging(after: u64) -> OperationOptions {
+    let mut options = OperationOptions::default();
+    options.hedging.hedging_threshold = Some(HedgingThreshold::Static(Duration::from_millis(after)));
+    options
+}
+
+fn is_in(diagnostics: &DiagnosticsContext, region: &str) -> bool {
+    diagnostics.attempts().iter().all(|attempt| attempt.endpoint.region().unwrap().as_str() == region)
+}
+
+fn create(id: &str) -> CosmosOperation {
+    operation(OperationType::Create, "/dbs/d/colls/c/docs")
+        .with_body(json!({"id": id, "pk": "a"}).to_string())
+        .with_target(key_of("a"))
+}
+
+#[tokio::test]
+async fn what_a_gateway_answers_by_itself_is_asked_by_rest_in_the_same_region() {
+    for (code, sub_status) in
+        [(503, 13_012), (500, 13_011), (408, 13_009), (429, 13_010), (403, 13_001), (400, 13_007), (405, 0)]
+    {
+        let world = World::framed(&[EAST]).await;
+        world
+            .faults
+            .set(FaultInjectionRule::new("own", status(code, sub_status)).when(at_gateway(&world, EAST)));
+        let response = world.run(read("1", "a")).await;
+        let shown = format!("{code}/{sub_status}: {}", response.diagnostics());
+        assert!(is_in(response.diagnostics(), EAST) && !is_framed(&response), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_hangs_is_left_after_one_silence_however_short_the_deadlines_are() {
+    let world = World::framed(&[EAST]).await;
+    world
+        .faults
+        .set(FaultInjectionRule::new("hang", FaultInjectionResult::Hang).when(at_gateway(&world, EAST)));
+    let mut options = OperationOptions::default();
+    options.request.end_to_end_timeout = Some(Duration::from_millis(600));
+    let mut failed = 0;
+    for _ in 0..10 {
+        let found = world.driver.execute_operation(&read("1", "a"), &options).await;
+        failed += u32::from(found.is_err());
+    }
+    assert_eq!(failed, 1);
+}
+
+#[tokio::test]
+async fn a_gateway_that_hangs_costs_its_region_nothing() {
+    let world = World::framed(&[EAST, WEST]).await;
+    world
+        .faults
+        .set(FaultInjectionRule::new("hang", FaultInjectionResult::Hang).when(at_gateway(&world, EAST)));
+    let mut shown = Vec::new();
+    for _ in 0..20 {
+        let found = world.driver.execute_operation(&read("1", "a"), &hedging(100)).await.unwrap();
+        shown.push(found.diagnostics().clone());
+    }
+    // The first is answered by the west. Whoever comes after asks the east by REST first.
+    for diagnostics in &shown[1..] {
+        let first = &diagnostics.attempts()[0];
+        let (region, framed) = (first.endpoint.region().unwrap().as_str(), first.framed);
+        assert!(!first.partition_override && (region == WEST || !framed), "{diagnostics}");
+    }
+    assert!(shown[1..].iter().any(|diagnostics| is_in(diagnostics, EAST)), "{shown:?}");
+}
+
+#[tokio::test]
+async fn a_hedged_create_that_one_gateway_refuses_is_never_said_to_be_a_conflict() {
+    let emulator = Emulator::builder().regions([EAST, WEST]).multi_write(true).gateway2(true);
+    let world =
+        World::of(emulator.start().await.unwrap(), Arc::default(), CosmosClientOptions::default()).await;
+    world.until_framed().await;
+    let creates = |condition| FaultInjectionCondition { operation: Some(OperationType::Create), ..condition };
+    let slow = FaultInjectionResult::SlowBody(Duration::from_millis(900));
+    world.faults.set(FaultInjectionRule::new("slow", slow).when(creates(at_gateway(&world, EAST))));
+    world
+        .faults
+        .set(FaultInjectionRule::new("no", status(403, 13_001)).when(creates(at_gateway(&world, WEST))));
+    let found = world.driver.execute_operation(&create("h"), &hedging(150)).await;
+    let is_certain_failure = |error: &Error| error.kind() != cosmonaut_driver::ErrorKind::OutcomeUnknown;
+    assert!(!found.as_ref().is_err_and(is_certain_failure), "{found:?}");
+}
+
+#[tokio::test]
+async fn what_goes_on_by_rest_is_hedged_still() {
+    let world = World::framed(&[EAST, WEST]).await;
+    let down = FaultInjectionResult::ConnectionRefused;
+    world.faults.set(FaultInjectionRule::new("down", down).when(at_gateway(&world, EAST)));
+    world.faults.set(FaultInjectionRule::new("hang", FaultInjectionResult::Hang).when(at_rest(&world, EAST)));
+    let mut options = hedging(100);
+    options.request.end_to_end_timeout = Some(Duration::from_secs(5));
+    let found = world.driver.execute_operation(&read("1", "a"), &options).await.unwrap();
+    assert!(!is_in(found.diagnostics(), EAST), "{}", found.diagnostics());
+}
+
+#[tokio::test]
+async fn what_a_gateway_does_not_do_takes_it_from_no_other_operation() {
+    let world = World::framed(&[EAST]).await;
+    let patches =
+        FaultInjectionCondition { operation: Some(OperationType::Patch), ..at_gateway(&world, EAST) };
+    world.faults.set(FaultInjectionRule::new("no", status(405, 0)).when(patches));
+    let body = json!({"operations": [{"op": "set", "path": "/n", "value": 2}]}).to_string();
+    let patch = operation(OperationType::Patch, "/dbs/d/colls/c/docs/1").with_target(key_of("a"));
+    assert!(!is_framed(&world.run(patch.with_body(body)).await));
+    assert!(is_framed(&world.run(read("1", "a")).await));
+}
+
+#[tokio::test]
+async fn headers_that_the_driver_says_itself_are_not_said_twice() {
+    let world = World::framed(&[EAST]).await;
+    for name in ["x-ms-cosmos-sdk-supportedcapabilities", "authorization", "x-ms-date"] {
+        let own = (HeaderName::from_static(name), HeaderValue::from_static("1"));
+        let response = world.run(read("1", "a").with_header(own.0, own.1)).await;
+        assert!(is_framed(&response) && response.diagnostics().attempts().len() == 1, "{name}");
+    }
+    // What a token cannot have goes by REST, which says what is wrong with it.
+    let odd = read("1", "a")
+        .with_header(HeaderName::from_static("x-ms-consistency-level"), HeaderValue::from_static("Nonsense"));
+    let error = world.driver.execute_operation(&odd, &OperationOptions::default()).await.unwrap_err();
+    assert_eq!(error.status().unwrap().code(), StatusCode::BAD_REQUEST);
+    assert!(!error.diagnostics().unwrap().attempts()[0].framed);
+}
+
+#[tokio::test]
+async fn a_gateway_that_loses_answers_moves_no_partitions_writes() {
+    let emulator = Emulator::builder().regions([EAST, WEST]).partition_failover(true).gateway2(true);
+    let world =
+        World::of(emulator.start().await.unwrap(), Arc::default(), CosmosClientOptions::default()).await;
+    world.until_framed().await;
+    let creates =
+        FaultInjectionCondition { operation: Some(OperationType::Create), ..at_gateway(&world, EAST) };
+    world.faults.set(FaultInjectionRule::new("lost", FaultInjectionResult::ResponseLost).when(creates));
+    let error = world.driver.execute_operation(&create("x"), &OperationOptions::default()).await.unwrap_err();
+    assert_eq!(error.kind(), cosmonaut_driver::ErrorKind::OutcomeUnknown, "{error}");
+    let next = world.run(create("y")).await;
+    assert!(
+        is_in(next.diagnostics(), EAST) && next.diagnostics().attempts().len() == 1,
+        "{}",
+        next.diagnostics()
+    );
+}

@@ -334,3 +334,23 @@ fn names_from_an_account_do_not_steer_the_terminal() {
         assert!(said.contains("a\\u{1b}[31mb: 0 items") && !said.contains('\u{1b}'), "{said:?}");
     }
 }
+
+#[test]
+fn a_quote_within_a_cell_of_csv_loses_no_row() {
+    let (account, files) = (Account::start(), Directory::new("quotes"));
+    let (file, errors) = (files.path("o.csv"), files.path("errors"));
+    fs::write(&file, "id,name,n\r\n1,5\" pipe,10\r\n2,6\" pipe,20\r\n3,\"7\" pipe\",25\r\n4,plain,30")
+        .unwrap();
+    let import = ["import", "shop/orders", &file, "--partition-key", "/id", "--errors", &errors];
+    let ended = account.run(&import);
+    assert_eq!(ended.status, 1, "{}", ended.error);
+    let expected = [
+        r#"{"id":"1","name":"5\" pipe","n":10}"#,
+        r#"{"id":"2","name":"6\" pipe","n":20}"#,
+        r#"{"id":"4","name":"plain","n":30}"#,
+    ];
+    assert_eq!(lines(&account, "shop/orders"), expected);
+    let refused: Value = serde_json::from_str(fs::read_to_string(&errors).unwrap().trim()).unwrap();
+    assert_eq!(refused["line"], 4);
+    assert!(refused["error"].as_str().unwrap().contains("behind its closing quote"), "{refused}");
+}

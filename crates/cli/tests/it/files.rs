@@ -335,6 +335,62 @@ fn names_from_an_account_do_not_steer_the_terminal() {
     }
 }
 
+/// Writes a directory as `export` does, of two containers of which the second one cannot be read yet.
+fn half_a_backup(account: &Account, files: &Directory) -> (String, String) {
+    for (container, id) in [("a", "1"), ("b", "2")] {
+        account.container("shop", container, &[json!({"id": id, "pk": "p"})]);
+    }
+    let (backup, second) = (files.path("backup"), files.path("backup/shop/b.json"));
+    account.ok(&["export", "shop", &backup, "--format", "json"]);
+    let whole = fs::read(&second).unwrap();
+    fs::write(&second, "{}").unwrap();
+    account.ok(&["database", "delete", "shop", "--yes"]);
+    account.refused(&[(&["import", "--all", &backup], 1, "not a JSON array")]);
+    fs::write(&second, whole).unwrap();
+    (backup, second)
+}
+
+#[test]
+fn an_import_of_a_directory_goes_on_only_where_it_was_begun() {
+    let (account, other) = (Account::start(), Account::start());
+    let files = Directory::new("half-imported");
+    let (backup, _) = half_a_backup(&account, &files);
+    other.container("shop", "a", &[]);
+    other.refused(&[(&["import", "--all", &backup], 2, "of another account (use --restart)")]);
+    Account::start().refused(&[(&["import", "--all", &backup], 2, "no container shop/a in this account")]);
+    account.refused(&[
+        (&["import", "again", &backup], 2, "from an import to shop/a"),
+        (&["import", "--all", &backup, "--keep-existing"], 2, "with other options"),
+    ]);
+    let ended = account.run(&["import", "--all", &backup]);
+    assert_eq!(ended.status, 0, "{}", ended.error);
+    assert!(!ended.error.contains("shop/a:"), "what is finished is not imported again: {}", ended.error);
+    for name in ["shop/a", "shop/b"] {
+        assert_eq!(lines(&account, name).len(), 1, "{name}");
+    }
+    assert!(!Path::new(&backup).join("import.state").exists());
+}
+
+#[test]
+fn an_import_of_a_directory_passes_over_nothing_that_was_made_or_written_anew() {
+    let (account, files) = (Account::start(), Directory::new("made-anew"));
+    let (backup, _) = half_a_backup(&account, &files);
+    account.ok(&["container", "delete", "shop/a", "--yes"]);
+    account.container("shop", "a", &[]);
+    account.refused(&[(&["import", "--all", &backup], 2, "deleted and made anew")]);
+    account.ok(&["import", "--all", &backup, "--restart"]);
+    assert_eq!(lines(&account, "shop/a").len(), 1);
+
+    let (account, files) = (Account::start(), Directory::new("written-anew"));
+    let (backup, _) = half_a_backup(&account, &files);
+    let first = Path::new(&backup).join("shop/a.json");
+    let text = fs::read_to_string(&first).unwrap();
+    fs::write(&first, text.replace("\"1\"", "\"7\"")).unwrap();
+    account.refused(&[(&["import", "--all", &backup], 2, "other content (use --restart)")]);
+    account.ok(&["import", "--all", &backup, "--restart"]);
+    assert_eq!(lines(&account, "shop/a").len(), 2);
+}
+
 #[test]
 fn a_quote_within_a_cell_of_csv_loses_no_row() {
     let (account, files) = (Account::start(), Directory::new("quotes"));

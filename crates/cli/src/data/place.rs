@@ -37,14 +37,18 @@ impl Place {
     }
 }
 
-/// The containers of a database, or of all.
+/// The containers of a database, or of all, with their resource ids.
 pub(crate) async fn containers(
     client: &CosmosClient,
     database: Option<&str>,
-) -> Result<Vec<ContainerName>, Failure> {
+) -> Result<Vec<(ContainerName, Option<String>)>, Failure> {
     let found = container::all(client).await.map_err(|error| failed(&error))?;
-    let is_wanted = |name: &ContainerName| database.is_none_or(|database| database == name.database);
-    let names: Vec<_> = found.into_iter().filter_map(Found::name).filter(is_wanted).collect();
+    let with_rid = |found: Found| {
+        let container = found.container?;
+        let name = ContainerName::new(found.database, container.id);
+        database.is_none_or(|database| database == name.database).then_some((name, container.rid))
+    };
+    let names: Vec<_> = found.into_iter().filter_map(with_rid).collect();
     match (names.is_empty(), database) {
         (true, Some(database)) => {
             Err(Failure::Work(format!("there is no database {database:?} with containers")))

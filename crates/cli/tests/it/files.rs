@@ -392,6 +392,39 @@ fn an_import_of_a_directory_passes_over_nothing_that_was_made_or_written_anew() 
 }
 
 #[test]
+fn an_export_of_a_directory_goes_on_only_as_it_was_begun() {
+    let (account, other, files) = (Account::start(), Account::start(), Directory::new("half-exported"));
+    for account in [&account, &other] {
+        for name in ["a", "b"] {
+            account.container("shop", name, &[json!({"id": name, "pk": "p"})]);
+        }
+    }
+    let backup = files.path("backup");
+    let (first, second) = (Path::new(&backup).join("shop/a.jsonl"), Path::new(&backup).join("shop/b.jsonl"));
+    fs::create_dir_all(second.parent().unwrap()).unwrap();
+    fs::write(&second, "in the way").unwrap();
+    let export = ["export", "shop", &backup];
+    account.refused(&[(&export, 2, "is there already")]);
+    fs::remove_file(&second).unwrap();
+    let more = |more: &'static str| [&export[..], &[more]].concat();
+    other.refused(&[(&export, 2, "or of another account (go on as it was begun, or use --restart)")]);
+    account.container("more", "c", &[]);
+    account.refused(&[
+        (&more("--system"), 2, "other members"),
+        (&more("--gzip"), 2, "another format"),
+        (&["export", "more", &backup], 2, "shop/a belongs to"),
+    ]);
+    // What is finished is written anew if its file is gone, and only then.
+    fs::remove_file(&first).unwrap();
+    let ended = account.run(&export);
+    assert_eq!(ended.status, 0, "{}", ended.error);
+    assert!(ended.error.contains("shop/a: 1 items"), "{}", ended.error);
+    for (path, id) in [(first, "a"), (second, "b")] {
+        assert_eq!(fs::read_to_string(path).unwrap(), format!("{{\"id\":\"{id}\",\"pk\":\"p\"}}\n"));
+    }
+}
+
+#[test]
 fn a_quote_within_a_cell_of_csv_loses_no_row() {
     let (account, files) = (Account::start(), Directory::new("quotes"));
     let (file, errors) = (files.path("o.csv"), files.path("errors"));

@@ -1,5 +1,6 @@
 //! `cosmonaut export` and `cosmonaut import`: what is in a file is what was in the container, and the other way round.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -421,6 +422,23 @@ fn an_export_of_a_directory_goes_on_only_as_it_was_begun() {
     assert!(ended.error.contains("shop/a: 1 items"), "{}", ended.error);
     for (path, id) in [(first, "a"), (second, "b")] {
         assert_eq!(fs::read_to_string(path).unwrap(), format!("{{\"id\":\"{id}\",\"pk\":\"p\"}}\n"));
+    }
+}
+
+#[test]
+fn containers_whose_names_differ_only_in_capitals_have_files_of_their_own() {
+    let (account, files) = (Account::start(), Directory::new("capitals"));
+    for name in ["orders", "Orders", "ORDERS", "con"] {
+        account.container("shop", name, &[json!({"id": name, "pk": "p"})]);
+    }
+    account.ok(&["export", "shop", &files.path("all")]);
+    let found = fs::read_dir(files.path("all/shop")).unwrap();
+    let names: HashSet<_> =
+        found.map(|entry| entry.unwrap().file_name().into_string().unwrap().to_lowercase()).collect();
+    assert_eq!(names.len(), 8, "a file and a definition each: {names:?}");
+    account.ok(&["import", "copy", &files.path("all")]);
+    for name in ["orders", "Orders", "ORDERS", "con"] {
+        assert!(lines(&account, &format!("copy/{name}"))[0].contains(&format!("\"id\":\"{name}\"")));
     }
 }
 

@@ -9,5 +9,8 @@ export interface Account {
   stop(): Promise<number | null>;
 }
 
-/** Starts an account in memory. The binary is found by `binary`, by COSMONAUT or on the PATH. */
-export function start(options?: { binary?: string; args?: string[] }): Promise<Account>;
+/**
+ * Starts an account in memory. The binary is found by `binary`, by COSMONAUT or on the PATH. It has to be ready within
+ * `timeout` milliseconds, a minute by default.
+ */
+export function start(options?: { binary?: string; args?: string[]; timeout?: number }): Promise<Account>;

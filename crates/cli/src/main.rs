@@ -113,7 +113,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Up(arguments) => up::run(&arguments),
-        Command::Region(arguments) => region::run(&arguments, &mut std::io::stdout().lock()),
+        Command::Region(arguments) => region::run(&arguments),
         Command::Query(arguments) => query::run(&arguments),
         Command::Shell(arguments) => shell::run(&arguments),
         Command::Item(arguments) => item::run(&arguments),

@@ -14,8 +14,10 @@ use serde_json::Value;
 
 use crate::runtime;
 
+/// The Azure CLI. On Windows it is a script, which is not found without its ending.
+const AZ: &str = if cfg!(windows) { "az.cmd" } else { "az" };
 /// Asked if nothing is said.
-const AZURE_CLI: [&str; 7] = ["az", "account", "get-access-token", "--output", "json", "--scope", SCOPE];
+const AZURE_CLI: [&str; 7] = [AZ, "account", "get-access-token", "--output", "json", "--scope", SCOPE];
 /// Stands for what a token is to be good for.
 const SCOPE: &str = "{scope}";
 /// For how long a token is taken to be good that does not say so.
@@ -106,6 +108,12 @@ fn read(text: &str, now: Duration) -> Option<AccessToken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_azure_cli_is_found_by_the_name_that_it_has_on_this_system() {
+        let TokenSource::Program(words) = TokenSource::azure_cli() else { panic!() };
+        assert_eq!(words[0].ends_with(".cmd"), cfg!(windows));
+    }
 
     #[test]
     fn a_token_is_text_or_json_that_says_when_it_ends() {

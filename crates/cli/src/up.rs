@@ -132,6 +132,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     log: Option<request_log::Format>,
 
+    /// Stop when the standard input ends: for programs that start the account, so that it never outlives them
+    #[arg(long)]
+    until_input_ends: bool,
+
     /// Print one line of JSON when ready, with the endpoints and the key in use, for scripts
     #[arg(long)]
     json: bool,
@@ -205,6 +209,7 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
     announce(&text)?;
     let ended = tokio::select! {
         () = stop.heard() => Ok(()),
+        () = input_ended(arguments.until_input_ends) => Ok(()),
         failure = emulator.engine().failed() => Err(Failure::Work(failure.message)),
     };
     tokio::select! {
@@ -216,6 +221,22 @@ async fn serve(arguments: &Arguments) -> Result<(), Failure> {
         log.finish();
     }
     ended
+}
+
+/// Waits until there is no more standard input, if that is to end the account; otherwise for ever.
+async fn input_ended(is_wanted: bool) {
+    if !is_wanted {
+        return std::future::pending().await;
+    }
+    let (send, ended) = tokio::sync::oneshot::channel();
+    // Nothing interrupts a read, so this thread is left alone when the process ends otherwise.
+    std::thread::spawn(move || {
+        // An input that cannot be read has ended, too.
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let _ = send.send(());
+    });
+    // It is not dropped unsent.
+    let _ = ended.await;
 }
 
 /// The builder, told who hears of every request.

@@ -42,9 +42,12 @@ def binary():
 
 def start(arguments=()):
     """Starts an account. Returns the process and the account."""
-    command = [binary(), "up", "--port", "0", "--management-port", "0", "--json", *arguments]
-    # What it says beside the first line is for whoever looks for a mistake.
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    usual = ["--port", "0", "--management-port", "0", "--json", "--until-input-ends"]
+    command = [binary(), "up", *usual, *arguments]
+    # The input ends with this process, however it ends, and the account with its input. What it says beside the first
+    # line is for whoever looks for a mistake.
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
     too_late = threading.Timer(PATIENCE, process.kill)
     too_late.start()
     try:
@@ -62,7 +65,7 @@ def start(arguments=()):
 
 def stop(process):
     """Stops an account."""
-    process.terminate()
+    process.stdin.close()
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:

@@ -1,5 +1,11 @@
 """The plugin as a test uses it, with the official SDK."""
 
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
 import pytest
 import pytest_cosmonaut
 from azure.cosmos import CosmosClient, PartitionKey
@@ -26,6 +32,27 @@ def test_an_account_that_is_stopped_is_gone():
     assert account.endpoint.startswith("http://")
     pytest_cosmonaut.stop(process)
     assert process.returncode == 0
+
+
+def answers(endpoint):
+    try:
+        urllib.request.urlopen(endpoint)
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def test_an_account_ends_with_a_process_that_is_killed():
+    program = "import pytest_cosmonaut, time; print(pytest_cosmonaut.start()[1].endpoint, flush=True); time.sleep(600)"
+    user = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    with user:
+        endpoint = user.stdout.readline().strip()
+        assert answers(endpoint)
+        user.kill()
+    while answers(endpoint):
+        time.sleep(0.02)
 
 
 def test_what_cannot_be_started_says_why(monkeypatch):

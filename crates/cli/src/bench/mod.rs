@@ -7,7 +7,6 @@ mod report;
 mod tally;
 mod target;
 
-use std::io::{self, Write};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +18,7 @@ use crate::account::AccountArguments;
 use crate::container::ContainerName;
 use crate::failure::Failure;
 use crate::runtime;
-use crate::screen::note;
+use crate::screen::{note, print};
 use crate::signal::StopSignal;
 use load::{Load, Pace};
 use mix::Mix;
@@ -151,9 +150,7 @@ async fn bench(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         report.text(crate::screen::output_width())
     };
-    let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes())?;
-    output.flush()?;
+    print(&text)?;
     removed?;
     match report.tally.all().succeeded() {
         0 if !report.stopped => Err(Failure::Work("not one operation succeeded".to_owned())),

@@ -52,7 +52,7 @@ pub(super) fn of_version(keys: &KeyFinder, change: &Change<RawItem>, place: u64)
     Wanted { write, time }
 }
 
-/// The key that a deleted item has in the other container: by its last version if that is there, otherwise by its key.
+/// The key of a deleted item: by its last version if that is there, otherwise as the change feed has it.
 fn key_of_deleted(keys: &KeyFinder, change: &Change<RawItem>) -> Option<PartitionKey> {
     let text = match (&change.previous, &change.partition_key) {
         (Some(previous), _) => String::from_utf8(previous.as_bytes().to_vec()).ok()?,

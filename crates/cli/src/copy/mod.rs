@@ -1,14 +1,16 @@
 //! `cosmonaut copy`: copies a container to another one by its change feed, and follows what is written meanwhile.
 //!
 //! `parts` copies the parts side by side, each page before the next one; `state` is what a copy that is run again goes on
-//! from; `place` is where the changes go.
+//! from; `place` is where the changes go; `again` tries what was refused once more.
 
+mod again;
 mod change;
 mod part;
 mod place;
 mod state;
 mod watch;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +22,7 @@ use tokio::task::JoinSet;
 use crate::account::AccountArguments;
 use crate::container::ContainerName;
 use crate::data::bar::{Bar, per_second};
+use crate::data::checkpoint;
 use crate::data::lock::Lock;
 use crate::data::told::Told;
 use crate::failure::Failure;
@@ -60,6 +63,10 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "state")]
     restart: bool,
 
+    /// Write what is refused in the end to this file, a line of JSON each: id, partition key, status and why
+    #[arg(long, value_name = "FILE")]
+    errors: Option<PathBuf>,
+
     /// How often a partition without changes is asked again
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(10..))]
     poll: u64,
@@ -90,7 +97,12 @@ not caught up before or Ctrl-C is pressed again.
 
 The usual change feed has the latest version of each item and no deletions: what is deleted from
 FROM after it was copied stays in TO. With --deletes, deletions are followed as well.
-With --state, a copy that was interrupted goes on when it is run again.";
+With --state, a copy that was interrupted goes on when it is run again.
+
+Both containers have their partition key in the same place. An item that TO refuses, as for a unique
+key that another item still has, is tried again once all changes are copied, and when it is run again
+with --state; for that, old versions of such items may be gone from TO for a moment. The status is 1
+if an item stays refused.";
 
 /// Runs the copy.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -98,6 +110,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 async fn copy(arguments: &Arguments) -> Result<(), Failure> {
+    if let (Some(errors), Some(state)) = (&arguments.errors, &arguments.state)
+        && checkpoint::is_same(errors, state)
+    {
+        let shown = errors.display();
+        let message = format!("--errors: {shown} is where how far it came is kept (name another file)");
+        return Err(Failure::Usage(message));
+    }
     let mut stop = StopSignal::listen()?;
     let places = tokio::select! {
         places = Places::open(arguments) => places?,
@@ -105,10 +124,12 @@ async fn copy(arguments: &Arguments) -> Result<(), Failure> {
     };
     // Only one run at a time goes on from a state.
     let _lock = arguments.state.as_deref().map(Lock::of).transpose()?;
-    let state = tokio::select! {
+    let _errors_lock = arguments.errors.as_deref().map(Lock::of).transpose()?;
+    let mut state = tokio::select! {
         state = State::begin(arguments, &places) => state?,
         () = stop.heard() => return Err(Failure::Stopped),
     };
+    state.write_errors_to(arguments)?;
     let began = runtime::now();
     let before = state.items;
     let mut kept = Kept::new(arguments.state.clone(), state);
@@ -120,6 +141,7 @@ async fn copy(arguments: &Arguments) -> Result<(), Failure> {
     let mut watch = Watch::new(kept.state(), bar);
     let ended = follow(arguments, &places, &mut kept, &mut watch, &mut stop).await;
     watch.bar.end();
+    let written = kept.write_errors();
     let standing = watch.standing();
     if let Err(failure) = ended {
         let go_on = arguments.state.as_ref().map_or("", |_| "; run it again to go on");
@@ -128,7 +150,7 @@ async fn copy(arguments: &Arguments) -> Result<(), Failure> {
             return Err(failure);
         }
     }
-    tell(arguments, &kept, &watch, before, began.elapsed())
+    tell(arguments, &kept, &watch, before, began.elapsed()).and(written)
 }
 
 /// Copies until the end or, where that is wanted, until it is told to stop.
@@ -148,6 +170,8 @@ async fn follow(
             to: places.to.clone(),
             keys: Arc::clone(&places.keys),
             part: part.clone(),
+            is_untried: true,
+            in_vain: HashMap::new(),
             index,
             follow: arguments.follow.then(|| Duration::from_millis(arguments.poll)),
             with_deletes: arguments.deletes,
@@ -192,7 +216,8 @@ fn tell(
     before: u64,
     time: Duration,
 ) -> Result<(), Failure> {
-    let State { items, deleted, refused, .. } = kept.state();
+    let State { items, deleted, .. } = kept.state();
+    let refused = kept.state().refused().count() as u64;
     let charge = watch.charge;
     let mut told = Told(Ok(()));
     if arguments.json {
@@ -211,7 +236,7 @@ fn tell(
             arguments.from,
             arguments.to,
             some(*deleted, "deleted"),
-            some(*refused, "refused"),
+            some(refused, "refused"),
             span(time),
         ));
     }

@@ -1,5 +1,7 @@
-//! Copies one part: a page is written before the next one counts as read, so that a part is always behind a page.
+//! Copies one part: a page is written before the next one counts as read, so that a part is always behind a page. What was
+//! refused is tried again at the end of the part.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,9 +10,9 @@ use cosmonaut::{Change, ChangeFeedStart, ContainerClient, Error, Pages, RawItem}
 use tokio::sync::{mpsc, watch};
 
 use super::change::{Wanted, of_item, of_version};
-use super::state::Part;
+use super::state::{Item, Part, Refused};
 use crate::account::failed;
-use crate::data::apply::{Refusal, Target, apply};
+use crate::data::apply::{Refusal, Target, Write, apply};
 use crate::data::members::KeyFinder;
 use crate::failure::Failure;
 use crate::runtime;
@@ -20,6 +22,8 @@ const PAGE: u32 = 1000;
 /// How often a page is asked for that may come later, beside what the client does, and how long is waited first.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(500);
+/// How many refused items a part remembers. More of them have a cause that no repetition mends.
+const MOST_REFUSED: usize = 10_000;
 
 /// Copies a part.
 pub(super) struct Copier {
@@ -27,6 +31,10 @@ pub(super) struct Copier {
     pub(super) to: Target,
     pub(super) keys: Arc<KeyFinder>,
     pub(super) part: Part,
+    /// Whether something was written that matters to what is refused since that was last tried.
+    pub(super) is_untried: bool,
+    /// Versions that stood in each other's way even without older ones, by key.
+    pub(super) in_vain: HashMap<String, BTreeSet<Vec<u8>>>,
     pub(super) index: usize,
     /// How long a part without changes is left alone, if it is followed.
     pub(super) follow: Option<Duration>,
@@ -42,7 +50,8 @@ pub(super) struct Step {
     pub(super) part: Part,
     pub(super) items: u64,
     pub(super) deleted: u64,
-    pub(super) refused: Vec<Refusal>,
+    /// What is refused that was not before.
+    pub(super) refused: Vec<Refused>,
     pub(super) charge: f64,
     /// Whether the part was read to its end.
     pub(super) is_at_end: bool,
@@ -99,16 +108,18 @@ impl Copier {
         let Read { wanted, continuation, charge } = self.read().await?;
         let is_empty = wanted.is_empty();
         let time = wanted.last().and_then(|wanted| wanted.time);
-        let (mut writes, mut refused) = (Vec::new(), Vec::new());
+        let (mut writes, mut unwritable) = (Vec::new(), Vec::new());
         for wanted in wanted {
             match wanted.write {
                 Ok(write) => writes.push(write),
-                Err(refusal) => refused.push(refusal),
+                Err(refusal) => unwritable.push(refusal),
             }
         }
-        let deleted = writes.iter().filter(|write| write.is_delete()).count() as u64;
+        let mut deleted = writes.iter().filter(|write| write.is_delete()).count() as u64;
+        let last = last_of_each(&writes);
         let applied = apply(&self.to, writes).await?;
-        refused.extend(applied.refused);
+        let (mut done, mut charge) = (applied.done, charge + applied.charge);
+        let refused = self.remember(&last, applied.refused, unwritable)?;
         if reads_versions {
             self.part.versions = continuation.or(self.part.versions.take());
         } else {
@@ -117,16 +128,59 @@ impl Copier {
         }
         // Behind the first copy come all versions since it began: only behind those it is at its end.
         let is_at_end = is_empty && (reads_versions || !self.with_deletes);
+        // An item is in the way of those of its own key alone.
+        let keys: HashSet<&String> = last.keys().map(|(key, _)| key).collect();
+        let concerns = |refused: &Refused| refused.key.as_ref().is_some_and(|key| keys.contains(key));
+        self.is_untried |= self.part.refused.iter().any(concerns);
+        if is_at_end && self.is_untried {
+            let tried = self.again().await?;
+            done += tried.done;
+            deleted += tried.deleted;
+            charge += tried.charge;
+            self.part.refused = tried.left;
+            self.is_untried = false;
+        }
         Ok(Step {
             index: self.index,
             part: self.part.clone(),
-            items: applied.done.saturating_sub(deleted),
+            items: done.saturating_sub(deleted),
             deleted,
             refused,
-            charge: charge + applied.charge,
+            charge,
             is_at_end,
             time,
         })
+    }
+
+    /// Notes which of the writes were refused, and forgets what was refused before and is written now. What is new of it.
+    fn remember(
+        &mut self,
+        last: &HashMap<Item, u64>,
+        refusals: Vec<Refusal>,
+        unwritable: Vec<Refusal>,
+    ) -> Result<Vec<Refused>, Failure> {
+        let keys: HashMap<u64, &String> = last.iter().map(|((key, _), place)| (*place, key)).collect();
+        // What became of a version that another one has replaced does not matter.
+        let of_last = refusals.into_iter().filter_map(|refusal| {
+            let key = keys.get(&refusal.place).copied().cloned()?;
+            Some(Refused::of(refusal, Some(key)))
+        });
+        let found: Vec<_> =
+            of_last.chain(unwritable.into_iter().map(|refusal| Refused::of(refusal, None))).collect();
+        let before: HashSet<_> =
+            self.part.refused.iter().map(|refused| (refused.item(), &refused.id)).collect();
+        let new = found.iter().filter(|refused| !before.contains(&(refused.item(), &refused.id)));
+        let new: Vec<_> = new.cloned().collect();
+        let is_written = |refused: &Refused| refused.item().is_some_and(|item| last.contains_key(&item));
+        self.part.refused.retain(|refused| !is_written(refused) && !found.contains(refused));
+        self.part.refused.extend(found);
+        if self.part.refused.len() > MOST_REFUSED {
+            let first = self.part.refused.first().map_or("", |refused| &refused.message);
+            return Err(Failure::Work(format!(
+                "more than {MOST_REFUSED} items of a partition were refused, the first: {first}"
+            )));
+        }
+        Ok(new)
     }
 
     /// Whether the first copy is done and all versions since are read.
@@ -183,6 +237,11 @@ impl Copier {
             }
         }
     }
+}
+
+/// Which write is the last one of each item.
+fn last_of_each(writes: &[Write]) -> HashMap<Item, u64> {
+    writes.iter().map(|write| ((write.key.to_string(), write.id.clone()), write.place)).collect()
 }
 
 impl Read {

@@ -48,7 +48,7 @@ pub(super) struct Places {
     pub(super) to: Target,
     pub(super) from_properties: ContainerProperties,
     pub(super) to_properties: ContainerProperties,
-    /// Where the other container has its partition key.
+    /// Where both have their partition key.
     pub(super) keys: Arc<KeyFinder>,
 }
 
@@ -67,6 +67,7 @@ impl Places {
         if is_same {
             return Err(Failure::Usage(format!("{} cannot be copied to itself", arguments.from)));
         }
+        same_keys(arguments, &from_properties, &to_properties)?;
         let keys = KeyFinder::new(&to_properties.partition_key).map_err(Failure::Work)?;
         Ok(Self {
             from: arguments.from.of(&from_client),
@@ -94,6 +95,28 @@ impl ToArguments {
             }
         }
     }
+}
+
+/// That both have their partition key in the same place. By another key items that are told apart in FROM may be one in TO,
+/// and an item whose key changes would stay under its old one.
+fn same_keys(
+    arguments: &Arguments,
+    from: &ContainerProperties,
+    to: &ContainerProperties,
+) -> Result<(), Failure> {
+    let segments = |of: &ContainerProperties| of.partition_key.path_segments().ok();
+    if segments(from) == segments(to) {
+        return Ok(());
+    }
+    let paths = |of: &ContainerProperties| of.partition_key.paths.join(", ");
+    Err(Failure::Usage(format!(
+        "{} has the partition key {}, and {} has {}: a copy cannot change keys (use `cosmonaut export` and `cosmonaut \
+         import`)",
+        arguments.from,
+        paths(from),
+        arguments.to,
+        paths(to)
+    )))
 }
 
 /// The name of an account, which is the same by whatever address it was reached.

@@ -69,7 +69,8 @@ impl Watch {
             self.refused += 1;
             if self.refused <= SHOWN {
                 let id = refusal.id.as_deref().unwrap_or("without a name");
-                self.bar.say(&crate::cell::cell(&format!("item {id:?}: {}", refusal.message), 500));
+                let again = if refusal.item().is_some() { " (it will be tried again)" } else { "" };
+                self.bar.say(&crate::cell::cell(&format!("item {id:?}: {}{again}", refusal.message), 500));
             }
         }
         let seen = &mut self.parts[step.index];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use cosmonaut::{
-    BulkOperation, ContainerClient, ContainerProperties, Error, ErrorKind, PartitionKey, RawItem,
+    BulkOperation, ContainerClient, ContainerProperties, Error, ErrorKind, PartitionKey, RawItem, ReadMany,
 };
 
 use crate::failure::Failure;
@@ -63,6 +63,11 @@ impl Write {
         matches!(self.what, What::Delete)
     }
 
+    /// The item that it is about.
+    pub(crate) fn item(&self) -> (PartitionKey, String) {
+        (self.key.clone(), self.id.clone())
+    }
+
     fn operation(&self) -> BulkOperation {
         match &self.what {
             What::Put(item) => BulkOperation::upsert(self.key.clone(), item),
@@ -98,6 +103,19 @@ impl Target {
     pub(crate) fn new(container: ContainerClient, properties: &ContainerProperties) -> Self {
         let unique = properties.unique_key_policy.as_ref();
         Self { container, has_unique_keys: unique.is_some_and(|policy| !policy.unique_keys.is_empty()) }
+    }
+
+    /// Whether one item can be in another one's way.
+    pub(crate) fn has_unique_keys(&self) -> bool {
+        self.has_unique_keys
+    }
+
+    /// What there is of these items.
+    pub(crate) async fn read(
+        &self,
+        items: Vec<(PartitionKey, String)>,
+    ) -> Result<ReadMany<RawItem>, Failure> {
+        self.container.read_many(items).await.map_err(|error| crate::account::failed(&error))
     }
 }
 
@@ -157,9 +175,8 @@ async fn judge_taken(
         .collect();
     let (mut is_there, mut charge) = (vec![true; taken.len()], 0.0);
     if target.has_unique_keys && !taken.is_empty() {
-        let asked = taken.iter().map(|index| (writes[*index].key.clone(), writes[*index].id.clone()));
-        let read = target.container.read_many::<RawItem>(asked).await;
-        let read = read.map_err(|error| crate::account::failed(&error))?;
+        let items = taken.iter().map(|index| writes[*index].item()).collect();
+        let read = target.read(items).await?;
         charge = read.request_charge();
         read.missing().for_each(|place| is_there[place] = false);
     }

@@ -60,6 +60,12 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     text.into()
 }
 
+/// Whether two paths are of one file, whether or not it is there.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    one == other || (whole(one).is_some() && whole(one) == whole(other))
+}
+
 /// That a file cannot be worked with.
 pub(crate) fn cannot(what: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::Work(format!("cannot {what} {}: {error}", path.display()))

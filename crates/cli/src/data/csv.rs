@@ -59,57 +59,98 @@ pub(crate) fn write_record(output: &mut impl Write, cells: &[String]) -> io::Res
 pub(crate) struct Record {
     /// The line that it begins on.
     pub(crate) line: u64,
-    pub(crate) cells: Vec<Vec<u8>>,
+    /// Its cells, or what is wrong with it.
+    pub(crate) cells: Result<Vec<Vec<u8>>, String>,
 }
 
 /// Reads the next record; `None` at the end. `line` counts the lines that were read. Empty lines are passed.
 pub(crate) fn read_record(input: &mut impl BufRead, line: &mut u64) -> io::Result<Option<Record>> {
+    let (mut scan, mut text) = (Scan::default(), Vec::new());
+    let mut begins = *line + 1;
     loop {
-        let mut text = Vec::new();
-        let begins = *line + 1;
-        // A line whose quotes are open goes on with the next one.
-        let mut quotes = 0_usize;
-        loop {
-            let from = text.len();
-            if input.read_until(b'\n', &mut text)? == 0 {
-                if from > 0 {
-                    let message = format!("the record on line {begins} has a quote that is not closed");
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-                }
-                return Ok(None);
+        text.clear();
+        if input.read_until(b'\n', &mut text)? == 0 {
+            if scan.at == At::Quoted {
+                let message = format!("the record on line {begins} has a quote that is not closed");
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
             }
-            *line += 1;
-            quotes += text[from..].iter().filter(|byte| **byte == b'"').count();
-            if quotes.is_multiple_of(2) {
-                break;
-            }
+            return Ok(None);
         }
-        while text.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
-            text.pop();
+        *line += 1;
+        let end = text.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
+        let (row, line_break) = text.split_at(end);
+        if row.is_empty() && scan.at != At::Quoted {
+            begins = *line + 1;
+            continue;
         }
-        if !text.is_empty() {
-            return Ok(Some(Record { line: begins, cells: cells(&text) }));
+        row.iter().for_each(|byte| scan.take(*byte));
+        if scan.at != At::Quoted {
+            return Ok(Some(Record { line: begins, cells: scan.finish() }));
         }
+        // Within quotes the record goes on with the next line.
+        line_break.iter().for_each(|byte| scan.take(*byte));
     }
 }
 
-/// The cells of a record whose quotes are all closed.
-fn cells(text: &[u8]) -> Vec<Vec<u8>> {
-    let (mut cells, mut cell, mut is_quoted) = (Vec::new(), Vec::new(), false);
-    let mut bytes = text.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' if is_quoted && bytes.peek() == Some(&b'"') => {
-                cell.push(b'"');
-                bytes.next();
+/// Where in a cell the next byte is.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum At {
+    /// A quote opens the cell only here; anywhere else in a cell that is not quoted it is a quote.
+    #[default]
+    Beginning,
+    Plain,
+    Quoted,
+    /// Behind a quote that closes the cell, unless another one follows.
+    Closed,
+}
+
+/// The cells of a record, byte by byte.
+#[derive(Default)]
+struct Scan {
+    cells: Vec<Vec<u8>>,
+    cell: Vec<u8>,
+    at: At,
+    /// The cell, counted from one, with text behind its closing quote. The scan goes on, to find the end of the record.
+    broken: Option<usize>,
+}
+
+impl Scan {
+    fn take(&mut self, byte: u8) {
+        self.at = match (self.at, byte) {
+            (At::Beginning, b'"') => At::Quoted,
+            (At::Quoted, b'"') => At::Closed,
+            (At::Beginning | At::Plain | At::Closed, b',') => {
+                self.cells.push(std::mem::take(&mut self.cell));
+                At::Beginning
             }
-            b'"' => is_quoted = !is_quoted,
-            b',' if !is_quoted => cells.push(std::mem::take(&mut cell)),
-            byte => cell.push(byte),
-        }
+            (At::Quoted, byte) => {
+                self.cell.push(byte);
+                At::Quoted
+            }
+            (At::Closed, b'"') => {
+                self.cell.push(b'"');
+                At::Quoted
+            }
+            (At::Beginning | At::Plain, byte) => {
+                self.cell.push(byte);
+                At::Plain
+            }
+            (At::Closed, _) => {
+                self.broken = self.broken.or(Some(self.cells.len() + 1));
+                At::Plain
+            }
+        };
     }
-    cells.push(cell);
-    cells
+
+    fn finish(mut self) -> Result<Vec<Vec<u8>>, String> {
+        if let Some(cell) = self.broken {
+            return Err(format!(
+                "cell {cell} has text behind its closing quote (a quote within quotes is written twice)"
+            ));
+        }
+        self.cells.push(self.cell);
+        Ok(self.cells)
+    }
 }
 
 #[cfg(test)]
@@ -126,7 +167,7 @@ mod tests {
         write_item(&mut written, &columns, &members).unwrap();
         let mut line = 0;
         let record = read_record(&mut written.as_slice(), &mut line).unwrap().unwrap();
-        let read = columns.iter().zip(&record.cells).filter_map(|(name, cell)| {
+        let read = columns.iter().zip(record.cells.as_ref().unwrap()).filter_map(|(name, cell)| {
             let value = value(name, std::str::from_utf8(cell).unwrap(), false)?;
             Some(format!("{}:{value}", Value::from(name.as_str())))
         });
@@ -140,13 +181,38 @@ mod tests {
         let mut input: &[u8] = b"a,\"b \"\"c\"\"\"\r\n\n\"x\ny\",\n1,2";
         let (mut line, mut found) = (0, Vec::new());
         while let Some(record) = read_record(&mut input, &mut line).unwrap() {
-            let cells = record.cells.into_iter().map(|cell| String::from_utf8(cell).unwrap());
+            let cells = record.cells.unwrap().into_iter().map(|cell| String::from_utf8(cell).unwrap());
             found.push((record.line, cells.collect::<Vec<_>>()));
         }
         let expected: [(u64, [&str; 2]); 3] = [(1, ["a", "b \"c\""]), (3, ["x\ny", ""]), (5, ["1", "2"])];
         assert_eq!(found, expected.map(|(line, cells)| (line, cells.map(str::to_owned).to_vec())));
         let error = read_record(&mut b"1,\"2\n3".as_slice(), &mut 0).unwrap_err();
         assert!(error.to_string().contains("line 1"), "{error}");
+    }
+
+    #[test]
+    fn a_quote_opens_a_cell_only_as_its_first_byte() {
+        for (text, expected) in [
+            (
+                "1,5\" pipe,10\r\n2,6\" pipe,20\r\n3,plain,30",
+                &["1|5\" pipe|10", "2|6\" pipe|20", "3|plain|30"][..],
+            ),
+            ("a\"b\"c,\"d\"", &["a\"b\"c|d"]),
+            (" \"a\",\"\"\n\"\"\"\",x\r\n", &[" \"a\"|", "\"|x"]),
+            ("\"a\r\n\r\nb\",c\n\"\"\n", &["a\r\n\r\nb|c", ""]),
+            // What follows a closing quote spoils its own record alone, whose other cells may have several lines.
+            ("\"5\" pipe\",\"x\ny\",1\n2,b", &["cell 1 has text behind its closing quote", "2|b"]),
+            ("1,\"a\"\"b\" \n2", &["cell 2 has text behind its closing quote", "2"]),
+        ] {
+            let (mut input, mut line, mut found) = (text.as_bytes(), 0, Vec::new());
+            while let Some(record) = read_record(&mut input, &mut line).unwrap() {
+                found.push(match record.cells {
+                    Ok(cells) => String::from_utf8(cells.join(&b'|')).unwrap(),
+                    Err(problem) => problem.split(" (").next().unwrap().to_owned(),
+                });
+            }
+            assert_eq!(found, expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -37,14 +37,18 @@ impl Place {
     }
 }
 
-/// The containers of a database, or of all.
+/// The containers of a database, or of all, with their resource ids.
 pub(crate) async fn containers(
     client: &CosmosClient,
     database: Option<&str>,
-) -> Result<Vec<ContainerName>, Failure> {
+) -> Result<Vec<(ContainerName, Option<String>)>, Failure> {
     let found = container::all(client).await.map_err(|error| failed(&error))?;
-    let is_wanted = |name: &ContainerName| database.is_none_or(|database| database == name.database);
-    let names: Vec<_> = found.into_iter().filter_map(Found::name).filter(is_wanted).collect();
+    let with_rid = |found: Found| {
+        let container = found.container?;
+        let name = ContainerName::new(found.database, container.id);
+        database.is_none_or(|database| database == name.database).then_some((name, container.rid))
+    };
+    let names: Vec<_> = found.into_iter().filter_map(with_rid).collect();
     match (names.is_empty(), database) {
         (true, Some(database)) => {
             Err(Failure::Work(format!("there is no database {database:?} with containers")))
@@ -59,13 +63,20 @@ pub(crate) fn file_in(directory: &Path, name: &ContainerName) -> PathBuf {
     directory.join(file_name(&name.database)).join(file_name(&name.container))
 }
 
-/// A name as a file can have it on any system: what is no letter, digit, blank, dash or underscore is a percent sign and
-/// two digits.
+/// A name as a file can have it on any system, and another one for each name also where the system does not tell capital
+/// letters from small ones.
+///
+/// What is no letter, digit, blank, dash or underscore is a percent sign and two digits for each of its bytes, and so is a
+/// letter beyond ASCII that has a capital or small form. Which letters of ASCII are capital is told at the end, behind a
+/// percent sign: a digit for every four characters.
 fn file_name(name: &str) -> String {
-    let mut written = String::new();
-    for (at, c) in name.char_indices() {
-        let plain = c.is_alphanumeric() || matches!(c, '-' | '_') || (c == ' ' && at > 0);
-        match plain {
+    let last = name.chars().count().saturating_sub(1);
+    let (mut written, mut capitals) = (String::new(), Vec::new());
+    for (at, c) in name.chars().enumerate() {
+        let has_case = !c.is_ascii() && (c.is_uppercase() || c.is_lowercase());
+        let plain =
+            (c.is_alphanumeric() && !has_case) || matches!(c, '-' | '_') || (c == ' ' && at > 0 && at < last);
+        match plain && !(at == 0 && is_reserved(name)) {
             true => written.push(c),
             false => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
@@ -73,8 +84,24 @@ fn file_name(name: &str) -> String {
                 }
             }
         }
+        if c.is_ascii_uppercase() {
+            capitals.resize(at / 4 + 1, 0_u8);
+            capitals[at / 4] |= 1 << (at % 4);
+        }
+    }
+    if !capitals.is_empty() {
+        written.push('%');
+        capitals.iter().for_each(|four| written += &format!("{four:x}"));
     }
     written
+}
+
+/// Whether Windows has a device of this name.
+fn is_reserved(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let port = name.strip_prefix("com").or_else(|| name.strip_prefix("lpt"));
+    let is_number = |rest: &str| rest.chars().count() == 1 && rest.chars().all(char::is_numeric);
+    matches!(&*name, "con" | "prn" | "aux" | "nul") || port.is_some_and(is_number)
 }
 
 /// The definitions in a directory, those of a database or all, by path.
@@ -140,8 +167,24 @@ mod tests {
             ("orders", "orders"),
             ("..", "%2e%2e"),
             ("a:b", "a%3ab"),
-            ("Größe 1", "Größe 1"),
-            ("con ", "con "),
+            ("größe 1", "gr%c3%b6%c3%9fe 1"),
+            ("東京 1", "東京 1"),
+            ("con ", "con%20"),
+            // Names that some systems take for one.
+            ("Orders", "Orders%1"),
+            ("ORDERS", "ORDERS%f3"),
+            ("webOrders", "webOrders%8"),
+            ("orders%1", "orders%251"),
+            ("\u{212a}", "%e2%84%aa"),
+            ("ÄA", "%c3%84A%2"),
+            // Names of devices.
+            ("con", "%63on"),
+            ("Aux", "%41ux%1"),
+            ("nul", "%6eul"),
+            ("com1", "%63om1"),
+            ("lpt²", "%6cpt²"),
+            ("com10", "com10"),
+            ("console", "console"),
         ] {
             assert_eq!(file_name(name), file);
         }

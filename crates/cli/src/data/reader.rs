@@ -104,14 +104,15 @@ impl Reader {
         if !self.has_begun {
             self.has_begun = true;
             let Some(heading) = csv::read_record(&mut self.input, &mut self.line)? else { return Ok(None) };
-            for cell in heading.cells {
+            for cell in heading.cells.map_err(|problem| invalid(&format!("the first line: {problem}")))? {
                 let name = String::from_utf8(cell).map_err(|_| invalid("the first line is not UTF-8"))?;
                 let is_text = self.text_columns.contains(&name);
                 self.columns.push((name, is_text));
             }
         }
         let Some(record) = csv::read_record(&mut self.input, &mut self.line)? else { return Ok(None) };
-        Ok(Some(Entry { line: record.line, text: self.object(&record.cells) }))
+        let text = record.cells.and_then(|cells| self.object(&cells));
+        Ok(Some(Entry { line: record.line, text }))
     }
 
     /// The object that a record stands for.
@@ -272,6 +273,7 @@ mod tests {
             (Form::Json, "[{\"a\":", "not finished"),
             (Form::Json, "[1] 2", "behind the array"),
             (Form::Csv, "a,b\n\"1", "not closed"),
+            (Form::Csv, "\"a\"b\n1", "the first line: cell 1 has text behind"),
         ] {
             let error = read(form, text).unwrap_err();
             assert!(error.contains(part), "{error}");

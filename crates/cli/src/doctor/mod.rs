@@ -9,8 +9,6 @@ mod network;
 mod proxy;
 mod report;
 
-use std::io::{self, Write};
-
 use serde_json::json;
 
 use crate::account::AccountArguments;
@@ -59,9 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let report = runtime::run(examine(arguments))?;
     let text =
         if arguments.json { format!("{:#}\n", json!(report)) } else { report.text(screen::output_width()) };
-    let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes())?;
-    output.flush()?;
+    screen::print(&text)?;
     match report.findings.iter().filter(|finding| finding.level == Level::Error).count() {
         0 => Ok(()),
         1 => Err(Failure::Work("1 thing is wrong".to_owned())),

@@ -15,13 +15,12 @@ mod show;
 mod stress;
 mod tree;
 
-use std::io::{self, Write};
-
 use serde_json::Value;
 
 use crate::account::AccountArguments;
 use crate::failure::Failure;
 use crate::runtime;
+use crate::screen::print;
 
 /// The arguments of `cosmonaut durable`.
 #[derive(clap::Args)]
@@ -142,9 +141,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         Command::Definition(definition) => (definition::run(arguments, definition)?, Ok(())),
     };
-    let mut output = io::stdout().lock();
-    output.write_all(text.as_bytes())?;
-    output.flush()?;
+    print(&text)?;
     verdict
 }
 

@@ -15,7 +15,7 @@ use crate::container::ContainerName;
 use crate::data::bar::{Bar, bytes};
 use crate::data::checkpoint::{self, cannot};
 use crate::data::definition::{Definition, beside};
-use crate::data::form::{Form, Packed};
+use crate::data::form::Form;
 use crate::data::sink::Sink;
 use crate::failure::Failure;
 use crate::runtime;
@@ -31,9 +31,7 @@ pub(super) struct Job<'a> {
     pub(super) definition: &'a Definition,
     /// Where to; the standard output if nowhere else.
     pub(super) path: Option<&'a Path>,
-    pub(super) packed: Packed,
-    pub(super) with_system: bool,
-    pub(super) columns: &'a [String],
+    pub(super) of: Of,
     pub(super) parallel: u16,
     pub(super) page: u32,
     pub(super) restart: bool,
@@ -41,6 +39,7 @@ pub(super) struct Job<'a> {
 
 /// What was done.
 pub(super) struct Done {
+    pub(super) of: Of,
     pub(super) items: u64,
     /// How many of them an earlier run has done.
     pub(super) before: u64,
@@ -68,11 +67,11 @@ impl Job<'_> {
         let began = runtime::now();
         let Some(path) = self.path else {
             let state = stop.or(self.new_state()).await?;
-            let output = Output::begin(Sink::standard(self.packed.gzip), self.style(), 0, true)?;
+            let output = Output::begin(Sink::standard(self.of.packed.gzip), self.style(), 0, true)?;
             let ended = self.write(output, state, None, stop).await?;
             let (items, charge, bytes) = (ended.output.items, ended.charge, ended.read);
             ended.output.finish()?;
-            return Ok(Done { items, before: 0, bytes, charge, time: began.elapsed() });
+            return Ok(Done { of: self.of.clone(), items, before: 0, bytes, charge, time: began.elapsed() });
         };
         let files = Files::of(path);
         let state = stop.or(self.begin(&files)).await?;
@@ -83,7 +82,7 @@ impl Job<'_> {
             false => self.write_file(&files, state, stop).await?,
         };
         let (items, bytes) = self.name_it(&files)?;
-        Ok(Done { items, before, bytes, charge, time: began.elapsed() })
+        Ok(Done { of: self.of.clone(), items, before, bytes, charge, time: began.elapsed() })
     }
 
     /// Where to go on, or the beginning.
@@ -92,7 +91,7 @@ impl Job<'_> {
             checkpoint::remove(&files.state)?;
         }
         if let Some(state) = checkpoint::load::<State>(&files.state)? {
-            state.check(&self.of(), &files.state)?;
+            state.of.check(&self.of, &files.state)?;
             let there = fs::metadata(&files.part).map_or(0, |found| found.len());
             if there < state.length && !state.is_whole {
                 let shown = files.part.display();
@@ -113,34 +112,24 @@ impl Job<'_> {
     async fn new_state(&self) -> Result<State, Failure> {
         let ranges = self.name.of(self.client).feed_ranges().await;
         match ranges {
-            Ok(ranges) => Ok(State::new(self.of(), ranges)),
+            Ok(ranges) => Ok(State::new(self.of.clone(), ranges)),
             Err(error) => Err(self.failed(&error).await),
         }
     }
 
-    fn of(&self) -> Of {
-        Of {
-            container: self.name.to_string(),
-            rid: self.definition.container.rid.clone(),
-            packed: self.packed,
-            with_system: self.with_system,
-            columns: self.columns.to_vec(),
-        }
-    }
-
     fn style(&self) -> Style {
-        let form = if self.is_found_later() { Form::Jsonl } else { self.packed.form };
-        Style { form, with_system: self.with_system, columns: self.columns.to_vec() }
+        let form = if self.is_found_later() { Form::Jsonl } else { self.of.packed.form };
+        Style { form, with_system: self.of.with_system, columns: self.of.columns.to_vec() }
     }
 
     /// Whether the columns of a table are known only when everything was read: till then it is lines.
     fn is_found_later(&self) -> bool {
-        self.packed.form == Form::Csv && self.columns.is_empty()
+        self.of.packed.form == Form::Csv && self.of.columns.is_empty()
     }
 
     /// Writes the rest of the file; what that cost.
     async fn write_file(&self, files: &Files, state: State, stop: &mut StopSignal) -> Result<f64, Failure> {
-        let gzip = self.packed.gzip && !self.is_found_later();
+        let gzip = self.of.packed.gzip && !self.is_found_later();
         let wrong = |error: io::Error| cannot("write", &files.part, &error);
         let sink = Sink::file(&files.part, gzip, state.length).map_err(wrong)?;
         let mut output = Output::begin(sink, self.style(), state.items, state.length == 0).map_err(wrong)?;
@@ -152,7 +141,7 @@ impl Job<'_> {
         let columns = output.seen().to_vec();
         output.finish().map_err(wrong)?;
         if self.is_found_later() {
-            table::write(&files.part, &files.table, self.packed.gzip, &columns)
+            table::write(&files.part, &files.table, self.of.packed.gzip, &columns)
                 .map_err(|error| cannot("write", &files.table, &error))?;
         }
         state.is_whole = true;

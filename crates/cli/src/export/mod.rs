@@ -29,6 +29,7 @@ use crate::screen::note;
 use crate::signal::StopSignal;
 use crate::time::span;
 use job::{Done, Job};
+use state::Of;
 
 /// The arguments of `cosmonaut export`.
 #[derive(clap::Args)]
@@ -106,7 +107,7 @@ async fn export(arguments: &Arguments) -> Result<(), Failure> {
                 (Some(STANDARD), said) => Packed { form: said.unwrap_or(Form::Jsonl), gzip: arguments.gzip },
                 (_, said) => form::of(&path, said)?,
             };
-            one(arguments, &name, &path, packed, &mut stop).await?.0
+            one(arguments, &name, &path, packed, &mut stop).await?.1.0
         }
         Place::Many(database, directory) => many(arguments, database.as_deref(), &directory, &mut stop).await,
     }
@@ -119,7 +120,7 @@ async fn one(
     path: &Path,
     packed: Packed,
     stop: &mut StopSignal,
-) -> Result<Told, Failure> {
+) -> Result<(Done, Told), Failure> {
     let to_output = path.to_str() == Some(STANDARD);
     if to_output && packed.form == Form::Csv && arguments.columns.is_empty() {
         let message =
@@ -140,21 +141,61 @@ async fn one(
         name,
         definition: &definition,
         path: (!to_output).then_some(path),
-        packed,
-        with_system: arguments.system,
-        columns: &arguments.columns,
+        of: of(arguments, name, definition.container.rid.clone(), packed),
         parallel: arguments.parallel,
         page: arguments.page,
         restart: arguments.restart,
     };
     let done = job.run(stop).await?;
-    Ok(tell(arguments, name, path, &done))
+    let told = tell(arguments, name, path, &done);
+    Ok((done, told))
+}
+
+/// What the export of a container is, for a later run that would go on.
+fn of(arguments: &Arguments, name: &ContainerName, rid: Option<String>, packed: Packed) -> Of {
+    let (container, with_system, columns) = (name.to_string(), arguments.system, arguments.columns.clone());
+    Of { container, rid, packed, with_system, columns }
 }
 
 /// What of a directory was exported, while the rest is not.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Finished {
-    containers: Vec<String>,
+    containers: Vec<FinishedContainer>,
+}
+
+/// A container that was exported to its end.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct FinishedContainer {
+    of: Of,
+    /// How long its file was.
+    length: u64,
+}
+
+impl Finished {
+    /// That it is of the same export: otherwise a later run must not pass over what is finished, or leave it beside what
+    /// comes from elsewhere.
+    fn check(&self, wanted: &[(Of, PathBuf)], state: &Path) -> Result<(), Failure> {
+        for done in &self.containers {
+            let container = &done.of.container;
+            match wanted.iter().find(|(of, _)| of.container == *container) {
+                Some((of, _)) => done.of.check(of, state)?,
+                None => {
+                    let state = state.display();
+                    return Err(Failure::Usage(format!(
+                        "{state} is of an export that {container} belongs to, which is gone, or not asked for, or of \
+                         another account (go on as it was begun, or use --restart)"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the file of a container is there as it was written.
+    fn has(&self, of: &Of, path: &Path) -> bool {
+        let length = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|found| found.len());
+        self.containers.iter().any(|done| done.of == *of && Some(done.length) == length)
+    }
 }
 
 /// Exports several containers, one after the other.
@@ -165,8 +206,12 @@ async fn many(
     stop: &mut StopSignal,
 ) -> Result<(), Failure> {
     let client = arguments.account.client()?;
-    let names = stop.or(place::containers(&client, database)).await?;
+    let found = stop.or(place::containers(&client, database)).await?;
     let packed = Packed { form: arguments.format.unwrap_or(Form::Jsonl), gzip: arguments.gzip };
+    let path = |name: &ContainerName| with_extension(place::file_in(directory, name), packed);
+    let (names, rids): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let wanted: Vec<_> =
+        names.iter().zip(rids).map(|(name, rid)| (of(arguments, name, rid, packed), path(name))).collect();
     let state = directory.join("export.state");
     std::fs::create_dir_all(directory).map_err(|error| checkpoint::cannot("make", directory, &error))?;
     let _lock = Lock::of(&state)?;
@@ -174,17 +219,18 @@ async fn many(
         checkpoint::remove(&state)?;
     }
     let mut finished: Finished = checkpoint::load(&state)?.unwrap_or_default();
+    finished.check(&wanted, &state)?;
     let mut told = Told(Ok(()));
-    for name in names {
-        let named = name.to_string();
-        if finished.containers.contains(&named) {
+    for (name, (of, path)) in names.iter().zip(&wanted) {
+        if finished.has(of, path) {
             continue;
         }
-        let path = with_extension(place::file_in(directory, &name), packed);
         let folder = path.parent().expect("a file in a directory has one");
         std::fs::create_dir_all(folder).map_err(|error| checkpoint::cannot("make", folder, &error))?;
-        told = told.and(one(arguments, &name, &path, packed, stop).await?);
-        finished.containers.push(named);
+        let (done, line) = one(arguments, name, path, packed, stop).await?;
+        told = told.and(line);
+        finished.containers.retain(|known| known.of.container != done.of.container);
+        finished.containers.push(FinishedContainer { of: done.of, length: done.bytes });
         checkpoint::save(&state, &finished)?;
     }
     checkpoint::remove(&state)?;

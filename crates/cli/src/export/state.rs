@@ -58,20 +58,23 @@ impl State {
         let parts = ranges.into_iter().map(|range| Part { range, at: At::Beginning }).collect();
         Self { of, length: 0, items: 0, parts, columns: Vec::new(), is_whole: false }
     }
+}
 
-    /// That it is of the same export.
-    pub(super) fn check(&self, of: &Of, path: &Path) -> Result<(), Failure> {
+impl Of {
+    /// That an export that was begun as this one is the same.
+    pub(super) fn check(&self, now: &Self, path: &Path) -> Result<(), Failure> {
         let shown = path.display();
         let other = |what: &str| {
             Err(Failure::Usage(format!(
                 "{shown} is of an export {what} (go on as it was begun, or use --restart)"
             )))
         };
-        match &self.of {
-            begun if begun == of => Ok(()),
-            begun if begun.container != of.container => other(&format!("of {}", begun.container)),
-            begun if begun.rid != of.rid => {
-                other("of a container that was deleted and made anew, or of another account")
+        match self {
+            begun if begun == now => Ok(()),
+            begun if begun.container != now.container => other(&format!("of {}", begun.container)),
+            begun if begun.rid != now.rid => {
+                let name = &begun.container;
+                other(&format!("of a container {name} that was deleted and made anew, or of another account"))
             }
             _ => other("with another format, other columns or other members"),
         }

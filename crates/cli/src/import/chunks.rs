@@ -8,6 +8,7 @@ use std::thread;
 use cosmonaut::RawItem;
 use tokio::sync::mpsc;
 
+use super::state::Sum;
 use crate::data::apply::{Refusal, What, Write};
 use crate::data::form::Packed;
 use crate::data::members::{KeyFinder, Members};
@@ -29,6 +30,8 @@ pub(super) struct Chunk {
     pub(super) refused: Vec<Refusal>,
     /// How many items it has, of either kind.
     pub(super) items: u64,
+    /// Of all items of the file up to its last one.
+    pub(super) sum: Sum,
     bytes: usize,
 }
 
@@ -39,8 +42,8 @@ pub(super) struct Reading<'a> {
     pub(super) text: &'a [String],
     pub(super) keys: KeyFinder,
     pub(super) keep_existing: bool,
-    /// How many items are passed.
-    pub(super) skip: u64,
+    /// How many items an earlier run has done, which are passed, and their sum.
+    pub(super) done: (u64, Sum),
     /// Is told how much of the file was read.
     pub(super) count: Arc<AtomicU64>,
 }
@@ -49,17 +52,24 @@ impl Reading<'_> {
     /// Begins to read. The last chunk may be followed by why there are no more.
     pub(super) fn start(self) -> Result<mpsc::Receiver<Result<Chunk, Failure>>, Failure> {
         let shown = self.path.display().to_string();
+        let changed = format!("{shown} has other content than an earlier run has read of it (use --restart)");
         let wrong = move |error: std::io::Error| Failure::Work(format!("{shown} cannot be read: {error}"));
         let reader = Reader::open(self.path, self.packed, self.count, self.text.to_vec()).map_err(&wrong)?;
         let (send, chunks) = mpsc::channel(1);
         let maker = Maker { keys: self.keys, keep_existing: self.keep_existing };
-        let skip = self.skip;
+        let (done, expected) = self.done;
         thread::Builder::new()
             .name("import".to_owned())
             .spawn(move || {
-                if let Err(error) = read(reader, &maker, skip, &send) {
+                let mut reader = reader;
+                let ended = match pass(&mut reader, done) {
+                    Ok(sum) if sum != expected => Err(Failure::Usage(changed)),
+                    Ok(sum) => read(reader, &maker, sum, &send).map_err(wrong),
+                    Err(error) => Err(wrong(error)),
+                };
+                if let Err(failure) = ended {
                     // If nobody takes it, nobody misses it.
-                    let _ = send.blocking_send(Err(wrong(error)));
+                    let _ = send.blocking_send(Err(failure));
                 }
             })
             .map_err(|error| Failure::Work(format!("cannot start a thread: {error}")))?;
@@ -67,25 +77,35 @@ impl Reading<'_> {
     }
 }
 
+/// Passes so many items; their sum.
+fn pass(reader: &mut Reader, count: u64) -> std::io::Result<Sum> {
+    let mut sum = Sum::default();
+    for _ in 0..count {
+        if let Some(entry) = reader.next()? {
+            sum.entry(&entry);
+        }
+    }
+    Ok(sum)
+}
+
+/// Reads the rest, behind items of this sum.
 fn read(
     mut reader: Reader,
     maker: &Maker,
-    skip: u64,
+    mut sum: Sum,
     send: &mpsc::Sender<Result<Chunk, Failure>>,
 ) -> std::io::Result<()> {
-    for _ in 0..skip {
-        reader.next()?;
-    }
     let (mut chunk, mut full) = (Chunk::default(), FIRST);
     loop {
         let next = reader.next();
         let is_over = !matches!(next, Ok(Some(_)));
         if let Ok(Some(entry)) = &next {
+            sum.entry(entry);
             maker.take(entry, &mut chunk);
         }
         if is_over || chunk.items as usize >= full || chunk.bytes >= BYTES {
             full = (full * 2).min(MOST);
-            let chunk = std::mem::take(&mut chunk);
+            let chunk = Chunk { sum, ..std::mem::take(&mut chunk) };
             if chunk.items > 0 && send.blocking_send(Ok(chunk)).is_err() {
                 return Ok(());
             }

@@ -11,14 +11,12 @@ use cosmonaut::ContainerProperties;
 
 use super::chunks::{Chunk, Reading};
 use super::refusals::Refusals;
-use super::state::{Identity, Of, State};
+use super::state::{Of, State};
 use crate::container::ContainerName;
 use crate::data::apply::{Target, apply};
 use crate::data::bar::Bar;
-use crate::data::checkpoint::{self, cannot};
-use crate::data::form::Packed;
+use crate::data::checkpoint;
 use crate::data::members::KeyFinder;
-use crate::data::reader::STANDARD;
 use crate::failure::Failure;
 use crate::runtime;
 use crate::signal::StopSignal;
@@ -29,9 +27,7 @@ pub(super) struct Job<'a> {
     pub(super) target: Target,
     pub(super) properties: ContainerProperties,
     pub(super) path: &'a Path,
-    pub(super) packed: Packed,
-    pub(super) text: &'a [String],
-    pub(super) keep_existing: bool,
+    pub(super) of: Of,
     pub(super) errors: Option<&'a Path>,
     /// Where how far it came is kept, if it is.
     pub(super) state: Option<&'a Path>,
@@ -40,6 +36,7 @@ pub(super) struct Job<'a> {
 
 /// What was done, by this run and those that it goes on from.
 pub(super) struct Done {
+    pub(super) of: Of,
     pub(super) items: u64,
     pub(super) before: u64,
     pub(super) written: u64,
@@ -59,11 +56,11 @@ impl Job<'_> {
         let count = Arc::new(AtomicU64::new(0));
         let reading = Reading {
             path: self.path,
-            packed: self.packed,
-            text: self.text,
+            packed: self.of.packed,
+            text: &self.of.text,
             keys,
-            keep_existing: self.keep_existing,
-            skip: state.items,
+            keep_existing: self.of.keep_existing,
+            done: (state.items, state.sum),
             count: Arc::clone(&count),
         };
         let mut chunks = reading.start()?;
@@ -104,31 +101,27 @@ impl Job<'_> {
         if let Some(path) = self.state {
             checkpoint::remove(path)?;
         }
-        let State { items, written, kept, refused, .. } = state;
-        Ok(Done { items, before, written, kept, refused, charge, time: began.elapsed() })
+        let State { of, items, written, kept, refused, .. } = state;
+        Ok(Done { of, items, before, written, kept, refused, charge, time: began.elapsed() })
     }
 
     /// Where to go on, or the beginning.
     fn begin(&self) -> Result<State, Failure> {
-        let is_file = self.path.to_str() != Some(STANDARD);
-        let identity = is_file.then(|| Identity::of(self.path)).transpose();
-        let file = identity.map_err(|error| cannot("read", self.path, &error))?;
-        let of = Of {
-            container: self.name.to_string(),
-            rid: self.properties.rid.clone(),
-            file,
-            keep_existing: self.keep_existing,
-            packed: self.packed,
-            text: self.text.to_vec(),
-            errors: self.errors.map(Path::to_owned),
-        };
-        let Some(path) = self.state else { return Ok(State { of, ..State::default() }) };
+        let new = || State { of: self.of.clone(), ..State::default() };
+        let Some(path) = self.state else { return Ok(new()) };
         if self.restart {
             checkpoint::remove(path)?;
         }
         match checkpoint::load::<State>(path)? {
-            Some(state) => state.check(&of, path).map(|()| state),
-            None => Ok(State { of, ..State::default() }),
+            Some(state) => match state.of.difference(&self.of) {
+                None => Ok(state),
+                Some(what) => {
+                    let shown = path.display();
+                    let remedy = "use --restart, or another --state";
+                    Err(Failure::Usage(format!("{shown} is of an import {what} ({remedy})")))
+                }
+            },
+            None => Ok(new()),
         }
     }
 
@@ -173,6 +166,7 @@ impl Job<'_> {
             refusals.take(refusal, bar)?;
         }
         state.items += chunk.items;
+        state.sum = chunk.sum;
         state.written += applied.done;
         state.kept += applied.kept;
         state.refused += refused.len() as u64;

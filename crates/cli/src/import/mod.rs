@@ -8,7 +8,9 @@ mod job;
 mod refusals;
 mod state;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use cosmonaut::{ContainerProperties, CosmosClient, PartitionKeyDefinition};
 use serde_json::json;
@@ -30,6 +32,7 @@ use crate::screen::note;
 use crate::signal::StopSignal;
 use crate::time::span;
 use job::{Done, Job};
+use state::{Identity, Of};
 
 /// The arguments of `cosmonaut import`.
 #[derive(clap::Args)]
@@ -165,18 +168,17 @@ async fn one(
         // No container is made for a file that is not there.
         std::fs::metadata(path).map_err(|error| checkpoint::cannot("read", path, &error))?;
     }
-    let properties = stop.or(find_or_make(client, name, definition)).await?;
+    let begun = state.as_deref().filter(|state| !arguments.restart && state.exists());
+    let properties = stop.or(find_or_make(client, name, definition, begun)).await?;
     // Only one run at a time goes on from a state, and writes one file of refusals.
     let _lock = state.as_deref().map(Lock::of).transpose()?;
     let _errors_lock = arguments.errors.as_deref().map(Lock::of).transpose()?;
     let job = Job {
         name,
         target: Target::new(name.of(client), &properties),
+        of: of(arguments, name, &properties, path, packed)?,
         properties,
         path,
-        packed,
-        text: &arguments.text,
-        keep_existing: arguments.keep_existing,
         errors: arguments.errors.as_deref(),
         state: state.as_deref(),
         restart: arguments.restart,
@@ -186,26 +188,54 @@ async fn one(
     Ok((done, told))
 }
 
-/// The container, which is made if it is not there and its definition is known.
+/// What the import of a file to a container is, for a later run that would go on.
+fn of(
+    arguments: &Arguments,
+    name: &ContainerName,
+    properties: &ContainerProperties,
+    path: &Path,
+    packed: Packed,
+) -> Result<Of, Failure> {
+    let is_file = path.to_str() != Some(STANDARD);
+    let file = is_file.then(|| Identity::of(path)).transpose();
+    Ok(Of {
+        container: name.to_string(),
+        rid: properties.rid.clone(),
+        file: file.map_err(|error| checkpoint::cannot("read", path, &error))?,
+        keep_existing: arguments.keep_existing,
+        packed,
+        text: arguments.text.clone(),
+        errors: arguments.errors.clone(),
+    })
+}
+
+/// The container, which is made if it is not there and its definition is known. That of an import that was begun is there.
 async fn find_or_make(
     client: &CosmosClient,
     name: &ContainerName,
     definition: Option<Definition>,
+    begun: Option<&Path>,
 ) -> Result<ContainerProperties, Failure> {
     let container = name.of(client);
-    match (container.read().await, definition) {
-        (Ok(found), _) => Ok(found.into_value()),
-        (Err(error), Some(definition)) if error.is_not_found() => {
+    match (container.read().await, begun, definition) {
+        (Ok(found), ..) => Ok(found.into_value()),
+        (Err(error), Some(begun), _) if error.is_not_found() => {
+            let state = begun.display();
+            Err(Failure::Usage(format!(
+                "{state} is of an import that was begun, and {name} is gone, or of another account (use --restart)"
+            )))
+        }
+        (Err(error), None, Some(definition)) if error.is_not_found() => {
             definition.make(client, name).await?;
             note(&format!("made the container {name}"));
             let made = container.read().await.map_err(|error| crate::account::failed(&error))?;
             Ok(made.into_value())
         }
-        (Err(error), None) if error.is_not_found() => {
+        (Err(error), None, None) if error.is_not_found() => {
             let hint = format!("there is no container {name} (make it with --partition-key or --definition)");
             Err(Failure::Work(hint))
         }
-        (Err(error), _) => Err(name.failed(client, &error).await),
+        (Err(error), ..) => Err(name.failed(client, &error).await),
     }
 }
 
@@ -216,24 +246,64 @@ fn check_errors(arguments: &Arguments, path: &Path, state: Option<&Path>) -> Res
     let used = [(path, "is what is imported"), (&definition, "is the definition of the container")];
     let used = used.into_iter().chain(state.map(|state| (state, "is where how far it came is kept")));
     for (path, what) in used {
-        if is_same(errors, path) {
+        if checkpoint::is_same(errors, path) {
             return Err(Failure::Usage(format!("--errors: {} {what} (name another file)", errors.display())));
         }
     }
     Ok(())
 }
 
-/// Whether two paths are of one file, whether or not it is there.
-fn is_same(one: &Path, other: &Path) -> bool {
-    let whole = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
-    one == other || (whole(one).is_some() && whole(one) == whole(other))
-}
-
 /// What of a directory was imported, while the rest is not.
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Finished {
-    files: Vec<String>,
+    /// By the path of the file in the directory.
+    files: BTreeMap<String, FinishedFile>,
     refused: u64,
+}
+
+/// A file that was imported to its end.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct FinishedFile {
+    of: Of,
+    /// When the file was last written: it is not read again.
+    modified: Option<SystemTime>,
+}
+
+impl FinishedFile {
+    /// That it is of the same import, and that what it has written is still there: otherwise a later run must not pass the
+    /// file over.
+    async fn check(
+        &self,
+        client: &CosmosClient,
+        arguments: &Arguments,
+        (name, path, packed): (&ContainerName, &Path, Packed),
+        state: &Path,
+    ) -> Result<(), Failure> {
+        let other = |what: &str| {
+            let (file, state) = (path.display(), state.display());
+            Err(Failure::Usage(format!("{state} has {file} from an import {what} (use --restart)")))
+        };
+        let there = match name.of(client).read().await {
+            Ok(there) => there.into_value(),
+            Err(error) if error.is_not_found() => {
+                let to = &self.of.container;
+                return other(&format!("to {to}, and there is no container {name} in this account"));
+            }
+            Err(error) => return Err(crate::account::failed(&error)),
+        };
+        if let Some(what) = self.of.difference(&of(arguments, name, &there, path, packed)?) {
+            return other(&what);
+        }
+        if self.modified != modified(path) {
+            return other("of a file that was written anew since");
+        }
+        Ok(())
+    }
+}
+
+/// When a file was last written, if the system says.
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|found| found.modified()).ok()
 }
 
 /// Imports the containers of a directory, one after the other.
@@ -269,17 +339,20 @@ async fn many(
     let mut told = Told(Ok(()));
     for (path, definition) in found {
         let file = items_of(&path)?;
-        let named = file.display().to_string();
-        if finished.files.contains(&named) {
-            continue;
-        }
+        let named = file.strip_prefix(directory).unwrap_or(&file).display().to_string();
         let to = database.unwrap_or(&definition.database);
         let name = ContainerName::new(to, &definition.container.id);
         let packed = form::of(&file, None)?;
+        if let Some(done) = finished.files.get(&named) {
+            stop.or(done.check(client, arguments, (&name, &file, packed), &state)).await?;
+            continue;
+        }
+        // As the file is before it is read.
+        let written = modified(&file);
         let (done, line) = one(arguments, client, &name, &file, packed, Some(definition), stop).await?;
         told = told.and(line);
-        finished.files.push(named);
         finished.refused += done.refused;
+        finished.files.insert(named, FinishedFile { of: done.of, modified: written });
         checkpoint::save(&state, &finished)?;
     }
     checkpoint::remove(&state)?;

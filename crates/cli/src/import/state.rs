@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::data::form::Packed;
-use crate::failure::Failure;
+use crate::data::reader::Entry;
 
 /// How far an import is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -15,6 +15,8 @@ pub(super) struct State {
     pub(super) of: Of,
     /// Items of the file that are done.
     pub(super) items: u64,
+    /// A sum of these items, by which an edited file is known.
+    pub(super) sum: Sum,
     pub(super) written: u64,
     pub(super) kept: u64,
     pub(super) refused: u64,
@@ -36,11 +38,11 @@ pub(super) struct Of {
     pub(super) errors: Option<PathBuf>,
 }
 
-/// A file as far as it can be told from others: its length, and a sum of how it begins.
+/// A file as far as it can be told from others without reading it: its length, and a sum of how it begins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) length: u64,
-    begins: u64,
+    begins: Sum,
 }
 
 impl Identity {
@@ -50,31 +52,52 @@ impl Identity {
         let length = file.metadata()?.len();
         let mut bytes = Vec::new();
         file.take(LOOKED_AT).read_to_end(&mut bytes)?;
-        // FNV-1a: what tells two files apart that nobody made to be mistaken for each other.
-        let begins = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let mut begins = Sum::default();
+        begins.bytes(&bytes);
         Ok(Self { length, begins })
     }
 }
 
-impl State {
-    /// That it is of the same import.
-    pub(super) fn check(&self, of: &Of, path: &Path) -> Result<(), Failure> {
-        let shown = path.display();
-        let other = |what: &str| {
-            Err(Failure::Usage(format!("{shown} is of an import {what} (use --restart, or another --state)")))
-        };
-        match &self.of {
-            begun if begun == of => Ok(()),
-            begun if begun.container != of.container => other(&format!("to {}", begun.container)),
-            begun if begun.rid != of.rid => {
-                other("to a container that was deleted and made anew, or of another account")
-            }
-            begun if begun.file != of.file => other("of a file with other content"),
-            begun if begun.packed != of.packed => other("that reads the file in another format"),
-            begun if begun.text != of.text => other("with other columns in --text"),
-            _ => other("with other options"),
+/// FNV-1a: what tells two texts apart that nobody made to be mistaken for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Sum(u64);
+
+impl Default for Sum {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Sum {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
+    }
+
+    /// Adds an item of a file.
+    pub(super) fn entry(&mut self, entry: &Entry) {
+        let (Ok(text) | Err(text)) = &entry.text;
+        self.bytes(text.as_bytes());
+        // So that it matters where one item ends.
+        self.bytes(b"\n");
+    }
+}
+
+impl Of {
+    /// What an import that was begun as this one is, if it is another one.
+    pub(super) fn difference(&self, now: &Self) -> Option<String> {
+        let what = match self {
+            begun if begun == now => return None,
+            begun if begun.container != now.container => return Some(format!("to {}", begun.container)),
+            begun if begun.rid != now.rid => {
+                "to a container that was deleted and made anew, or of another account"
+            }
+            begun if begun.file != now.file => "of a file with other content",
+            begun if begun.packed != now.packed => "that reads the file in another format",
+            begun if begun.text != now.text => "with other columns in --text",
+            _ => "with other options",
+        };
+        Some(what.to_owned())
     }
 }

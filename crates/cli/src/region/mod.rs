@@ -6,8 +6,6 @@ mod client;
 mod request;
 mod show;
 
-use std::io::Write;
-
 use crate::container::ContainerName;
 use crate::failure::Failure;
 use crate::screen;
@@ -237,7 +235,7 @@ pub(crate) fn management(said: Option<&str>) -> String {
 }
 
 /// Sends the request and shows the answer.
-pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let url = management(arguments.management.as_deref());
     let answer = Address::parse(&url)?.send(&request::of(&arguments.command))?;
     let text = if arguments.json {
@@ -245,7 +243,5 @@ pub(crate) fn run(arguments: &Arguments, output: &mut impl Write) -> Result<(), 
     } else {
         show::text(&arguments.command, &answer, screen::output_width())
     };
-    output.write_all(text.as_bytes())?;
-    output.flush()?;
-    Ok(())
+    screen::print(&text)
 }

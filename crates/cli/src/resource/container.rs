@@ -132,7 +132,7 @@ Examples, with `cosmonaut up` running:
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Command::Split { container, partition, management } = &arguments.command {
         let split = region::split(management.clone(), arguments.common.json, container, partition);
-        return region::run(&split, &mut std::io::stdout().lock());
+        return region::run(&split);
     }
     runtime::run(async {
         let common = &arguments.common;

@@ -11,6 +11,7 @@ use rustyline::{Context, Helper};
 
 use super::command::COMMANDS;
 use super::statement;
+use crate::cell::{steers, whole};
 use crate::container::Found;
 
 /// The words of the language that are typed most.
@@ -81,6 +82,13 @@ impl Known {
 
     /// Where the word begins that ends at the cursor, and what it may become.
     fn offers(&self, before: &str) -> (usize, Vec<String>) {
+        let (begin, mut offers) = self.matches(before);
+        // What others have named goes into the line as it is, and so to the terminal.
+        offers.retain(|offer| !offer.contains(steers));
+        (begin, offers)
+    }
+
+    fn matches(&self, before: &str) -> (usize, Vec<String>) {
         let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
         if line.starts_with('\\') && before.trim_start() == line {
             return self.of_command(before, line);
@@ -116,7 +124,7 @@ impl Known {
             "\\f" => matching(["table", "vertical", "json", "jsonl", "csv"].into_iter(), rest),
             "\\x" | "\\stats" | "\\system" | "\\timing" => matching(["on", "off"].into_iter(), rest),
             "\\explain" => {
-                let (inner, offers) = self.offers(rest);
+                let (inner, offers) = self.matches(rest);
                 return (begin + inner, offers);
             }
             _ => Vec::new(),
@@ -141,8 +149,7 @@ impl Completer for Typing {
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (begin, offers) = known.offers(&line[..at]);
-        // What others have named is shown on a terminal.
-        let pair = |offer: String| Pair { display: crate::cell::whole(&offer), replacement: offer };
+        let pair = |offer: String| Pair { display: whole(&offer), replacement: offer };
         Ok((begin, offers.into_iter().map(pair).collect()))
     }
 }
@@ -170,9 +177,11 @@ mod tests {
 
     #[test]
     fn a_word_may_become_what_fits_its_place() {
-        let mut known = Known { regions: vec!["East US".to_owned()], ..Known::default() };
-        known.learn(["total", "city", "not a word", "to"].map(str::to_owned));
-        known.containers = vec!["shop/orders".to_owned(), "shop/carts".to_owned()];
+        let regions = vec!["East US".to_owned(), "East\u{202e}US".to_owned()];
+        let mut known = Known { regions, ..Known::default() };
+        known.learn(["total", "city", "not a word", "to", "to\u{3164}"].map(str::to_owned));
+        // The last one would steer the terminal that it is completed on.
+        known.containers = ["shop/orders", "shop/carts", "shop/o\u{1b}[2J"].map(str::to_owned).to_vec();
         for (before, begin, offers) in [
             ("\\ti", 0, &["\\timing"][..]),
             ("\\c sh", 3, &["shop/orders", "shop/carts"]),

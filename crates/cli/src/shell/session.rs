@@ -399,7 +399,7 @@ impl<'a> Session<'a> {
             return screen::print(text);
         }
         let mut pager = Pager::new();
-        let written = pager.write_all(text.as_bytes());
+        let written = pager.write_all(screen::in_safe_lines(text).as_bytes());
         pager.end();
         match written {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),

@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use cosmonaut::model::ChangeFeedPolicy;
+use cosmonaut::model::{ChangeFeedPolicy, UniqueKeyPolicy};
 use cosmonaut::{ContainerClient, ContainerProperties, CosmosStatus};
 use cosmonaut_emulator::{Effect, Fault, Operations};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::account::{Account, Ended, until};
 use crate::cosmonaut;
@@ -170,4 +170,91 @@ fn examples_and_hints_do_not_lead_keys_into_the_list_of_processes() {
         let warning = format!("others on this machine can see arguments, so rather set {variable}");
         assert!(words.contains(&warning), "{warning}: {help}");
     }
+}
+
+#[test]
+fn containers_with_other_keys_are_not_copied() {
+    let account = Account::start();
+    account.container("shop", "orders", &[json!({"id": "1", "pk": "a", "city": "x"})]);
+    account.ok(&["container", "create", "shop/cities", "/city"]);
+    account.ok(&["container", "create", "shop/both", "/pk", "/city"]);
+    account.ok(&["container", "create", "shop/same", "/pk"]);
+    account.refused(&[
+        (
+            &["copy", "shop/orders", "shop/cities"],
+            2,
+            "shop/orders has the partition key /pk, and shop/cities has /city",
+        ),
+        (&["copy", "shop/orders", "shop/both"], 2, "cosmonaut export"),
+    ]);
+    assert!(lines(&account, "shop/cities").is_empty());
+    account.ok(&["copy", "shop/orders", "shop/same"]);
+}
+
+/// A container in which no two items of a key have the same mail.
+fn people(account: &Account, name: &str) -> ContainerClient {
+    account.block_on(async {
+        account.client.create_database_if_not_exists("shop").await.unwrap();
+        let database = account.client.database("shop");
+        let unique = UniqueKeyPolicy::default().with_key(["/mail"]);
+        let properties = ContainerProperties::new(name, "/pk").with_unique_key_policy(unique);
+        database.create_container(properties).await.unwrap();
+        database.container(name)
+    })
+}
+
+fn put(account: &Account, container: &ContainerClient, id: &str, mail: &str) {
+    let item = json!({"id": id, "pk": "p", "mail": mail});
+    account.block_on(container.upsert_item("p", &item)).unwrap();
+}
+
+#[test]
+fn items_that_swap_a_unique_value_are_copied_as_they_are_in_the_end() {
+    let (account, files) = (Account::start(), Directory::new("swapped"));
+    let from = people(&account, "people");
+    for (id, mail) in [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5")] {
+        put(&account, &from, id, mail);
+    }
+    let (state, errors) = (files.path("state"), files.path("errors"));
+    let copy = ["copy", "shop/people", "shop/copy", "--state", &state, "--errors", &errors];
+    account.ok(&copy);
+    assert_eq!(lines(&account, "shop/copy"), lines(&account, "shop/people"));
+    // Two swap, and three pass theirs on.
+    for (id, mail) in [("a", "0"), ("b", "1"), ("a", "2"), ("e", "6"), ("d", "5"), ("c", "4")] {
+        put(&account, &from, id, mail);
+    }
+    account.ok(&copy);
+    assert_eq!(lines(&account, "shop/copy"), lines(&account, "shop/people"));
+    assert_eq!(fs::read_to_string(&errors).unwrap(), "");
+}
+
+#[test]
+fn what_stays_refused_is_told_and_tried_again_by_a_later_run() {
+    let (account, files) = (Account::start(), Directory::new("stays-refused"));
+    let (from, to) = (people(&account, "people"), people(&account, "copy"));
+    put(&account, &from, "a", "1");
+    put(&account, &from, "b", "2");
+    let (state, errors) = (files.path("state"), files.path("errors"));
+    let copy = ["copy", "shop/people", "shop/copy", "--state", &state, "--errors", &errors];
+    account.ok(&copy);
+    // An item that is only there has what one gets that was copied before, and a new one has what that one had.
+    put(&account, &to, "z", "9");
+    put(&account, &from, "b", "9");
+    put(&account, &from, "c", "2");
+    let ended = account.run(&copy);
+    assert_eq!(ended.status, 1, "{}", ended.error);
+    let told = fs::read_to_string(&errors).unwrap();
+    let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let b = told.iter().find(|told| told["id"] == "b").unwrap();
+    assert_eq!((&b["partitionKey"], &b["status"]), (&json!(["p"]), &json!(409)));
+    account.block_on(to.delete_item("p", "z")).unwrap();
+    account.ok(&copy);
+    assert_eq!(lines(&account, "shop/copy"), lines(&account, "shop/people"));
+    assert_eq!(fs::read_to_string(&errors).unwrap(), "");
+    let notes = files.path("notes");
+    fs::write(&notes, "of somebody else").unwrap();
+    account.refused(&[
+        (&["copy", "shop/people", "shop/copy", "--errors", &notes], 2, "name another file"),
+        (&["copy", "shop/people", "shop/copy", "--state", &state, "--errors", &state], 2, "how far it came"),
+    ]);
 }

@@ -1,5 +1,6 @@
 //! `cosmonaut export` and `cosmonaut import`: what is in a file is what was in the container, and the other way round.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -333,4 +334,130 @@ fn names_from_an_account_do_not_steer_the_terminal() {
     for said in [out.error, back.error] {
         assert!(said.contains("a\\u{1b}[31mb: 0 items") && !said.contains('\u{1b}'), "{said:?}");
     }
+}
+
+/// Writes a directory as `export` does, of two containers of which the second one cannot be read yet.
+fn half_a_backup(account: &Account, files: &Directory) -> (String, String) {
+    for (container, id) in [("a", "1"), ("b", "2")] {
+        account.container("shop", container, &[json!({"id": id, "pk": "p"})]);
+    }
+    let (backup, second) = (files.path("backup"), files.path("backup/shop/b.json"));
+    account.ok(&["export", "shop", &backup, "--format", "json"]);
+    let whole = fs::read(&second).unwrap();
+    fs::write(&second, "{}").unwrap();
+    account.ok(&["database", "delete", "shop", "--yes"]);
+    account.refused(&[(&["import", "--all", &backup], 1, "not a JSON array")]);
+    fs::write(&second, whole).unwrap();
+    (backup, second)
+}
+
+#[test]
+fn an_import_of_a_directory_goes_on_only_where_it_was_begun() {
+    let (account, other) = (Account::start(), Account::start());
+    let files = Directory::new("half-imported");
+    let (backup, _) = half_a_backup(&account, &files);
+    other.container("shop", "a", &[]);
+    other.refused(&[(&["import", "--all", &backup], 2, "of another account (use --restart)")]);
+    Account::start().refused(&[(&["import", "--all", &backup], 2, "no container shop/a in this account")]);
+    account.refused(&[
+        (&["import", "again", &backup], 2, "from an import to shop/a"),
+        (&["import", "--all", &backup, "--keep-existing"], 2, "with other options"),
+    ]);
+    let ended = account.run(&["import", "--all", &backup]);
+    assert_eq!(ended.status, 0, "{}", ended.error);
+    assert!(!ended.error.contains("shop/a:"), "what is finished is not imported again: {}", ended.error);
+    for name in ["shop/a", "shop/b"] {
+        assert_eq!(lines(&account, name).len(), 1, "{name}");
+    }
+    assert!(!Path::new(&backup).join("import.state").exists());
+}
+
+#[test]
+fn an_import_of_a_directory_passes_over_nothing_that_was_made_or_written_anew() {
+    let (account, files) = (Account::start(), Directory::new("made-anew"));
+    let (backup, _) = half_a_backup(&account, &files);
+    account.ok(&["container", "delete", "shop/a", "--yes"]);
+    account.container("shop", "a", &[]);
+    account.refused(&[(&["import", "--all", &backup], 2, "deleted and made anew")]);
+    account.ok(&["import", "--all", &backup, "--restart"]);
+    assert_eq!(lines(&account, "shop/a").len(), 1);
+
+    let (account, files) = (Account::start(), Directory::new("written-anew"));
+    let (backup, _) = half_a_backup(&account, &files);
+    let first = Path::new(&backup).join("shop/a.json");
+    let text = fs::read_to_string(&first).unwrap();
+    fs::write(&first, text.replace("\"1\"", "\"7\"")).unwrap();
+    account.refused(&[(&["import", "--all", &backup], 2, "other content (use --restart)")]);
+    account.ok(&["import", "--all", &backup, "--restart"]);
+    assert_eq!(lines(&account, "shop/a").len(), 2);
+}
+
+#[test]
+fn an_export_of_a_directory_goes_on_only_as_it_was_begun() {
+    let (account, other, files) = (Account::start(), Account::start(), Directory::new("half-exported"));
+    for account in [&account, &other] {
+        for name in ["a", "b"] {
+            account.container("shop", name, &[json!({"id": name, "pk": "p"})]);
+        }
+    }
+    let backup = files.path("backup");
+    let (first, second) = (Path::new(&backup).join("shop/a.jsonl"), Path::new(&backup).join("shop/b.jsonl"));
+    fs::create_dir_all(second.parent().unwrap()).unwrap();
+    fs::write(&second, "in the way").unwrap();
+    let export = ["export", "shop", &backup];
+    account.refused(&[(&export, 2, "is there already")]);
+    fs::remove_file(&second).unwrap();
+    let more = |more: &'static str| [&export[..], &[more]].concat();
+    other.refused(&[(&export, 2, "or of another account (go on as it was begun, or use --restart)")]);
+    account.container("more", "c", &[]);
+    account.refused(&[
+        (&more("--system"), 2, "other members"),
+        (&more("--gzip"), 2, "another format"),
+        (&["export", "more", &backup], 2, "shop/a belongs to"),
+    ]);
+    // What is finished is written anew if its file is gone, and only then.
+    fs::remove_file(&first).unwrap();
+    let ended = account.run(&export);
+    assert_eq!(ended.status, 0, "{}", ended.error);
+    assert!(ended.error.contains("shop/a: 1 items"), "{}", ended.error);
+    for (path, id) in [(first, "a"), (second, "b")] {
+        assert_eq!(fs::read_to_string(path).unwrap(), format!("{{\"id\":\"{id}\",\"pk\":\"p\"}}\n"));
+    }
+}
+
+#[test]
+fn containers_whose_names_differ_only_in_capitals_have_files_of_their_own() {
+    let (account, files) = (Account::start(), Directory::new("capitals"));
+    for name in ["orders", "Orders", "ORDERS", "con"] {
+        account.container("shop", name, &[json!({"id": name, "pk": "p"})]);
+    }
+    account.ok(&["export", "shop", &files.path("all")]);
+    let found = fs::read_dir(files.path("all/shop")).unwrap();
+    let names: HashSet<_> =
+        found.map(|entry| entry.unwrap().file_name().into_string().unwrap().to_lowercase()).collect();
+    assert_eq!(names.len(), 8, "a file and a definition each: {names:?}");
+    account.ok(&["import", "copy", &files.path("all")]);
+    for name in ["orders", "Orders", "ORDERS", "con"] {
+        assert!(lines(&account, &format!("copy/{name}"))[0].contains(&format!("\"id\":\"{name}\"")));
+    }
+}
+
+#[test]
+fn a_quote_within_a_cell_of_csv_loses_no_row() {
+    let (account, files) = (Account::start(), Directory::new("quotes"));
+    let (file, errors) = (files.path("o.csv"), files.path("errors"));
+    fs::write(&file, "id,name,n\r\n1,5\" pipe,10\r\n2,6\" pipe,20\r\n3,\"7\" pipe\",25\r\n4,plain,30")
+        .unwrap();
+    let import = ["import", "shop/orders", &file, "--partition-key", "/id", "--errors", &errors];
+    let ended = account.run(&import);
+    assert_eq!(ended.status, 1, "{}", ended.error);
+    let expected = [
+        r#"{"id":"1","name":"5\" pipe","n":10}"#,
+        r#"{"id":"2","name":"6\" pipe","n":20}"#,
+        r#"{"id":"4","name":"plain","n":30}"#,
+    ];
+    assert_eq!(lines(&account, "shop/orders"), expected);
+    let refused: Value = serde_json::from_str(fs::read_to_string(&errors).unwrap().trim()).unwrap();
+    assert_eq!(refused["line"], 4);
+    assert!(refused["error"].as_str().unwrap().contains("behind its closing quote"), "{refused}");
 }

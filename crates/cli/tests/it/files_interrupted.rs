@@ -156,21 +156,60 @@ fn an_import_that_is_killed_goes_on_and_tells_of_each_refusal_once() {
     assert!(fs::metadata(&state).is_err());
 }
 
+/// A file whose import stops in the middle: behind the first items comes what is no item of an array. How many are done.
+fn half_imported(account: &Account, file: &str) -> u64 {
+    // The first items are a chunk of their own, however large they are.
+    let first = items()[..700].join(",\n");
+    fs::write(file, format!("[{first},\n{{\"id\":\"last\",\"pk\":\"p\"}}] nonsense")).unwrap();
+    account.refused(&[(&["import", "shop/orders", file], 1, "behind the array")]);
+    done(&format!("{file}.import")).expect("a state")
+}
+
 #[test]
 fn a_state_of_something_else_is_not_gone_on_from() {
     let (account, files) = (Account::start(), Directory::new("other-state"));
     account.container("shop", "orders", &[]);
-    let file = files.path("o.jsonl");
-    fs::write(&file, items()[..2000.min(count())].join("\n")).unwrap();
-    slow(&account);
-    let state = files.path("o.jsonl.import");
-    let (_, _) = interrupt(&account, &["import", "shop/orders", &file], &state, "KILL");
-    fast(&account);
-    fs::write(&file, "{\"id\":\"other\",\"pk\":\"p\"}").unwrap();
-    if fs::metadata(&state).is_ok() {
-        account.refused(&[(&["import", "shop/orders", &file], 2, "other content")]);
-    }
+    let file = files.path("o.json");
+    assert!(half_imported(&account, &file) > 0);
+    Account::start().refused(&[
+        (
+            &["import", "shop/orders", &file, "--partition-key", "/pk"],
+            2,
+            "or of another account (use --restart)",
+        ),
+        (&["container", "show", "shop/orders"], 1, "there is no database"),
+    ]);
+    fs::write(&file, "[{\"id\":\"other\",\"pk\":\"p\"}]").unwrap();
+    account.refused(&[(&["import", "shop/orders", &file], 2, "other content")]);
     account.ok(&["import", "shop/orders", &file, "--restart"]);
+}
+
+#[test]
+fn a_file_that_was_edited_meanwhile_is_not_gone_on_with() {
+    let (account, files) = (Account::start(), Directory::new("edited"));
+    account.container("shop", "orders", &[]);
+    let file = files.path("o.json");
+    // Long enough that the edit is far behind the beginning, and of the same length.
+    let item =
+        |n: usize, text: &str| format!("{{\"id\":\"{n}\",\"pk\":\"p\",\"text\":\"{}\"}}", text.repeat(200));
+    let all = |edited: usize| {
+        let items: Vec<_> = (0..600).map(|n| item(n, if n == edited { "new " } else { "old " })).collect();
+        items.join(",\n")
+    };
+    let nonsense = " nonsense";
+    let blanks = " ".repeat(nonsense.len());
+    fs::write(&file, format!("[{}]{nonsense}", all(usize::MAX))).unwrap();
+    let import = ["import", "shop/orders", &file];
+    account.refused(&[(&import, 1, "behind the array")]);
+    let state = format!("{file}.import");
+    let at = done(&state).unwrap();
+    assert!(at > 400, "{at} items are done");
+    fs::write(&file, format!("[{}]{blanks}", all(400))).unwrap();
+    account.refused(&[(&import, 2, "other content than an earlier run has read")]);
+    // What comes behind it was not read, and may be other.
+    fs::write(&file, format!("[{}]{blanks}", all(usize::MAX))).unwrap();
+    account.ok(&import);
+    assert_eq!(lines(&account, "shop/orders").len(), 600);
 }
 
 #[test]

@@ -348,3 +348,34 @@ fn lists_fit_the_screen_whatever_its_width() {
         assert!(terminal.end().0.success());
     }
 }
+
+#[test]
+fn names_of_others_do_not_steer_the_terminal_by_the_tab_key_or_as_json() {
+    let account = shop();
+    let name = "zz\u{9b}31m\u{202e}";
+    let properties = ContainerProperties::new(name, "/pk");
+    account.block_on(async { account.client.database("shop").create_container(properties).await.unwrap() });
+    let variables = [("COSMONAUT_ENDPOINT", account.url())];
+    for arguments in [
+        &["container", "list", "--json"][..],
+        &["query", "--list", "-f", "jsonl"],
+        &["query", "--list", "-f", "json"],
+        &["doctor", "--json", "--prefer", "East US"],
+    ] {
+        let (status, screen, written) = Terminal::start(arguments, &variables, (60, 80)).end();
+        assert!(status.success(), "{screen}");
+        assert!(!written.contains(['\u{9b}', '\u{202e}']), "{arguments:?}: {written:?}");
+    }
+    let found = account.ok(&["container", "list", "--json"]);
+    assert!(found.contains(name), "programs get the name as it is");
+
+    let scratch = Scratch::new("steered");
+    let terminal = typed(&account, &scratch, &[], (24, 80));
+    terminal.press(b"\\d\r");
+    terminal.wait_for("shop/carts");
+    terminal.press(b"\\c shop/z\tx\r");
+    terminal.wait_for("there is no container");
+    terminal.press(b"\\q\r");
+    let (_, _, written) = terminal.end();
+    assert!(!written.contains(['\u{9b}', '\u{202e}']), "{written:?}");
+}

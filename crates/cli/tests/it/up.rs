@@ -352,3 +352,21 @@ fn what_cannot_be_started_says_why() {
         assert!(error.contains(part), "{arguments:?}: {error}");
     }
 }
+
+#[test]
+fn an_account_ends_with_its_input_if_it_is_told_to() {
+    let mut command =
+        cosmonaut(&["up", "--port", "0", "--management-port", "0", "--json", "--until-input-ends"]);
+    let mut up = Running::of(command.stdin(Stdio::piped()));
+    let url = up.url();
+    assert!(get(&url, "/").starts_with("HTTP/1.1 401"));
+    let input = up.child.stdin.take();
+    drop(input);
+    assert!(up.child.wait().unwrap().success());
+    // Others do not look at their input.
+    let mut up = Running::of(
+        cosmonaut(&["up", "--port", "0", "--management-port", "0", "--json"]).stdin(Stdio::null()),
+    );
+    let url = up.url();
+    assert!(get(&url, "/").starts_with("HTTP/1.1 401"));
+}

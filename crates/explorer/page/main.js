@@ -1,7 +1,7 @@
 // Which page an address shows, and the bar above all of them.
 
 import { h, fill, update, button, link, dialog, problem, say } from './lib/dom.js';
-import { takeKey, get, onReach } from './lib/api.js';
+import { takeKey, get, onReach, nameOf } from './lib/api.js';
 import { setAccount } from './lib/kept.js';
 import { manage } from './lib/script.js';
 import { setRegions } from './lib/words.js';
@@ -131,7 +131,7 @@ async function open() {
   const found = PAGES.map(([pattern, load, names]) => [pattern.exec(location.pathname), load, names]).find(([match]) => match);
   if (!found) { document.title = 'Cosmonaut'; fill(main, h('h1', {}, 'There is no such page'), h('p', {}, link('Overview', '/'))); return; }
   const [match, load, names] = found;
-  const params = Object.fromEntries(names.map((name, n) => [name, decodeURIComponent(match[n + 1])]));
+  const params = Object.fromEntries(names.map((name, n) => [name, nameOf(match[n + 1])]));
   const search = new URLSearchParams(location.search);
   main.className = '';
   try {

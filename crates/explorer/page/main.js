@@ -71,8 +71,7 @@ function faultChips() {
 }
 async function mend() {
   try {
-    faults = await manage('DELETE', 'faults');
-    say('Every fault is lifted.', 'good');
+    faults = await manage('DELETE', 'faults', undefined, 'Every fault is lifted.');
     drawFaults();
     window.dispatchEvent(new Event('faults'));
   } catch (error) { say(error.message, 'bad'); }

@@ -105,8 +105,14 @@ export default async function regions({ root, account, search, keep, title, ever
   }
   function mend() { return change('DELETE', 'faults'); }
 
-  function drawLinks(all) {
-    update(links, all.length ? h('section', { class: 'card' }, h('h2', {}, 'Replication'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, all.map(one => h('tr', { 'data-key': `${one.from} ${one.to}` }, h('td', {}, h('span', { class: 'row' }, badge(one.from), '→', badge(one.to), `${one.from} to ${one.to}`)), h('td', {}, one.lag === 'none' ? 'no lag' : `lag ${one.lag}`), h('td', { class: one.paused ? 'bad' : 'good' }, one.paused ? '✂ paused' : '● goes on'),
+  // Where one region takes all writes, what another one lacks waits on the link between the two.
+  function backlog(one, { regions: list, multiWrite, partitionFailover }) {
+    if (multiWrite || partitionFailover || list.find(region => region.takesWrites)?.name !== one.from) return '';
+    const behind = list.find(region => region.name === one.to)?.behind;
+    return behind ? `${group(behind)} behind` : '';
+  }
+  function drawLinks(all, known) {
+    update(links, all.length ? h('section', { class: 'card' }, h('h2', {}, 'Replication'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, all.map(one => h('tr', { 'data-key': `${one.from} ${one.to}` }, h('td', {}, h('span', { class: 'row' }, badge(one.from), '→', badge(one.to), `${one.from} to ${one.to}`)), h('td', {}, one.lag === 'none' ? 'no lag' : `lag ${one.lag}`), h('td', { class: one.paused ? 'bad' : 'good' }, one.paused ? '✂ paused' : '● goes on'), h('td', {}, backlog(one, known)),
       writes ? h('td', {}, h('div', { class: 'row' }, button('Lag', async () => { const lag = await line(`Lag from ${one.from} to ${one.to}`, 'Lag', 'none, 50ms or 10ms..80ms', one.lag, 'Set'); if (lag) put({ from: one.from, to: one.to, lag }); }, { class: 'small' }), button(one.paused ? 'Resume' : 'Pause', () => put({ from: one.from, to: one.to, paused: !one.paused }), { class: 'small' }))) : null)))))) : null);
   }
   function drawFaultList(found) {
@@ -190,7 +196,7 @@ export default async function regions({ root, account, search, keep, title, ever
     setRegions(account.regions);
     const tps = rates(found, list.regions);
     update(cards, list.regions.map(region => card(region, tps.get(region.name))));
-    drawLinks(between.links);
+    drawLinks(between.links, list);
     drawFaultList(broken);
     if (found) update(traffic, trafficPlots(found, SECONDS));
     await showPartitions();

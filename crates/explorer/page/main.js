@@ -1,7 +1,7 @@
 // Which page an address shows, and the bar above all of them.
 
 import { h, fill, update, button, link, dialog, problem, say } from './lib/dom.js';
-import { takeKey, get, onReach } from './lib/api.js';
+import { takeKey, get, onReach, nameOf } from './lib/api.js';
 import { setAccount } from './lib/kept.js';
 import { manage } from './lib/script.js';
 import { setRegions } from './lib/words.js';
@@ -37,6 +37,8 @@ const main = document.getElementById('main');
 const bar = document.getElementById('bar');
 let account = null;
 let shown = null;
+// Whether the page of this address could not be shown.
+let isLost = false;
 
 function theme(next) {
   if (next) localStorage.setItem('cosmonaut-theme', next);
@@ -71,8 +73,7 @@ function faultChips() {
 }
 async function mend() {
   try {
-    faults = await manage('DELETE', 'faults');
-    say('Every fault is lifted.', 'good');
+    faults = await manage('DELETE', 'faults', undefined, 'Every fault is lifted.');
     drawFaults();
     window.dispatchEvent(new Event('faults'));
   } catch (error) { say(error.message, 'bad'); }
@@ -127,11 +128,12 @@ async function open() {
   shown?.abort();
   const control = new AbortController();
   shown = control;
+  isLost = false;
   drawBar();
   const found = PAGES.map(([pattern, load, names]) => [pattern.exec(location.pathname), load, names]).find(([match]) => match);
   if (!found) { document.title = 'Cosmonaut'; fill(main, h('h1', {}, 'There is no such page'), h('p', {}, link('Overview', '/'))); return; }
   const [match, load, names] = found;
-  const params = Object.fromEntries(names.map((name, n) => [name, decodeURIComponent(match[n + 1])]));
+  const params = Object.fromEntries(names.map((name, n) => [name, nameOf(match[n + 1])]));
   const search = new URLSearchParams(location.search);
   main.className = '';
   try {
@@ -153,12 +155,14 @@ async function open() {
     });
   } catch (error) {
     if (error.name === 'AbortError' || control.signal.aborted) return;
+    isLost = true;
     if (error.kind === 'session') { lost(error); return; }
     fill(main, h('h1', {}, 'This cannot be shown'), problem(error, () => open()));
   }
 }
 
 function lost(error) {
+  isLost = true;
   document.title = 'Cosmonaut';
   fill(main, h('div', { class: 'card narrow' }, h('h1', {}, 'This window has no key'), h('p', {}, error.message),
     h('p', {}, 'The address ends in ', h('code', {}, '#k=…'), ' and holds until the explorer is started anew. Open it once: this page and all its links work then.'),
@@ -181,8 +185,17 @@ function every(time, work, signal) {
 
 onReach(is => {
   document.body.classList.toggle('away', !is);
-  if (is) { say('The explorer answers again.', 'good'); account = null; open(); } else say('The explorer does not answer. What is shown is what was last known.', 'bad');
+  if (is) back(); else say('The explorer does not answer. What is shown is what was last known.', 'bad');
 });
+// What is shown stays, with all that was typed and chosen in it, unless it is of another account.
+async function back() {
+  say('The explorer answers again.', 'good');
+  let found;
+  try { found = await get('account'); } catch (error) { if (error.kind === 'session') lost(error); return; }
+  if (!isLost && account?.identity === found.identity) return;
+  account = null;
+  open();
+}
 
 theme();
 takeKey();

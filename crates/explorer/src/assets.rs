@@ -32,6 +32,7 @@ assets! {
     "lib/kept.js" => SCRIPT,
     "lib/place.js" => SCRIPT,
     "lib/script.js" => SCRIPT,
+    "lib/command.js" => SCRIPT,
     "lib/words.js" => SCRIPT,
     "lib/transfer.js" => SCRIPT,
     "pages/overview.js" => SCRIPT,

@@ -10,7 +10,7 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn of(uri: &http::Uri) -> Result<Self, Refusal> {
-        let parts = uri.path().split('/').filter(|part| !part.is_empty()).map(|part| unescape(part, false));
+        let parts = names(uri.path())?.into_iter().map(|name| unescape(name, false));
         let pairs = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
         let members = pairs.map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -39,6 +39,20 @@ impl Place {
     }
 }
 
+/// The parts of a path, each a name. `.` and `..` are gone before an address is sent, and what is left of it would be
+/// the address of something else: the page sends `~.` and `~..` for them, and `~~` for a name that begins so.
+fn names(path: &str) -> Result<Vec<&str>, Refusal> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let parts: Vec<&str> = path.split('/').collect();
+    if parts.first() == Some(&"api") && parts.contains(&"") {
+        let message =
+            format!("/{path} has a part without a name (write ~. for a name \".\", and ~.. for \"..\")");
+        return Err(Refusal::bad(message));
+    }
+    let named = parts.into_iter().filter(|part| !part.is_empty());
+    Ok(named.map(|part| part.strip_prefix('~').unwrap_or(part)).collect())
+}
+
 fn unescape(text: &str, plus_is_blank: bool) -> Result<String, Refusal> {
     let wrong = || Refusal::bad(format!("{text:?} is not percent-encoded (try \"East%20US\")"));
     let mut bytes = Vec::with_capacity(text.len());
@@ -64,6 +78,24 @@ fn unescape(text: &str, plus_is_blank: bool) -> Result<String, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_of_dots_stays_a_name_and_nothing_else_is_meant_instead() {
+        let parts = |uri: &str| Place::of(&uri.parse().unwrap()).map(|place| place.parts);
+        for (uri, expected) in [
+            ("/api/users/shop/ada/~.", vec!["api", "users", "shop", "ada", "."]),
+            ("/api/users/~../ada", vec!["api", "users", "..", "ada"]),
+            ("/api/~~a/%7Eb/a~", vec!["api", "~a", "~b", "a~"]),
+            ("/data/", vec!["data"]),
+            ("/", vec![]),
+        ] {
+            assert_eq!(parts(uri).unwrap(), expected, "{uri}");
+        }
+        // What a browser makes of `/api/users/shop/ada/.` and of `/api/users//ada`.
+        for uri in ["/api/users/shop/ada/", "/api/users//ada", "/api/"] {
+            assert!(parts(uri).unwrap_err().message().contains("~."), "{uri}");
+        }
+    }
 
     #[test]
     fn addresses_are_unescaped() {

@@ -49,7 +49,11 @@ export const post = (path, body, signal) => ask('POST', path, body, signal);
 export const put = (path, body) => ask('PUT', path, body);
 export const remove = (path, body) => ask('DELETE', path, body);
 
-export const at = (...parts) => parts.map(encodeURIComponent).join('/');
+// A name as a part of an address. Browsers take `.` and `..` for steps within an address, written as %2e too, so such a
+// name gets a mark before it, and so does one that begins with the mark.
+export const segment = name => (/^(~|\.\.?$)/.test(name) ? `~${encodeURIComponent(name)}` : encodeURIComponent(name));
+export const nameOf = text => decodeURIComponent(text.startsWith('~') ? text.slice(1) : text);
+export const at = (...names) => names.map(segment).join('/');
 export function query(members) {
   const given = Object.entries(members).filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false);
   return given.length ? `?${given.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')}` : '';

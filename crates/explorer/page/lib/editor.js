@@ -59,9 +59,10 @@ export function editor({ label, value, functions, members, names = () => [], onC
     const before = input.value.slice(0, input.selectionStart);
     const word = /[A-Za-z_@][\w]*$/.exec(before)?.[0] ?? '';
     const isMember = /\.\s*\w*$/.test(before);
+    const isFrom = /\bfrom\s+\w*$/i.test(before);
     const stem = isMember ? (/\w*$/.exec(before)?.[0] ?? '') : word;
-    if (!isMember && stem.length < 2) return close();
-    const from = isMember ? members() : [...names(), ...functions(), ...[...WORDS].map(found => found.toUpperCase())];
+    if (!isMember && stem.length < (isFrom ? 1 : 2)) return close();
+    const from = isMember ? members() : isFrom ? names() : [...functions(), ...[...WORDS].map(found => found.toUpperCase())];
     offers = [...new Set(from)].filter(name => name.toLowerCase().startsWith(stem.toLowerCase()) && name !== stem).sort().slice(0, 8)
       .map(name => ({ name, stem, isCall: functions().has(name) && !isMember }));
     if (!offers.length) return close();

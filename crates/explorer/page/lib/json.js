@@ -125,7 +125,8 @@ export const tidy = text => { try { return pretty(parse(text)); } catch { return
 // What a cell shows: a text without its quotes, anything else as it is.
 export const shown = node => (node === undefined ? '' : node.kind === 'string' ? textOf(node) : compact(node));
 
-const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts', '_lsn']);
+// What the service sets. All else of an item is its owner's.
+const SYSTEM = new Set(['_rid', '_self', '_etag', '_attachments', '_ts']);
 export const isSystem = name => SYSTEM.has(name);
 export const without = (node, hidden) => ({ kind: 'object', members: node.members.filter(found => !hidden(found.name)) });
 

@@ -14,13 +14,43 @@ export function stop() {
   return lines;
 }
 
-export async function manage(method, path, body) {
+// Makes a change, and says that it is `done`.
+export async function manage(method, path, body, done) {
   const answer = await ask(method, `manage/${path}`, body);
-  const now = recording();
-  if (now) {
-    now.lines.push({ at: Date.now() - now.began, method, path, body });
-    if (!keep('recording', now)) say('The browser has no room left: this is not recorded.', 'bad');
-    window.dispatchEvent(new Event('recorded'));
-  }
+  const missing = recording() ? write(method, path, body, answer) : '';
+  say(`${done}${missing}`, missing ? 'bad' : 'good');
   return answer;
+}
+
+// Writes a line of the script; says why if it cannot.
+function write(method, path, body, answer) {
+  const now = recording();
+  const line = lineOf(now.lines, method, path, answer);
+  if (!line) return ' It is not recorded: the fault was made before the recording.';
+  now.lines.push({ at: Date.now() - now.began, method, path, body, ...line });
+  const isKept = keep('recording', now);
+  window.dispatchEvent(new Event('recorded'));
+  return isKept ? '' : ' It is not recorded: the browser has no room left.';
+}
+
+// A fault has another id each time that it is made, so what lifts it names the line that has made it. Null if none has.
+function lineOf(lines, method, path, answer) {
+  if (method === 'POST' && path === 'faults') return { made: answer.id };
+  const lifted = method === 'DELETE' ? /^faults\/(.+)$/.exec(path)?.[1] : undefined;
+  if (lifted === undefined) return {};
+  const lifts = lines.findLastIndex(one => String(one.made) === lifted);
+  return lifts < 0 ? null : { lifts };
+}
+
+// The same lines again, one after another. Before each, `step` waits and says whether to go on; `change` makes it.
+export async function replay(lines, step, change) {
+  const made = new Map();
+  for (const [n, one] of lines.entries()) {
+    const path = one.lifts === undefined ? one.path : `faults/${made.get(one.lifts)}`;
+    if (!await step(one, n, path)) return;
+    // A fault that could not be made is not lifted either.
+    if (one.lifts !== undefined && !made.has(one.lifts)) continue;
+    const answer = await change(one.method, path, one.body);
+    if (one.made !== undefined && answer) made.set(n, answer.id);
+  }
 }

@@ -2,8 +2,12 @@
 
 import { parse, parseAll, compact, shown, quoted, JsonProblem } from './json.js';
 
-export function download(name, text, type = 'application/json') {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+// How many rows are made text of at once, so that the page goes on between.
+const STEP = 200;
+
+// A text, or a Blob.
+export function download(name, content, type = 'application/json') {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   const anchor = document.createElement('a');
   anchor.href = url;
   anchor.download = name.replace(/[^\w.-]+/g, '-');
@@ -26,12 +30,47 @@ function cell(name, node) {
   return /[",\r\n]|^ | $/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-export function csv(texts, wanted) {
+const heading = columns => columns.map(text => cell('id', { kind: 'string', raw: quoted(text) })).join(',');
+const line = (row, columns) => columns.map(column => cell(column, row.kind === 'object' ? row.members.findLast(found => found.name === column)?.value : column === 'value' ? row : undefined)).join(',');
+
+export function csv(texts) {
   const rows = texts.map(parse);
-  const columns = wanted ?? columnsOf(rows);
-  const name = text => cell('id', { kind: 'string', raw: quoted(text) });
-  const line = row => columns.map(column => cell(column, row.kind === 'object' ? row.members.findLast(found => found.name === column)?.value : column === 'value' ? row : undefined));
-  return [columns.map(name), ...rows.map(line)].map(fields => `${fields.join(',')}\r\n`).join('');
+  const columns = columnsOf(rows);
+  return [heading(columns), ...rows.map(row => line(row, columns))].map(text => `${text}\r\n`).join('');
+}
+
+// A file, 'csv' or 'jsonl', of rows that come by page. No text in it is as long as the file.
+export function collector(kind) {
+  const [parts, columns] = [[], new Set()];
+  const breath = () => new Promise(resolve => setTimeout(resolve));
+  let number = 0;
+  return {
+    count: () => number,
+    async add(texts) {
+      for (let from = 0; from < texts.length; from += STEP) {
+        const some = texts.slice(from, from + STEP);
+        number += some.length;
+        if (kind === 'csv') {
+          const rows = some.map(parse);
+          columnsOf(rows).forEach(name => columns.add(name));
+          const names = [...columns];
+          parts.push({ width: names.length, rows: rows.map(row => line(row, names)) });
+        } else parts.push(new Blob([lines(some)]));
+        await breath();
+      }
+    },
+    async save(name) {
+      if (kind !== 'csv') { download(`${name}.jsonl`, new Blob(parts), 'application/jsonl'); return; }
+      const blobs = [`${heading([...columns])}\r\n`];
+      for (const { width, rows } of parts) {
+        // Columns that were first seen in later rows.
+        const end = `${','.repeat(Math.max(0, columns.size - Math.max(1, width)))}\r\n`;
+        blobs.push(new Blob([rows.map(text => text + end).join('')]));
+        await breath();
+      }
+      download(`${name}.csv`, new Blob(blobs), 'text/csv');
+    },
+  };
 }
 
 export function columnsOf(rows) {

@@ -11,6 +11,9 @@ const MOST = 20000;
 // How many pages are read before they are drawn.
 const TURN = 10;
 
+// The change feed gives each item its place in the log.
+const isAdded = name => isSystem(name) || name === '_lsn';
+
 export default async function changes({ root, params, search, keep, title, signal, every }) {
   const { database, container } = params;
   title(`Changes of ${container}`);
@@ -27,7 +30,7 @@ export default async function changes({ root, params, search, keep, title, signa
       { name: 'at', label: 'Written', width: '11.5rem', cell: row => (row.at ? moment(row.at) : '–') },
       { name: 'id', label: 'Id', width: 'minmax(8rem, 1fr)', cell: row => oneLine(row.id ?? row.unreadable ?? '') },
       { name: 'pk', label: 'Key', width: 'minmax(7rem, 1fr)', cell: row => oneLine(JSON.stringify(row.pk ?? null)) },
-      { name: 'text', label: 'Item', width: 'minmax(14rem, 3fr)', cell: row => (row.node ? oneLine(compact(without(row.node, isSystem)).slice(0, 300)) : bytes(row.size ?? 0)) },
+      { name: 'text', label: 'Item', width: 'minmax(14rem, 3fr)', cell: row => (row.node ? oneLine(compact(without(row.node, isAdded)).slice(0, 300)) : bytes(row.size ?? 0)) },
     ],
   });
   fill(root, ofContainer(database, container, 'changes', [fresh, pause]), h('div', { class: 'filters' }, start, pk), trouble, table.element, facts);

@@ -1,7 +1,7 @@
 // Databases and containers: all there are, new ones, and deleting them.
 
 import { h, fill, link, button, field, dialog, problem, empty, say, marked } from '../lib/dom.js';
-import { get, post, remove, at } from '../lib/api.js';
+import { get, post, put, remove, at } from '../lib/api.js';
 
 export default async function data({ root, account, title, go }) {
   title('Data');
@@ -27,11 +27,26 @@ function card(database, account, show, go) {
   const writes = !account.readOnly;
   return h('section', { class: 'card' },
     h('div', { class: 'row' }, h('h2', {}, marked(database.id)), h('span', { class: 'push' }, link('Users', `/users/${at(database.id)}`)), writes ? button('New container', () => newContainer(database.id, show, go), { class: 'small' }) : null,
+      button('Throughput', () => throughputOf(database.id, writes), { class: 'small' }),
       writes ? button('Delete', () => drop(`database ${database.id}`, database.id, at('databases', database.id), `It has ${database.containers.length} containers. Everything in them is gone for good.`, show), { class: 'small danger' }) : null),
     database.containers.length ? h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Container'), h('th', { scope: 'col' }, 'Partition key'), h('th', { scope: 'col' }, h('span', { class: 'muted' }, '')))),
       h('tbody', {}, database.containers.map(one => h('tr', {},
         h('td', { class: 'break' }, link(marked(one.id), `/data/${at(database.id, one.id)}`)), h('td', { class: 'mono break' }, one.paths.join(', ')),
         h('td', {}, h('div', { class: 'row end' }, link('Query', `/query/${at(database.id, one.id)}`), link('Settings', `/data/${at(database.id, one.id)}/settings`)))))))) : empty('No container yet.'));
+}
+
+async function throughputOf(database, writes) {
+  const path = at('databases', database, 'throughput');
+  let found;
+  try { found = await get(path); } catch (error) { say(`The account does not say: ${error.message}`, 'bad'); return; }
+  const [fields, failed] = [throughputField(), h('div')];
+  fields.set(found.throughput);
+  const change = async finish => {
+    try { await put(path, fields.value()); say('The throughput is changed.', 'good'); finish(); } catch (error) { fill(failed, problem(error)); }
+  };
+  await dialog(`Throughput of ${database}`, finish => [
+    found.throughput ? [h('p', {}, 'Its containers share it, except those that have some of their own.'), fields.element] : h('p', {}, 'It has none of its own: each of its containers has some, or the account has none to set.'), failed,
+    h('div', { class: 'row end' }, button('Close', () => finish()), found.throughput && writes ? button('Change', () => fields.value() && change(finish), { class: 'main' }) : null)]);
 }
 
 // The name has to be typed: nothing brings it back.

@@ -1,7 +1,7 @@
 // One orchestration: what it is, what happened when, what it has started, and how to push it on.
 
 import { h, fill, update, link, button, field, dialog, confirmed, problem, say, tabs, empty, oneLine, marked } from '../lib/dom.js';
-import { get, post, query } from '../lib/api.js';
+import { get, post, query, segment } from '../lib/api.js';
 import { moment, span, bytes, count, clock } from '../lib/words.js';
 import { grid } from '../lib/grid.js';
 import { tidy } from '../lib/json.js';
@@ -32,10 +32,10 @@ export default async function instance({ root, account, params, search, keep, ti
   const writes = !account.readOnly;
   const place = placeOf(search);
   const at = (members = {}) => query({ ...place, ...members });
-  const path = `durable/instance/${encodeURIComponent(id)}`;
+  const path = `durable/instance/${segment(id)}`;
   const state = { view: search.get('view') ?? 'gantt', run: search.get('run') ?? '', failed: search.get('only') === 'failed', known: null, events: [], seen: '', list: null };
   const [facts, bar, body, trouble] = [h('div'), h('div', { class: 'row' }), h('div'), h('div')];
-  const to = name => link(oneLine(name), `/orchestrations/${encodeURIComponent(name)}${at()}`);
+  const to = name => link(oneLine(name), `/orchestrations/${segment(name)}${at()}`);
   fill(root, h('div', { class: 'head' }, h('div', {}, h('div', { class: 'crumbs' }, link('Orchestrations', `/orchestrations${at()}`), ` / ${place.database}/${place.container}${place.hub ? ` / ${place.hub}` : ''}`), h('h1', {}, marked(id))),
     writes ? h('div', { class: 'row' }, button('Raise event', () => raise('')), button('Cancel it', cancel), button('Prune', prune), button('Terminate', terminate, { class: 'danger', title: 'Delete it even if it runs' }), button('Delete', remove, { class: 'danger' })) : null), trouble, facts, bar, body);
 

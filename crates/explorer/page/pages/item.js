@@ -5,7 +5,7 @@ import { get, post, put, at, query } from '../lib/api.js';
 import { parse, compact, pretty, tidy, isSystem, without, member, memberText, same, JsonProblem } from '../lib/json.js';
 import { ru, ms, bytes, moment } from '../lib/words.js';
 import { download } from '../lib/transfer.js';
-import { kept, keep as keepHere, forget } from '../lib/kept.js';
+import { kept, keep as keepHere, keepDraft, forget } from '../lib/kept.js';
 
 const TIDY = 1000000;
 // How many rows of a tree are drawn at once, and how many are unfolded from the start.
@@ -129,7 +129,7 @@ export default async function item({ root, account, params, search, title, go, k
   async function duplicate() {
     let text = '';
     try { text = stored(input.value); } catch (error) { fill(trouble, jsonProblem(error, input.value)); return; }
-    const made = await newItem(database, container, null, text);
+    const made = await newItem(database, container, null, { text, id, pk });
     if (made) go(`/data/${at(database, container)}/item${query({ id: made.id, pk: JSON.stringify(made.pk) })}`);
   }
   async function removeIt() {
@@ -206,17 +206,35 @@ export function merge(base, current, yours) {
     h('div', { class: 'row end' }, button('Keep editing', () => finish()), button('Take theirs', () => finish('theirs')), button('Save the result', () => finish(merged()), { class: 'main' }))));
 }
 
-export async function newItem(database, container, paths, text) {
+// A new one, or a copy of `of`. What is typed outlives the dialog, until the item is made or somebody begins anew.
+export async function newItem(database, container, paths, of = null) {
+  const draft = `new ${JSON.stringify([database, container, of && [of.pk, of.id]])}`;
   const names = (paths ?? []).map(path => path.split('/').filter(Boolean)).filter(path => path.length === 1 && path[0] !== 'id').map(([name]) => name);
-  const start = text ? tidy(text) : pretty({ kind: 'object', members: ['id', ...names].map(name => ({ name, rawName: JSON.stringify(name), value: { kind: 'string', raw: name === 'id' ? `"${crypto.randomUUID()}"` : '""' } })) });
-  const input = h('textarea', { class: 'item', rows: 14, spellcheck: 'false', 'aria-label': 'The item as JSON', value: start });
-  const failed = h('div');
-  return dialog(text ? 'Duplicate' : `New item in ${container}`, finish => {
+  const start = of ? tidy(of.text) : pretty({ kind: 'object', members: ['id', ...names].map(name => ({ name, rawName: JSON.stringify(name), value: { kind: 'string', raw: name === 'id' ? `"${crypto.randomUUID()}"` : '""' } })) });
+  const input = h('textarea', { class: 'item', rows: 14, spellcheck: 'false', 'aria-label': 'The item as JSON', value: kept(draft) ?? start });
+  const [failed, note] = [h('div'), h('div')];
+  let pause = 0;
+  const look = () => { clearTimeout(pause); pause = 0; if (input.value === start) forget(draft); else keepDraft(draft, input.value); };
+  const flush = () => { if (pause) look(); };
+  input.addEventListener('input', () => { clearTimeout(pause); pause = setTimeout(look, PAUSE); });
+  window.addEventListener('pagehide', flush);
+  const anew = () => { input.value = start; look(); fill(note); input.focus(); };
+  if (input.value !== start) fill(note, h('p', { class: 'note' }, 'This is what you had not made. ', button('Begin anew', anew, { class: 'small' })));
+  const result = await dialog(of ? 'Duplicate' : `New item in ${container}`, finish => {
     const make = async () => {
-      try { finish(await post(`items/${at(database, container)}/item`, { text: compact(parse(input.value)) })); }
+      try {
+        const sent = input.value;
+        const made = await post(`items/${at(database, container)}/item`, { text: compact(parse(sent)) });
+        if (input.value === sent) input.value = start;
+        look();
+        finish(made);
+      }
       catch (error) { fill(failed, error instanceof JsonProblem ? jsonProblem(error, input.value) : problem(error)); }
     };
-    return h('div', {}, text ? h('p', {}, 'Give it another id or partition key.') : null, input, failed, h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Make', make, { class: 'main' })));
+    return h('div', {}, of ? h('p', {}, 'Give it another id or partition key.') : null, note, input, failed, h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Make', make, { class: 'main' })));
   });
+  window.removeEventListener('pagehide', flush);
+  flush();
+  return result;
 }
 

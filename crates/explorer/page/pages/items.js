@@ -5,7 +5,7 @@ import { get, post, at, query } from '../lib/api.js';
 import { parse, member, shown, compare, isSystem } from '../lib/json.js';
 import { ru, ms, count } from '../lib/words.js';
 import { grid } from '../lib/grid.js';
-import { csv, lines, download, documents, columnsOf } from '../lib/transfer.js';
+import { collector, documents, columnsOf } from '../lib/transfer.js';
 import { ofContainer } from '../lib/place.js';
 import { newItem } from './item.js';
 
@@ -17,7 +17,7 @@ export default async function items({ root, account, params, search, keep, title
   const where = `${database}/${container}`;
   title(where);
   const writes = !account.readOnly;
-  const state = { rows: [], next: null, paths: null, charge: 0, busy: false, over: false, sort: null, columns: search.get('cols')?.split(',') ?? null, turn: 0 };
+  const state = { rows: [], next: null, paths: null, charge: 0, busy: false, over: false, sort: search.get('sort') ? { name: search.get('sort'), down: search.get('down') === '1' } : null, columns: search.get('cols')?.split(',') ?? null, turn: 0 };
   const input = (name, placeholder, label) => h('input', { placeholder, 'aria-label': label, value: search.get(name) ?? '', spellcheck: 'false', class: 'mono', onchange: again, onkeydown: event => { if (event.key === 'Enter') again(); } });
   const pk = input('pk', 'key: "contoso"', 'Partition key, as JSON');
   const id = input('id', 'id', 'Item id');
@@ -92,6 +92,7 @@ export default async function items({ root, account, params, search, keep, title
   }
   function sortBy(name) {
     state.sort = state.sort?.name !== name ? { name, down: false } : state.sort.down ? null : { name, down: true };
+    keep({ sort: state.sort?.name, down: state.sort?.down ? '1' : '' });
     table.set(sorted());
     drawFacts();
   }
@@ -134,35 +135,36 @@ export default async function items({ root, account, params, search, keep, title
     const kind = await dialog('Export', finish => [h('p', {}, text), canAll ? h('label', { class: 'row' }, all, 'read all that follow too') : null, h('div', { class: 'row end' }, button('Cancel', () => finish()), button('CSV', () => finish('csv')), button('JSON lines', () => finish('jsonl'), { class: 'main' }))]);
     if (!kind) return;
     try {
-      const texts = canAll && all.checked ? await everything() : await whole(some);
-      if (kind === 'csv') download(`${container}.csv`, csv(texts), 'text/csv');
-      else download(`${container}.jsonl`, lines(texts), 'application/jsonl');
-      say(`${count(texts.length, 'item')} exported.`, 'good');
+      const file = collector(kind);
+      await (canAll && all.checked ? everything(file) : whole(some, file));
+      await file.save(container);
+      say(`${count(file.count(), 'item')} exported.`, 'good');
     } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); else say('The export is cancelled.'); }
   }
   const question = next => ({ pk: pk.value.trim(), id: id.value, filter: filter.value.trim(), next, paths: state.paths && JSON.stringify(state.paths) });
   // All items from the first page on, each at its full length. Leaving the page or Cancel ends it.
-  async function everything() {
+  async function everything(file) {
     const stop = new AbortController();
     signal.addEventListener('abort', () => stop.abort());
-    const [asked, texts] = [question(null), []];
+    const asked = question(null);
     let charge = 0;
     try {
       do {
         const found = await get(`items/${at(database, container)}${query({ ...asked, max: 1000, whole: 1 })}`, stop.signal);
-        texts.push(...found.items.map(readable));
+        await file.add(found.items.map(readable));
         charge += found.charge ?? 0;
         asked.next = found.next;
-        fill(chosenBar, h('span', { role: 'status' }, `${count(texts.length, 'item')} read for the export, ${ru(charge)}…`), button('Cancel', () => stop.abort(), { class: 'small' }));
+        fill(chosenBar, h('span', { role: 'status' }, `${count(file.count(), 'item')} read for the export, ${ru(charge)}…`), button('Cancel', () => stop.abort(), { class: 'small' }));
       } while (asked.next);
     } finally { drawChosen(); }
-    return texts;
   }
   // A list has long items cut: these are read one by one.
-  async function whole(rows) {
-    const texts = [];
-    for (const row of rows) texts.push(row.text ?? readable(row.unreadable ? row : await get(`items/${at(database, container)}/item${query({ id: row.id, pk: JSON.stringify(row.pk) })}`, signal)));
-    return texts;
+  async function whole(rows, file) {
+    for (let from = 0; from < rows.length; from += PART) {
+      const texts = [];
+      for (const row of rows.slice(from, from + PART)) texts.push(row.text ?? readable(row.unreadable ? row : await get(`items/${at(database, container)}/item${query({ id: row.id, pk: JSON.stringify(row.pk) })}`, signal)));
+      await file.add(texts);
+    }
   }
   function readable(row) {
     if (row.unreadable) throw new Error(`Nothing is exported: item ${JSON.stringify(row.id)}: ${row.unreadable}`);
@@ -175,10 +177,13 @@ export default async function items({ root, account, params, search, keep, title
       field('JSON lines, a JSON array, or CSV with a heading', file), h('label', { class: 'row' }, upsert, 'replace items that are there'),
       h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Import', () => file.files[0] && finish({ file: file.files[0], upsert: upsert.checked }), { class: 'main' }))]);
     if (!chosen) return;
-    let [written, failed, all] = [0, [], []];
+    let [written, failed, all, isCancelled] = [0, [], [], false];
+    const cancel = button('Cancel', () => { isCancelled = true; cancel.disabled = true; }, { class: 'small' });
     try {
       all = documents(await chosen.file.text(), chosen.file.name);
-      for (let from = 0; from < all.length;) {
+      // What is under way is written to its end, so that it is known what was.
+      for (let from = 0; from < all.length && !isCancelled;) {
+        fill(chosenBar, h('span', { role: 'status' }, `${written} of ${count(all.length, 'item')} written…`), cancel);
         let [to, size] = [from, 0];
         while (to < all.length && to - from < PART && (to === from || size + all[to].length < 1000000)) { size += all[to].length; to += 1; }
         const result = await post(`items/${at(database, container)}/import`, { items: all.slice(from, to), upsert: chosen.upsert });
@@ -186,10 +191,10 @@ export default async function items({ root, account, params, search, keep, title
         const base = from;
         failed = failed.concat(result.failed.map(one => ({ ...one, nth: one.nth + base })));
         from = to;
-        say(`${written} of ${count(all.length, 'item')} written…`);
       }
-      say(`${count(written, 'item')} written${failed.length ? `, ${failed.length} not` : ''}.`, failed.length ? 'bad' : 'good');
+      say(`${isCancelled ? 'The import is cancelled: ' : ''}${count(written, 'item')} written${failed.length ? `, ${failed.length} not` : ''}.`, failed.length || isCancelled ? 'bad' : 'good');
     } catch (error) { failed.push({ nth: written, message: error.message }); say(`${count(written, 'item')} written, then: ${error.message}`, 'bad'); }
+    drawChosen();
     await again();
     if (failed.length) fill(trouble, failed.slice(0, 20).map(one => problem({ message: `item ${one.nth + 1} of the file: ${one.message}` })));
   }

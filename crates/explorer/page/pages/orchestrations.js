@@ -1,7 +1,7 @@
 // The orchestrations of a container: which there are, what waits, and what has stopped for good.
 
 import { h, fill, update, link, button, field, dialog, confirmed, problem, empty, say, tabs, oneLine } from '../lib/dom.js';
-import { get, post, query } from '../lib/api.js';
+import { get, post, query, segment } from '../lib/api.js';
 import { moment, span, count, group } from '../lib/words.js';
 import { grid } from '../lib/grid.js';
 import { kept, keep as keepHere } from '../lib/kept.js';
@@ -41,7 +41,7 @@ export default async function orchestrations({ root, account, search, keep, titl
   const facts = h('p', { class: 'status-line', role: 'status' });
   const table = grid({
     label: 'Orchestrations, the newest first', selectable: writes, keyOf: row => row.instance, onSelect: drawChosen,
-    onOpen: row => go(`/orchestrations/${encodeURIComponent(row.instance)}${at({})}`), onNearEnd: () => { if (state.next && !state.busy) load(); },
+    onOpen: row => go(`/orchestrations/${segment(row.instance)}${at({})}`), onNearEnd: () => { if (state.next && !state.busy) load(); },
     columns: [
       { name: 'instance', label: 'Instance', width: 'minmax(11rem, 1.4fr)', cell: row => oneLine(row.instance) },
       { name: 'orchestration', label: 'Orchestration', width: 'minmax(9rem, 1fr)', cell: row => oneLine([row.orchestration, row.version].filter(Boolean).join(' ')) },
@@ -130,7 +130,7 @@ export default async function orchestrations({ root, account, search, keep, titl
   async function dead() {
     const show = async () => {
       const found = await get(`durable/dead${at({})}`, signal);
-      fill(body, found.dead.length ? h('div', { class: 'card wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['Instance', 'Cause', 'Since', 'Why', ''].map(label => h('th', { scope: 'col' }, label)))), h('tbody', {}, found.dead.map(one => h('tr', {}, h('td', { class: 'break' }, link(oneLine(one.instance), `/orchestrations/${encodeURIComponent(one.instance)}${at({})}`)), h('td', {}, one.cause), h('td', {}, moment(one.since)), h('td', { class: 'break' }, oneLine(one.why)),
+      fill(body, found.dead.length ? h('div', { class: 'card wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['Instance', 'Cause', 'Since', 'Why', ''].map(label => h('th', { scope: 'col' }, label)))), h('tbody', {}, found.dead.map(one => h('tr', {}, h('td', { class: 'break' }, link(oneLine(one.instance), `/orchestrations/${segment(one.instance)}${at({})}`)), h('td', {}, one.cause), h('td', {}, moment(one.since)), h('td', { class: 'break' }, oneLine(one.why)),
         writes ? h('td', {}, h('div', { class: 'row' }, button('Retry', () => retry(one), { class: 'small' }), button('Terminate', () => terminate(one), { class: 'small danger' }))) : null)))), found.complete ? null : h('p', { class: 'muted' }, 'There are more.')) : empty('Nothing has stopped for good.'));
     };
     const retry = async one => {

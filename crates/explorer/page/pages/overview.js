@@ -1,7 +1,7 @@
 // What there is, how much goes on, and what is out of order.
 
 import { h, fill, update, link, problem, empty } from '../lib/dom.js';
-import { get } from '../lib/api.js';
+import { get, at } from '../lib/api.js';
 import { regionLabel, regionNumber, count, group, ms } from '../lib/words.js';
 import { plot } from '../lib/plot.js';
 
@@ -48,9 +48,9 @@ async function showData(tiles, data, account) {
       h('a', { class: 'tile', href: '/data' }, h('b', {}, containers.length), h('span', {}, containers.length === 1 ? 'container' : 'containers')),
       h('a', { class: 'tile', href: account.isEmulator ? '/regions' : '/' }, h('b', {}, account.regions.length), h('span', {}, account.regions.length === 1 ? 'region' : 'regions')));
     fill(data, h('section', { class: 'card' }, h('h2', {}, 'Containers'), containers.length ? h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, containers.slice(0, 50).map(one => h('tr', {},
-      h('td', { class: 'break' }, link(`${one.database}/${one.id}`, `/data/${encodeURIComponent(one.database)}/${encodeURIComponent(one.id)}`)),
+      h('td', { class: 'break' }, link(`${one.database}/${one.id}`, `/data/${at(one.database, one.id)}`)),
       h('td', { class: 'mono' }, one.paths.join(', ')),
-      h('td', { class: 'end' }, link('Query', `/query/${encodeURIComponent(one.database)}/${encodeURIComponent(one.id)}`))))))) : empty('The account is empty. ', link('Make a database', '/data'), '.'),
+      h('td', { class: 'end' }, link('Query', `/query/${at(one.database, one.id)}`))))))) : empty('The account is empty. ', link('Make a database', '/data'), '.'),
     containers.length > 50 ? h('p', {}, link(`All ${containers.length}`, '/data')) : null));
   } catch (error) { fill(data, problem(error)); }
 }

@@ -1,12 +1,12 @@
 // A query: its text, its rows as they come, what it cost, and how it is run. A link never runs by itself.
 
 import { h, fill, update, link, button, field, dialog, problem, say, tabs, empty, oneLine, marked } from '../lib/dom.js';
-import { get, post, at } from '../lib/api.js';
+import { get, post, at, query } from '../lib/api.js';
 import { parse, member, tidy, isSystem, memberText } from '../lib/json.js';
 import { ru, ms, count, badge, bytes } from '../lib/words.js';
 import { grid } from '../lib/grid.js';
 import { editor } from '../lib/editor.js';
-import { csv, lines, download, columnsOf } from '../lib/transfer.js';
+import { collector, columnsOf } from '../lib/transfer.js';
 import { treeOf } from './item.js';
 import { cellOf } from './items.js';
 import { kept, keep as keepHere } from '../lib/kept.js';
@@ -34,10 +34,12 @@ export default async function page({ root, params, search, keep, title, go, sign
   const { database, container } = params;
   store('query place', [database, container]);
   title(`Query ${container}`);
-  const draftName = `query ${JSON.stringify([database, container])}`;
+  const here = `${database}/${container}`;
+  const draftOf = (...place) => `query ${JSON.stringify(place)}`;
+  const draftName = draftOf(database, container);
   functions ??= new Set((await get('functions', signal)).functions.map(name => name.toUpperCase()));
 
-  const state = { rows: [], seen: new Set(['id']), next: null, charge: 0, time: 0, requests: 0, pages: 0, regions: new Set(), diagnostics: [], running: null, plan: null, tab: search.get('tab') ?? 'rows', view: search.get('view') ?? 'table', asked: null, failed: null };
+  const state = { rows: [], parts: [], seen: new Set(['id']), next: null, charge: 0, time: 0, requests: 0, pages: 0, regions: new Set(), diagnostics: [], running: null, plan: null, tab: search.get('tab') ?? 'rows', view: search.get('view') ?? 'table', asked: null, failed: null };
   const where = h('select', { 'aria-label': 'Container', onchange: event => go(`/query/${event.target.value}`) }, all.map(one => h('option', { value: at(...one), selected: one.join('/') === `${database}/${container}` }, one.join('/'))));
   const pk = h('input', { class: 'mono', placeholder: 'key: any', 'aria-label': 'Partition key, as JSON', value: search.get('pk') ?? '', spellcheck: 'false', onchange: () => keep({ pk: pk.value }) });
   const size = h('select', { 'aria-label': 'Rows a page' }, [25, 100, 500, 1000].map(number => h('option', { value: number, selected: number === 100 }, `${number} a page`)));
@@ -47,7 +49,7 @@ export default async function page({ root, params, search, keep, title, go, sign
   const facts = h('p', { class: 'status-line', role: 'status' });
   const result = h('div');
   const text = editor({
-    label: 'Query', value: search.get('q') ?? kept(draftName) ?? 'SELECT * FROM c', functions: () => functions, members: () => [...state.seen], names: () => [container].filter(name => /^[A-Za-z_]\w*$/.test(name)),
+    label: 'Query', value: search.get('q') ?? kept(draftName) ?? 'SELECT * FROM c', functions: () => functions, members: () => [...state.seen], names: () => all.map(([, name]) => name).filter(name => /^[A-Za-z_]\w*$/.test(name)),
     onChange: changed, onRun: () => start(), onPlan: explain,
   });
   fill(root,
@@ -85,13 +87,14 @@ export default async function page({ root, params, search, keep, title, go, sign
   async function start(next = null) {
     if (state.running) return;
     const asked = next ? { ...state.asked, next } : question(null);
-    if (!next) Object.assign(state, { rows: [], next: null, charge: 0, time: 0, requests: 0, pages: 0, regions: new Set(), diagnostics: [], asked, failed: null, over: false, table: null });
+    if (!next) Object.assign(state, { rows: [], parts: [], next: null, charge: 0, time: 0, requests: 0, pages: 0, regions: new Set(), diagnostics: [], asked, failed: null, over: false, table: null });
     state.failed = null;
     state.tab = 'rows';
     state.running = new AbortController();
     drawRun();
     try {
       const found = await post(`query/${at(database, container)}`, asked, state.running.signal);
+      state.parts.push({ asked, from: state.rows.length, to: state.rows.length + found.rows.length });
       for (const row of found.rows) {
         const node = row.text === null ? null : parse(row.text);
         state.rows.push({ ...row, node });
@@ -184,12 +187,29 @@ export default async function page({ root, params, search, keep, title, go, sign
     ];
   }
   async function save(kind) {
-    const texts = state.rows.map(row => row.text).filter(found => found !== null);
-    if (texts.length < state.rows.length) say(`${state.rows.length - texts.length} rows are too long for a list and are left out.`, 'bad');
-    if (kind === 'csv') download(`${container}-rows.csv`, csv(texts), 'text/csv'); else download(`${container}-rows.jsonl`, lines(texts), 'application/jsonl');
+    if (state.running) return;
+    const file = collector(kind);
+    state.running = new AbortController();
+    drawRun();
+    try {
+      let charge = 0;
+      for (const part of state.parts) {
+        const rows = state.rows.slice(part.from, part.to);
+        const isCut = rows.some(row => row.text === null);
+        const found = isCut ? await post(`query/${at(database, container)}`, { ...part.asked, whole: true }, state.running.signal) : { rows };
+        if (isCut && !isStill(rows, found.rows)) throw new Error('The rows have changed since they were read. Run the query again, and export then.');
+        charge += found.charge ?? 0;
+        await file.add(found.rows.map(row => row.text));
+      }
+      await file.save(`${container}-rows`);
+      say(`${count(file.count(), 'row')} exported${charge ? `; long ones were read again for ${ru(charge)}` : ''}.`, 'good');
+    } catch (error) { say(error.name === 'AbortError' ? 'The export is cancelled.' : error.message, 'bad'); } finally { state.running = null; }
+    if (!signal.aborted) drawRun();
   }
+  // A list has long rows cut: their page is read again, and has to be the one that is shown.
+  const isStill = (rows, found) => rows.length === found.length && rows.every((row, n) => row.text === null || row.text === found[n].text);
   function remember(asked) {
-    const entry = { query: asked.query, place: `${database}/${container}`, at: Date.now(), charge: state.charge, rows: state.rows.length };
+    const entry = { query: asked.query, parameters: asked.parameters, pk: asked.pk, place: here, at: Date.now(), charge: state.charge, rows: state.rows.length };
     const old = stored(HISTORY).filter(one => one.name || one.query !== entry.query || one.place !== entry.place);
     const named = old.filter(one => one.name);
     store(HISTORY, [entry, ...old.filter(one => !one.name).slice(0, KEPT), ...named]);
@@ -197,17 +217,34 @@ export default async function page({ root, params, search, keep, title, go, sign
   async function saveQuery() {
     const name = h('input', { 'aria-label': 'Name', autocomplete: 'off' });
     const done = await dialog('Save this query', finish => [field('Name', name), h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Save', () => name.value && finish(true), { class: 'main' }))]);
-    if (done) { store(HISTORY, [...stored(HISTORY).filter(one => one.name !== name.value), { name: name.value, query: text.value(), place: `${database}/${container}`, at: Date.now() }]); say('Saved in this browser.', 'good'); }
+    if (done) { store(HISTORY, [...stored(HISTORY).filter(one => one.name !== name.value), { name: name.value, query: text.value(), parameters: question(null).parameters, pk: question(null).pk, place: here, at: Date.now() }]); say('Saved in this browser.', 'good'); }
   }
   async function showHistory() {
     const take = await dialog('History', finish => {
       const list = stored(HISTORY);
       const line = one => h('li', {}, h('div', { class: 'row' }, button('Take', () => finish(one), { class: 'small' }), one.name ? h('b', {}, one.name) : null, h('span', { class: 'muted' }, one.place),
-        one.name ? button('Delete', event => { store(HISTORY, stored(HISTORY).filter(other => other.name !== one.name)); event.target.closest('li').remove(); }, { class: 'small' }) : null), h('pre', {}, marked(one.query)));
+        one.name ? button('Delete', event => { store(HISTORY, stored(HISTORY).filter(other => other.name !== one.name)); event.target.closest('li').remove(); }, { class: 'small' }) : null), h('pre', {}, marked(one.query)), one.parameters?.length ? h('p', { class: 'muted mono' }, oneLine(one.parameters.map(([name, value]) => `${name} = ${value}`).join(', '))) : null);
       const [named, recent] = [list.filter(one => one.name), list.filter(one => !one.name)];
       return h('div', { class: 'broad' }, named.length ? [h('p', {}, 'Saved'), h('ul', { class: 'nest root' }, named.map(line))] : null, recent.length ? [h('p', {}, 'Recent'), h('ul', { class: 'nest root' }, recent.map(line))] : empty('No query has been run yet.'), h('div', { class: 'row end' }, button('Close', () => finish())));
     });
-    if (take) text.set(take.query);
+    if (take) use(take);
+  }
+  // With its parameters, and in its container if that is still there.
+  function use({ query: wanted, parameters: given = [], pk: key = null, place }) {
+    const [of] = all.filter(one => one.join('/') === place && place !== here);
+    const inAddress = Object.fromEntries(given.map(([name, value]) => [`p.${name.slice(1)}`, value]));
+    if (of) {
+      const isLong = wanted.length >= LONGEST_LINK;
+      // The page of that container begins with its draft where the address has no text.
+      if (isLong) keepHere(draftOf(...of), wanted);
+      go(`/query/${at(...of)}${query({ q: isLong ? null : wanted, pk: key, ...inAddress })}`);
+      return;
+    }
+    given.forEach(([name, value]) => values.set(name, value));
+    delete parameters.dataset.names;
+    pk.value = key ?? '';
+    keep({ pk: pk.value, ...inAddress });
+    text.set(wanted);
   }
   function copyLink() {
     const isLong = text.value().length >= LONGEST_LINK;

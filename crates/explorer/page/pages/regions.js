@@ -2,7 +2,8 @@
 
 import { h, fill, update, button, field, dialog, confirmed, problem, say, empty } from '../lib/dom.js';
 import { get, at } from '../lib/api.js';
-import { manage, record, recording, script, stop } from '../lib/script.js';
+import { manage, record, recording, replay, script, stop } from '../lib/script.js';
+import { command, shell } from '../lib/command.js';
 import { regionLabel, regionNumber, setRegions, badge, group, ms, count } from '../lib/words.js';
 import { download } from '../lib/transfer.js';
 import { stateOf, trafficPlots } from './overview.js';
@@ -19,17 +20,18 @@ export default async function regions({ root, account, search, keep, title, ever
   const state = { counted: null };
   const [cards, links, faults, traffic, partitions, trouble, step] = Array.from({ length: 7 }, () => h('div'));
   cards.className = 'regions';
-  const chosen = h('select', { 'aria-label': 'Container', onchange: () => { keep({ container: chosen.value }); showPartitions(); } });
+  const chosen = h('select', { 'aria-label': 'Container', onchange: () => { keep({ container: chosen.value }); showPartitions().catch(failed); } });
   const recorder = button('Record', toggleRecord);
   fill(root, h('div', { class: 'head' }, h('h1', {}, 'Regions'), writes ? h('div', { class: 'row' }, recorder, button('Play', play), button('Script', showScript), button('Add region', addRegion), button('New fault', () => newFault({})), button('Mend all', mend, { title: 'Lift every fault, resume every link' })) : null),
     trouble, cards, step, h('div', { class: 'two' }, h('div', {}, traffic), h('div', {}, faults, links, h('section', { class: 'card' }, h('div', { class: 'row' }, h('h2', {}, 'Partitions'), h('span', { class: 'push' }, chosen)), partitions))));
   drawRecord();
+  const failed = error => { if (error.name !== 'AbortError') fill(trouble, problem(error)); };
 
+  const told = (method, path, body) => `Done: ${command(account.management, method, path, body)}`;
   // A change, its command for a terminal, and a line of the script if one is recorded.
   async function change(method, path, body) {
     try {
-      const found = await manage(method, path, body);
-      say(`Done: ${command(method, path, body)}`, 'good');
+      const found = await manage(method, path, body, told(method, path, body));
       await refresh();
       return found;
     } catch (error) { if (error.name !== 'AbortError') say(error.message, 'bad'); return null; }
@@ -85,45 +87,57 @@ export default async function regions({ root, account, search, keep, title, ever
     region.value = start.region ?? '';
     const operations = h('select', {}, option('', 'all'), option('read', 'reads'), option('write', 'writes'));
     const input = (value, placeholder) => h('input', { value, placeholder, class: 'mono' });
-    const [status, sub, delay, container, partition, probability, number] = [input('503'), input('0'), input('100ms'), input(start.container ?? '', 'all'), input(start.partition ?? '', 'all'), input('', '1'), input('', 'for ever')];
-    const shown = { status: [status, sub], slow: [delay] };
-    const fields = { status: field('Status', status), sub: field('Sub-status', sub), delay: field('Delay', delay) };
-    const fit = () => { fields.status.hidden = fields.sub.hidden = effect.value !== 'status'; fields.delay.hidden = effect.value !== 'slow'; };
+    const [status, sub, delay, retryAfter, container, partition, probability, number] = [input('503'), input('0'), input('100ms'), input('', 'none, or 2s'), input(start.container ?? '', 'all'), input(start.partition ?? '', 'all'), input('', '1'), input('', 'for ever')];
+    const fields = { status: field('Status', status), sub: field('Sub-status', sub), delay: field('Delay', delay), retryAfter: field('Retry after', retryAfter) };
+    const fit = () => { fields.status.hidden = fields.sub.hidden = effect.value !== 'status'; fields.delay.hidden = effect.value !== 'slow'; fields.retryAfter.hidden = !['status', 'throttle'].includes(effect.value); };
     effect.addEventListener('change', fit);
     fit();
-    const failed = h('div');
-    await dialog('New fault', finish => [h('div', { class: 'row' }, field('Effect', effect), fields.status, fields.sub, fields.delay), h('div', { class: 'row' }, field('Region', region), field('Requests', operations)), h('div', { class: 'row' }, field('Container', container, 'DATABASE/CONTAINER'), field('Partition', partition)), h('div', { class: 'row' }, field('Probability', probability), field('How often', number)), failed,
+    const wrong = h('div');
+    await dialog('New fault', finish => [h('div', { class: 'row' }, field('Effect', effect), fields.status, fields.sub, fields.delay, fields.retryAfter), h('div', { class: 'row' }, field('Region', region), field('Requests', operations)), h('div', { class: 'row' }, field('Container', container, 'DATABASE/CONTAINER'), field('Partition', partition)), h('div', { class: 'row' }, field('Probability', probability), field('How often', number)), wrong,
       h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Add', async () => {
         const body = { effect: effect.value };
-        if (shown[effect.value] === shown.status && effect.value === 'status') Object.assign(body, { status: Number(status.value), subStatus: Number(sub.value) });
+        if (effect.value === 'status') Object.assign(body, { status: Number(status.value), subStatus: Number(sub.value) });
         if (effect.value === 'slow') body.delay = delay.value;
+        if (['status', 'throttle'].includes(effect.value) && retryAfter.value) body.retryAfter = retryAfter.value;
         for (const [name, from, read] of [['region', region, String], ['operations', operations, String], ['container', container, String], ['partition', partition, String], ['probability', probability, Number], ['count', number, Number]]) if (from.value) body[name] = read(from.value);
-        try { await manage('POST', 'faults', body); finish(true); say(`Done: ${command('POST', 'faults', body)}`, 'good'); await refresh(); } catch (error) { fill(failed, problem(error)); }
+        try { await manage('POST', 'faults', body, told('POST', 'faults', body)); finish(true); await refresh(); } catch (error) { fill(wrong, problem(error)); }
       }, { class: 'main' }))]);
   }
   function mend() { return change('DELETE', 'faults'); }
 
-  function drawLinks(all) {
-    update(links, all.length ? h('section', { class: 'card' }, h('h2', {}, 'Replication'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, all.map(one => h('tr', { 'data-key': `${one.from} ${one.to}` }, h('td', {}, h('span', { class: 'row' }, badge(one.from), '→', badge(one.to), `${one.from} to ${one.to}`)), h('td', {}, one.lag === 'none' ? 'no lag' : `lag ${one.lag}`), h('td', { class: one.paused ? 'bad' : 'good' }, one.paused ? '✂ paused' : '● goes on'),
+  // Where one region takes all writes, what another one lacks waits on the link between the two.
+  function backlog(one, { regions: list, multiWrite, partitionFailover }) {
+    if (multiWrite || partitionFailover || list.find(region => region.takesWrites)?.name !== one.from) return '';
+    const behind = list.find(region => region.name === one.to)?.behind;
+    return behind ? `${group(behind)} behind` : '';
+  }
+  function drawLinks(all, known) {
+    update(links, all.length ? h('section', { class: 'card' }, h('h2', {}, 'Replication'), h('div', { class: 'wide' }, h('table', {}, h('tbody', {}, all.map(one => h('tr', { 'data-key': `${one.from} ${one.to}` }, h('td', {}, h('span', { class: 'row' }, badge(one.from), '→', badge(one.to), `${one.from} to ${one.to}`)), h('td', {}, one.lag === 'none' ? 'no lag' : `lag ${one.lag}`), h('td', { class: one.paused ? 'bad' : 'good' }, one.paused ? '✂ paused' : '● goes on'), h('td', {}, backlog(one, known)),
       writes ? h('td', {}, h('div', { class: 'row' }, button('Lag', async () => { const lag = await line(`Lag from ${one.from} to ${one.to}`, 'Lag', 'none, 50ms or 10ms..80ms', one.lag, 'Set'); if (lag) put({ from: one.from, to: one.to, lag }); }, { class: 'small' }), button(one.paused ? 'Resume' : 'Pause', () => put({ from: one.from, to: one.to, paused: !one.paused }), { class: 'small' }))) : null)))))) : null);
   }
   function drawFaultList(found) {
     setFaults(found);
     const member = (name, value) => (value === null || value === undefined ? null : `${name} ${value}`);
     update(faults, h('section', { class: 'card' }, h('h2', {}, 'Faults in force'), found.faults.length ? h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['#', 'Effect', 'Where', 'Struck'].map(name => h('th', { scope: 'col' }, name)))), h('tbody', {}, found.faults.map(one => h('tr', { 'data-key': one.id }, h('td', {}, one.id),
-      h('td', {}, [one.effect, member('', one.status && `${one.status}/${one.subStatus ?? 0}`), member('', one.delay), member('p', one.probability)].filter(Boolean).join(' ')), h('td', {}, [one.region ?? 'every region', one.operations, one.container, member('partition', one.partition)].filter(Boolean).join(', ')), h('td', {}, one.hits ?? one.struck ?? '–'),
+      h('td', {}, [one.effect, member('', one.status && `${one.status}/${one.subStatus ?? 0}`), member('', one.delay), member('retry after', one.retryAfter), member('p', one.probability)].filter(Boolean).join(' ')), h('td', {}, [one.region ?? 'every region', one.operations, one.container, member('partition', one.partition)].filter(Boolean).join(', ')), h('td', {}, one.hits ?? one.struck ?? '–'),
       writes ? h('td', {}, button('Lift', () => change('DELETE', `faults/${one.id}`), { class: 'small' })) : null))))) : empty('Nothing is broken.')));
   }
   async function showPartitions() {
     if (!chosen.value) { fill(partitions, empty('No container.')); return; }
-    const found = await get(`manage/partitions/${chosen.value}`, signal);
-    const container = chosen.selectedOptions[0].textContent;
+    const [path, container] = [chosen.value, chosen.selectedOptions[0].textContent];
+    const found = await get(`manage/partitions/${path}`, signal);
+    // Another one may have been chosen meanwhile.
+    if (chosen.value !== path) return;
     update(partitions, h('div', { class: 'wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['Id', 'Writes', 'LSN'].map(name => h('th', { scope: 'col' }, name)))), h('tbody', {}, found.partitions.map(one => { const ahead = Math.max(...one.lsns.map(found => found.lsn)); return h('tr', { 'data-key': one.id }, h('td', {}, one.id), h('td', {}, one.writer ? regionLabel(one.writer) : 'every region'), h('td', {}, h('span', { class: 'row' }, one.lsns.map(lsn => h('span', { class: 'inline' }, badge(lsn.region), `${lsn.lsn}${lsn.lsn < ahead ? ` (−${ahead - lsn.lsn})` : ''}`)))),
       writes ? h('td', {}, h('div', { class: 'row' }, button('Fail', () => newFault({ container, partition: one.id, region: account.regions[0] }), { class: 'small' }), button('Split', async () => { if (await confirmed(`Split partition ${one.id}`, `Partition ${one.id} of ${container} is split in two. That cannot be undone.`, 'Split')) post('partitions/split', { container, partition: one.id }); }, { class: 'small' }), account.regions.length > 1 ? button('Move writes', () => moveWrites(container, one), { class: 'small' }) : null)) : null); })))));
   }
   async function moveWrites(container, one) {
     const to = h('select', {}, account.regions.filter(name => name !== one.writer).map(name => h('option', { value: name }, name)));
-    if (await dialog(`Move the writes of partition ${one.id}`, finish => [field('To', to, 'The account must have been started with --partition-failover'), h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Move', () => finish(true), { class: 'main' }))])) post('partitions/failover', { container, partition: one.id, to: to.value, forced: false });
+    const forced = h('input', { type: 'checkbox' });
+    const yes = await dialog(`Move the writes of partition ${one.id}`, finish => [field('To', to, 'The account must have been started with --partition-failover'), h('label', { class: 'row' }, forced, 'forced: do not wait, lose what it has not got'), h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Move', () => finish(true), { class: 'main' }))]);
+    if (!yes) return;
+    const moved = await post('partitions/failover', { container, partition: one.id, to: to.value, forced: forced.checked });
+    if (moved?.lost) say(`Moved; ${count(moved.lost, 'commit')} lost.`, 'bad');
   }
 
   function toggleRecord() {
@@ -139,18 +153,17 @@ export default async function regions({ root, account, search, keep, title, ever
     playing = new AbortController();
     const { signal: stopped } = playing;
     const began = Date.now();
-    for (const [n, one] of lines.entries()) {
+    await replay(lines, async (one, n, path) => {
       await new Promise(resolve => { const timer = setTimeout(resolve, Math.max(0, began + one.at - Date.now())); stopped.addEventListener('abort', () => { clearTimeout(timer); resolve(); }); });
-      if (stopped.aborted) break;
-      fill(step, h('p', { class: 'note' }, `Line ${n + 1} of ${lines.length}: `, h('code', {}, command(one.method, one.path, one.body)), ' ', button('Stop', () => playing?.abort(), { class: 'small' })));
-      await change(one.method, one.path, one.body);
-    }
+      fill(step, stopped.aborted ? null : h('p', { class: 'note' }, `Line ${n + 1} of ${lines.length}: `, h('code', {}, command(account.management, one.method, path, one.body)), ' ', button('Stop', () => playing?.abort(), { class: 'small' })));
+      return !stopped.aborted;
+    }, change);
     playing = null;
     fill(step);
   }
   function showScript() {
     const lines = script();
-    const text = lines.map((one, n) => `${n ? `sleep ${((one.at - lines[n - 1].at) / 1000).toFixed(1)}\n` : ''}${command(one.method, one.path, one.body)}\n`).join('');
+    const text = shell(account.management, lines);
     dialog('What is recorded', finish => [lines.length ? h('pre', { class: 'item-text', tabindex: 0 }, text) : empty('Nothing yet: Record keeps what you change here.'), h('div', { class: 'row end' }, lines.length ? button('Download', () => download('regions.sh', `#!/bin/sh\nset -e\n${text}`, 'text/x-sh')) : null, button('Close', () => finish(), { class: 'main' }))]);
   }
 
@@ -183,7 +196,7 @@ export default async function regions({ root, account, search, keep, title, ever
     setRegions(account.regions);
     const tps = rates(found, list.regions);
     update(cards, list.regions.map(region => card(region, tps.get(region.name))));
-    drawLinks(between.links);
+    drawLinks(between.links, list);
     drawFaultList(broken);
     if (found) update(traffic, trafficPlots(found, SECONDS));
     await showPartitions();
@@ -191,28 +204,7 @@ export default async function regions({ root, account, search, keep, title, ever
   const { databases } = await get('databases', signal);
   fill(chosen, databases.flatMap(one => one.containers.map(container => h('option', { value: at(one.id, container.id), selected: search.get('container') === `${one.id}/${container.id}` }, `${one.id}/${container.id}`))));
   chosen.hidden = !chosen.options.length;
-  window.addEventListener('faults', () => refresh(), { signal });
+  window.addEventListener('faults', () => refresh().catch(failed), { signal });
   window.addEventListener('recorded', drawRecord, { signal });
-  await every(1000, async () => { try { await refresh(); } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); } });
-}
-
-const quote = text => (/^[\w./:-]+$/.test(text) ? text : `'${String(text).replaceAll('\'', '\'\\\'\'')}'`);
-
-// What does the same in a terminal.
-export function command(method, path, body = {}) {
-  const parts = path.split('/').map(decodeURIComponent);
-  const between = [body?.from && `--from ${quote(body.from)}`, body?.to && `--to ${quote(body.to)}`].filter(Boolean).join(' ');
-  const words = () => {
-    if (parts[0] === 'regions' && parts.length === 1) return `add ${quote(body.name)}`;
-    if (parts[0] === 'regions' && parts.length === 2) return `remove ${quote(parts[1])}`;
-    if (parts[0] === 'regions') return `${parts[2]} ${quote(parts[1])}${body?.delay ? ` ${quote(body.delay)}` : ''}${body?.mode && body.mode !== 'refuse' ? ` --mode ${body.mode}` : ''}`;
-    if (parts[0] === 'failover') return `failover ${quote(body.to)}${body.forced ? ' --forced' : ''}`;
-    if (parts[0] === 'links') return body.lag ? `lag ${quote(body.lag)} ${between}` : `${body.paused ? 'pause' : 'resume'} ${between}`;
-    if (parts[1] === 'split') return `split ${quote(body.container)} ${quote(body.partition)}`;
-    if (parts[1] === 'failover') return `partition failover ${quote(body.container)} ${quote(body.partition)} ${quote(body.to)}${body.forced ? ' --forced' : ''}`;
-    if (parts[0] === 'faults' && method === 'DELETE') return `clear${parts[1] ? ` ${parts[1]}` : ''}`;
-    const names = { operations: 'operations', region: 'region', container: 'container', partition: 'partition', status: 'status', subStatus: 'sub-status', delay: 'delay', probability: 'probability', count: 'count' };
-    return `fault ${body.effect} ${Object.entries(names).filter(([name]) => body[name] !== undefined).map(([name, flag]) => `--${flag} ${quote(body[name])}`).join(' ')}`;
-  };
-  return `cosmonaut region ${words()}`.trim();
+  await every(1000, () => refresh().catch(failed));
 }

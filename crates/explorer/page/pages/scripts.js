@@ -4,7 +4,7 @@ import { h, fill, link, button, field, dialog, confirmed, problem, say, empty, m
 import { get, post, ask, at } from '../lib/api.js';
 import { tidy } from '../lib/json.js';
 import { ru, ms } from '../lib/words.js';
-import { kept, keep as keepHere, forget } from '../lib/kept.js';
+import { kept, keepDraft, forget } from '../lib/kept.js';
 import { ofContainer } from '../lib/place.js';
 
 const KINDS = [['procedures', 'Stored procedure'], ['triggers', 'Trigger'], ['functions', 'User-defined function']];
@@ -47,14 +47,23 @@ export default async function scripts({ root, account, params, search, keep, tit
     const { kind } = state;
     const name = `script ${JSON.stringify([database, container, kind, one.id])}`;
     const draft = kept(name);
-    const body = h('textarea', { class: 'item short', spellcheck: 'false', 'aria-label': `Text of ${one.id}`, readOnly: !writes, value: draft?.body ?? one.body, oninput: () => keepHere(name, { body: body.value, etag: draft?.etag ?? one.etag }) });
+    // What is in the field began with the text of this etag.
+    let etag = draft?.etag ?? one.etag;
+    const note = h('div');
+    const body = h('textarea', { class: 'item short', spellcheck: 'false', 'aria-label': `Text of ${one.id}`, readOnly: !writes, value: draft?.body ?? one.body, oninput: () => keepDraft(name, { body: body.value, etag }) });
     const failed = h('div');
     const save = async () => {
+      const sent = body.value;
       try {
-        await ask('PUT', `${path}/${kind}`, { id: one.id, body: body.value, etag: draft?.etag ?? one.etag, ...(one.triggerType ? { triggerType: one.triggerType, triggerOperation: one.triggerOperation } : {}) });
-        forget(name);
-        say('Saved.', 'good');
-        await load();
+        const saved = await ask('PUT', `${path}/${kind}`, { id: one.id, body: sent, etag, ...(one.triggerType ? { triggerType: one.triggerType, triggerOperation: one.triggerOperation } : {}) });
+        etag = saved.etag;
+        Object.assign(one, { body: sent, etag });
+        // What was typed since stays in the field, as a change of what is saved.
+        const isSent = body.value === sent;
+        if (isSent) forget(name); else keepDraft(name, { body: body.value, etag });
+        fill(failed);
+        fill(note);
+        say(isSent ? 'Saved.' : 'Saved. What you have typed meanwhile is not.', 'good');
       } catch (error) { fill(failed, problem(error.status === 412 ? new Error('Somebody has changed this script since you read it. Copy your text, and read it again.') : error)); }
     };
     const remove = async () => {
@@ -62,7 +71,8 @@ export default async function scripts({ root, account, params, search, keep, tit
       try { await ask('DELETE', `${path}/${at(kind, one.id)}`); forget(name); say(`${one.id} is deleted.`, 'good'); await load(); } catch (error) { fill(failed, problem(error)); }
     };
     const again = () => { forget(name); load(); };
-    fill(place, h('section', { class: 'card' }, h('h2', {}, marked(one.id)), draft ? h('p', { class: 'note' }, 'This is what you had not saved. ', button('Read it again', again, { class: 'small' })) : null, body, failed,
+    if (draft) fill(note, h('p', { class: 'note' }, 'This is what you had not saved. ', button('Read it again', again, { class: 'small' })));
+    fill(place, h('section', { class: 'card' }, h('h2', {}, marked(one.id)), note, body, failed,
       writes ? h('div', { class: 'row end' }, button('Delete', remove, { class: 'danger' }), button('Save', save, { class: 'main' })) : null), kind === 'procedures' && writes ? runner(one.id) : null);
   }
   function runner(id) {

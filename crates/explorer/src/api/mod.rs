@@ -134,6 +134,8 @@ impl Ask<'_> {
             "regions": account.readable_locations.iter().map(region).collect::<Vec<_>>(),
             "readOnly": settings.read_only,
             "isEmulator": settings.management.is_some(),
+            // For the commands that do the same in a terminal.
+            "management": settings.management.as_ref().map(ToString::to_string),
             "hasRequests": settings.requests.is_some(),
             "version": env!("CARGO_PKG_VERSION"),
         }))

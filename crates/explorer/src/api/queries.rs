@@ -25,6 +25,9 @@ struct Asked {
     pk: Option<String>,
     next: Option<String>,
     max: Option<u32>,
+    /// Whether long rows are given at their full length, for an export.
+    #[serde(default)]
+    whole: bool,
 }
 
 #[derive(Deserialize)]
@@ -89,8 +92,10 @@ impl Ask<'_> {
                     None => Ok(json!({ "rows": [], "next": null })),
                     Some(Err(error)) => Err(asked.failed(error)),
                     Some(Ok(page)) => {
+                        let shown =
+                            |text: &str| if asked.whole { json!({ "text": text }) } else { row(text) };
                         let rows: Result<Vec<_>, Refusal> =
-                            page.items.iter().map(|item| Ok(row(text_of(item)?))).collect();
+                            page.items.iter().map(|item| Ok(shown(text_of(item)?))).collect();
                         let mut answer = page_facts(&page, began);
                         answer["rows"] = Value::Array(rows?);
                         Ok(answer)

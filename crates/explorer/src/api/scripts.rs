@@ -1,7 +1,7 @@
 //! Scripts of a container: stored procedures, triggers and user-defined functions, and running the first of them.
 
 use cosmonaut::options::ExecuteOptions;
-use cosmonaut::{Etag, RawItem, StoredProcedure, SystemMembers, Trigger, UserDefinedFunction};
+use cosmonaut::{Etag, RawItem, Response, StoredProcedure, SystemMembers, Trigger, UserDefinedFunction};
 use http::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -96,11 +96,10 @@ impl Ask<'_> {
                 let script: Script = self.body()?;
                 let etag = Etag::from(script.etag.as_deref().unwrap_or("*"));
                 let id = script.id.clone();
-                let charge = of_kind!(self, *kind =>
-                    scripts.replace_stored_procedure(script.stored_procedure()).if_match(etag).await?.request_charge(),
-                    scripts.replace_trigger(script.trigger()).if_match(etag).await?.request_charge(),
-                    scripts.replace_user_defined_function(script.function()).if_match(etag).await?.request_charge());
-                Ok(json!({ "id": id, "charge": charge }))
+                Ok(of_kind!(self, *kind =>
+                    replaced(&id, &scripts.replace_stored_procedure(script.stored_procedure()).if_match(etag).await?),
+                    replaced(&id, &scripts.replace_trigger(script.trigger()).if_match(etag).await?),
+                    replaced(&id, &scripts.replace_user_defined_function(script.function()).if_match(etag).await?)))
             }
             (&Method::DELETE, [kind, id]) => {
                 self.may_change()?;
@@ -133,6 +132,12 @@ impl Ask<'_> {
             _ => Err(self.nothing_there()),
         }
     }
+}
+
+/// With the etag by which it can be changed again.
+fn replaced<T>(id: &str, response: &Response<T>) -> Value {
+    let etag = response.etag().map(|etag| etag.as_str().to_owned());
+    json!({ "id": id, "etag": etag, "charge": response.request_charge() })
 }
 
 fn row(id: &str, body: &str, system: &SystemMembers) -> Value {

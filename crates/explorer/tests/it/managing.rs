@@ -49,3 +49,13 @@ async fn a_management_api_that_is_gone_is_named() {
     assert_eq!(heard.status, 502);
     assert!(heard.message().contains("cosmonaut up"), "{}", heard.body);
 }
+
+#[tokio::test]
+async fn the_page_knows_where_the_emulator_is_managed() {
+    let world = World::start().await;
+    let account = world.get("account").await.good();
+    assert_eq!(
+        account["management"].as_str(),
+        world.emulator.management_url().map(|url| url.trim_end_matches('/'))
+    );
+}

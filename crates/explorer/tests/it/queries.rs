@@ -65,3 +65,17 @@ async fn a_plan_says_what_is_sent_where_and_which_index_would_help() {
     assert_eq!(plan["partitions"].as_array().unwrap().len(), 1);
     assert!(plan["indexes"]["used"].is_array(), "{plan}");
 }
+
+#[tokio::test]
+async fn a_long_row_is_cut_in_a_list_and_whole_for_an_export() {
+    let world = World::with_container().await;
+    let long = json!({ "id": "1", "customer": "c", "note": "x".repeat(100_000) }).to_string();
+    world.post("items/shop/orders/import", &json!({ "items": [long] }).to_string()).await.good();
+    let mut ask = json!({ "query": "SELECT c.id, c.note FROM c" });
+    let cut = world.post("query/shop/orders", &ask.to_string()).await.good();
+    assert_eq!(cut["rows"][0]["text"], json!(null));
+    ask["whole"] = json!(true);
+    let whole = world.post("query/shop/orders", &ask.to_string()).await.good();
+    let text = whole["rows"][0]["text"].as_str().unwrap();
+    assert!(text.len() > 100_000 && text.ends_with("x\"}"), "{} bytes", text.len());
+}

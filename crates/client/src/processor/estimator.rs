@@ -177,9 +177,13 @@ async fn known_lag(monitored: &ContainerHandle, partitions: &[Partition], lease:
                 }
                 _ => PartitionTarget::Range(lease.token().into()),
             };
-            let mode = Mode::LatestVersion;
-            let request =
-                ChangesRequest { mode, target, from: ReadFrom::Etag(at.clone()), max_item_count: Some(1) };
+            let request = ChangesRequest {
+                mode: Mode::LatestVersion,
+                target,
+                from: ReadFrom::Etag(at.clone()),
+                max_item_count: Some(1),
+                container: None,
+            };
             let operation = request.operation(monitored)?;
             let answer = in_session_or_not(|session_token| {
                 let options = FeedOptions { session_token, ..Default::default() };

@@ -16,7 +16,7 @@ use super::planning::Plan;
 use super::run::Context;
 use super::token::{At, Progress, outdated};
 use crate::feeds::parts::{Arrival, Part, Parts};
-use crate::feeds::place::{Place, places};
+use crate::feeds::place::Place;
 use crate::{Error, ErrorKind, Result};
 
 /// A result in the making.
@@ -250,7 +250,7 @@ async fn to_ask(context: &Context, at: &At, refresh: bool) -> Result<Vec<(Place,
     };
     let mut found = Vec::new();
     for (nth, (range, standing)) in parts.iter().enumerate() {
-        let places = places(context.handle(), &context.scope, range, refresh && nth == 0).await?;
+        let places = context.places(range, refresh && nth == 0).await?;
         found.extend(places.into_iter().map(|place| (place, standing.clone())));
     }
     let somewhere = found.first().cloned();

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use cosmonaut_query::merge::{
     Checkpoint, MergeError, Merger, Reached, Remaining, Repeats, Standing, Step, Window, filters_behind,
-    resume_filter,
+    resume_filter, resume_place,
 };
 use cosmonaut_wire::mutation;
 use serde_json::value::RawValue;
@@ -296,10 +296,15 @@ impl Bodies<'_> {
             return Ok(body.clone());
         }
         let info = &self.plan.info;
-        let filter = filtered.map(|(order, remaining)| {
-            resume_filter(&info.order_by_expressions, &info.order_by, order, remaining)
-        });
-        let body = self.plan.body(filter.as_deref().unwrap_or("true"))?;
+        let place = filtered.and_then(|(order, remaining)| resume_place(order, remaining));
+        let body = match (place, filtered) {
+            (Some(place), _) => self.plan.body_behind(place)?,
+            (None, Some((order, remaining))) => {
+                let keys = &info.order_by_expressions;
+                self.plan.body(&resume_filter(keys, &info.order_by, order, remaining))?
+            }
+            (None, None) => self.plan.body("true")?,
+        };
         self.made.push((remaining, body.clone()));
         Ok(body)
     }

@@ -99,6 +99,9 @@ impl ChangeFeedEstimator {
     /// How far each lease is behind now. It costs one request for each, of one change. A document that is no lease, or
     /// does not say in a way that the service understands how far it was read, hides nothing of the others.
     ///
+    /// With the feature `opentelemetry` the total is also reported as the metric `azure.cosmosdb.client.change_feed.lag`,
+    /// with the processor's name in `azure.cosmosdb.change_feed.processor.name`.
+    ///
     /// # Errors
     /// What listing the leases and reading changes can end in.
     pub async fn lag(&self) -> Result<ProcessorLag> {
@@ -121,6 +124,8 @@ impl ChangeFeedEstimator {
             }
         }
         lag.leases.sort_by(|a, b| a.lease.cmp(&b.lease));
+        #[cfg(feature = "opentelemetry")]
+        monitored.driver.record_change_feed_lag(&monitored.path, &self.name, lag.total());
         Ok(lag)
     }
 

@@ -212,6 +212,13 @@ impl CosmosDriver {
         self.core.transport.transport.shards(endpoint)
     }
 
+    /// Reports how far a change-feed processor of a container is behind, as the metric
+    /// `azure.cosmosdb.client.change_feed.lag`.
+    #[cfg(feature = "opentelemetry")]
+    pub fn record_change_feed_lag(&self, container: &ResourcePath, processor: &str, lag: u64) {
+        self.core.record_change_feed_lag(container, processor, lag);
+    }
+
     /// Looks over all HTTP/2 connections now, as is done at intervals anyway.
     pub fn sweep_shards(&self) {
         self.core.transport.transport.sweep();

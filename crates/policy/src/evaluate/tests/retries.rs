@@ -64,7 +64,7 @@ fn what_is_bound_to_a_container_is_repeated_once_after_it_was_read_anew() {
     let bound = || read().with_container(partition("0").container());
     for (case, asked, outcome, tries) in [
         ("bound, made anew", bound(), answered(400, 1024), 1),
-        ("bound, the gateway's cache", bound(), answered(410, 1000), 1),
+        ("bound, the gateway's cache", bound(), answered(410, 1000), 8),
         ("bound, split", bound(), answered(410, 1002), 8),
         ("not bound", read(), answered(400, 1024), 8),
     ] {

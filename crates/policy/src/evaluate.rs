@@ -6,7 +6,7 @@
 //! | 403/1008 account not in region | refresh account, mark endpoint | failover, likewise |
 //! | 404/1002 session not available | | session retry |
 //! | 408 | mark partition and endpoint | failover; writes that are not idempotent: abort, outcome unknown |
-//! | 410/1000, 400/1024 | | refresh the container, repeat in place |
+//! | 410/1000, 400/1024 | | refresh the container, repeat in place; after 400/1024 what is bound to one container: once |
 //! | 410/1002, 410/1007, 410/1008 | | refresh the partition map, repeat in place |
 //! | 410 otherwise | mark partition and endpoint | failover |
 //! | 429/3092 | mark partition and endpoint | failover |
@@ -321,7 +321,14 @@ impl Evaluation<'_> {
         let retries = retry_state.stale_cache_retry_count;
         // The refreshed map does not have it either, and ids are not used again: the caller has to ask the children.
         let is_gone = retries > 0 && operation.names_a_partition() && retry_state.partition.is_none();
-        if is_gone || retries >= limits.max_stale_cache_retries {
+        // The name is another container's now: the refreshed cache does not change which one is meant.
+        let is_another = retries > 0
+            && operation.container().is_some()
+            && self
+                .result
+                .answer()
+                .is_some_and(|(status, _)| status == CosmosStatus::COLLECTION_RID_MISMATCH);
+        if is_gone || is_another || retries >= limits.max_stale_cache_retries {
             return self.abort(AbortKind::RetriesExhausted, false);
         }
         let delay = retries.checked_sub(1).map(|earlier| self.delay(limits.first_delay, earlier));

@@ -110,6 +110,7 @@ pub struct CosmosOperation {
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Bytes,
     vouched: bool,
+    container: Option<ResourceId>,
 }
 
 impl CosmosOperation {
@@ -123,6 +124,7 @@ impl CosmosOperation {
             headers: Vec::new(),
             body: Bytes::new(),
             vouched: false,
+            container: None,
         }
     }
 
@@ -161,6 +163,20 @@ impl CosmosOperation {
     pub fn with_repeats_allowed(mut self) -> Self {
         self.vouched = true;
         self
+    }
+
+    /// Binds the operation to the container with this resource id: it goes on from a place in that container. If the
+    /// name is another container's by now, the operation fails with 400/1024; otherwise it would be repeated in the
+    /// other container, where the place means nothing.
+    #[must_use]
+    pub fn with_container(mut self, container: ResourceId) -> Self {
+        self.container = Some(container);
+        self
+    }
+
+    /// The only container that the operation may be run in, if there is one.
+    pub fn container(&self) -> Option<ResourceId> {
+        self.container
     }
 
     /// Whether the caller vouches for repeats.

@@ -30,15 +30,18 @@ pub struct BatchResponse(Response<Vec<BatchResult>>);
 
 impl BatchResponse {
     pub(super) fn of(operations: Vec<BatchOperation>, response: CosmosResponse) -> Result<Self> {
+        let has_writes = operations.iter().any(|one| one.operation_type != BatchOperationType::Read);
+        // What cannot be read may have been applied.
+        let unreadable = if has_writes { ErrorKind::OutcomeUnknown } else { ErrorKind::InvalidResponse };
         let results = match from_json::<Vec<model::BatchResult>>("batch", response.body()) {
             Ok(results) if results.len() == operations.len() => results,
             Ok(results) => {
                 let message =
                     format!("a batch of {} operations has {} results", operations.len(), results.len());
-                return Err(Error::of_answer(ErrorKind::InvalidResponse, message, response));
+                return Err(Error::of_answer(unreadable, message, response));
             }
             Err(error) => {
-                let error = Error::caused_by(ErrorKind::InvalidResponse, error.to_string(), error);
+                let error = Error::caused_by(unreadable, error.to_string(), error);
                 return Err(error.found_in(response));
             }
         };

@@ -214,7 +214,7 @@ impl Run {
         {
             return Err(error.clone());
         }
-        match read_map(&self.container, false).await {
+        match read_map(&self.container, false, &self.options).await {
             Ok((definition, partitions)) => {
                 self.backlog.divide(partitions);
                 Ok(definition)
@@ -256,7 +256,8 @@ impl Run {
             return;
         }
         let (container, told) = (self.container.clone(), self.told.clone());
-        let task = self.spawn(|task| follow(container, task, told));
+        let options = Arc::clone(&self.options);
+        let task = self.spawn(|task| follow(container, options, task, told));
         self.following = Some(task);
     }
 

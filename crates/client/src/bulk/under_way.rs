@@ -80,15 +80,24 @@ impl Drop for Following {
 }
 
 /// Reads the partitions anew, and tells which there are.
-pub(super) async fn follow(container: ContainerClient, task: u64, told: mpsc::UnboundedSender<Told>) {
+pub(super) async fn follow(
+    container: ContainerClient,
+    options: Arc<OperationOptions>,
+    task: u64,
+    told: mpsc::UnboundedSender<Told>,
+) {
     let mut following = Following { task, map: None, told };
-    following.map = read_map(&container, true).await.ok();
+    following.map = read_map(&container, true, &options).await.ok();
 }
 
 /// How a container is partitioned, and into what.
-pub(super) async fn read_map(container: &ContainerClient, refresh: bool) -> Result<Map> {
+pub(super) async fn read_map(
+    container: &ContainerClient,
+    refresh: bool,
+    options: &OperationOptions,
+) -> Result<Map> {
     let handle = container.handle()?;
-    let definition = handle.driver.container(&handle.path).await?.partition_key;
-    let partitions = handle.driver.partitions(&handle.path, refresh).await?;
+    let definition = handle.info(options).await?.partition_key;
+    let partitions = handle.partitions(refresh, options).await?;
     Ok((definition, partitions))
 }

@@ -21,9 +21,10 @@ use crate::container::ContainerHandle;
 use crate::feed_scope::ResolvedScope;
 use crate::feeds::RawPage;
 use crate::feeds::parts::{Arrival, Part, Parts};
-use crate::feeds::place::places;
+use crate::feeds::place::{is_of_another_container, places};
 use crate::feeds::source::{Made, Making, Source};
 use crate::feeds::tally::Tally;
+use crate::feeds::token::refused_meanwhile;
 use crate::options::FeedOptions;
 use crate::waiting::unless;
 use crate::{Error, ErrorKind, FeedScope, Result};
@@ -96,35 +97,54 @@ impl Reader {
                 self.pause(wait.unwrap_or_default().max(interval)).await;
             }
         }
-        let begun = match &mut self.begun {
-            Some(begun) => begun,
-            None => {
-                let begun = self.begin().await?;
-                self.begun.insert(begun)
+        /// How often a container may be made anew before anything is read of it.
+        const MOST_STARTS: u32 = 3;
+        let layer = Arc::new(self.options.operation_layer());
+        let mut starts = 0;
+        loop {
+            let begun = match &mut self.begun {
+                Some(begun) => begun,
+                None => {
+                    starts += 1;
+                    let begun = self.begin(&layer).await?;
+                    self.begun.insert(begun)
+                }
+            };
+            let asking = Asking {
+                handle: &self.handle,
+                container: begun.container,
+                mode: self.mode,
+                max_item_count: self.options.max_item_count,
+                concurrency: self.options.concurrency(),
+                interval: self.options.poll_interval,
+                layer: Arc::clone(&layer),
+            };
+            let items = match begun.changes(&asking).await {
+                Err(error) if is_of_another_container(&error) => {
+                    let has_read = self.options.continuation.is_some() || begun.has_read();
+                    // The parts are those of the old container.
+                    self.begun = None;
+                    if has_read || starts >= MOST_STARTS {
+                        return Err(refused_meanwhile(token::KIND, error));
+                    }
+                    continue;
+                }
+                changes => changes?,
+            };
+            if items.is_empty() {
+                self.last = Last::AtEnd;
             }
-        };
-        let asking = Asking {
-            handle: &self.handle,
-            mode: self.mode,
-            max_item_count: self.options.max_item_count,
-            concurrency: self.options.concurrency(),
-            interval: self.options.poll_interval,
-            layer: Arc::new(self.options.operation_layer()),
-        };
-        let items = begun.changes(&asking).await?;
-        if items.is_empty() {
-            self.last = Last::AtEnd;
+            return Ok(Some(begun.page(self.mode, items)));
         }
-        Ok(Some(begun.page(self.mode, items)))
     }
 
     fn pause(&self, time: Duration) -> BoxFuture<'static, ()> {
         self.handle.driver.platform().sleep(time)
     }
 
-    async fn begin(&mut self) -> Result<Begun> {
+    async fn begin(&mut self, layer: &OperationOptions) -> Result<Begun> {
         let handle = &self.handle;
-        let container = handle.driver.container(&handle.path).await?;
+        let container = handle.info(layer).await?;
         let scope = ResolvedScope::new(&self.scope, &container.partition_key)?;
         let position = match &self.options.continuation {
             Some(text) => token::read(text, container.rid, self.mode, &scope)?,
@@ -132,7 +152,7 @@ impl Reader {
         };
         let mut parts = Parts::new();
         for (range, at) in position.parts {
-            for place in places(handle, &scope, &range, false).await? {
+            for place in places(handle, &scope, &range, false, layer).await? {
                 parts.push(place, at.clone(), Turn::default());
             }
         }
@@ -144,6 +164,7 @@ impl Reader {
 /// What requests are made with.
 struct Asking<'a> {
     handle: &'a Arc<ContainerHandle>,
+    container: ResourceId,
     mode: Mode,
     max_item_count: Option<u32>,
     concurrency: usize,
@@ -166,6 +187,7 @@ impl Asking<'_> {
             target: part.place.target.clone(),
             from: part.at.clone().map_or(ReadFrom::Opening(opening), ReadFrom::Etag),
             max_item_count: self.max_item_count,
+            container: Some(self.container),
         };
         let (handle, layer) = (Arc::clone(self.handle), Arc::clone(&self.layer));
         async move {
@@ -176,6 +198,11 @@ impl Asking<'_> {
 }
 
 impl Begun {
+    /// Whether any part was read, so that reading goes on from a place in this container.
+    fn has_read(&self) -> bool {
+        self.parts.iter().any(|part| part.at.is_some())
+    }
+
     /// The next changes, which are of one part; none when each part was at its end.
     async fn changes(&mut self, asking: &Asking<'_>) -> Result<VecDeque<Bytes>> {
         self.parts.begin_page();
@@ -195,7 +222,7 @@ impl Begun {
                 Some(Arrival::Moved(at, error)) => {
                     self.tally.add_failed(&error);
                     let range = self.parts[at].place.range.clone();
-                    let found = places(asking.handle, &self.scope, &range, true);
+                    let found = places(asking.handle, &self.scope, &range, true, &asking.layer);
                     let found = self.parts.during(found).await?;
                     self.parts.replace(at, found, Turn::default);
                 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cosmonaut_driver::{CosmosOperation, CosmosResponse, OperationType, PartitionTarget, Precondition};
 use cosmonaut_wire::model::FeedEnvelope;
-use cosmonaut_wire::{ResourceType, headers};
+use cosmonaut_wire::{ResourceId, ResourceType, headers};
 use http::{HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ pub(crate) struct ChangesRequest {
     pub(crate) target: PartitionTarget,
     pub(crate) from: ReadFrom,
     pub(crate) max_item_count: Option<u32>,
+    /// The only container that may answer, where the reader does not find out by itself.
+    pub(crate) container: Option<ResourceId>,
 }
 
 impl ChangesRequest {
@@ -46,6 +48,9 @@ impl ChangesRequest {
     pub(crate) fn operation(self, handle: &ContainerHandle) -> Result<CosmosOperation> {
         let mut operation = CosmosOperation::new(OperationType::ChangeFeed, Arc::clone(&handle.items))
             .with_target(self.target);
+        if let Some(container) = self.container {
+            operation = operation.with_container(container);
+        }
         if let Some(count) = self.max_item_count {
             operation = operation.with_header(headers::MAX_ITEM_COUNT, HeaderValue::from(count.max(1)));
         }

@@ -58,7 +58,7 @@ pub(super) fn read(
     let read: TokenText = token::read(KIND, text)?;
     let refused = |problem: &str| Err(token::refused(KIND, problem));
     if read.container != container.to_string() {
-        return refused("it is of another container (or the container was made anew)");
+        return refused(token::OF_ANOTHER_CONTAINER);
     }
     if read.mode != mode {
         return refused("it is of the feed of the other mode (latest versions, or all versions and deletes)");

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cosmonaut_driver::{CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions, OperationType};
+use cosmonaut_driver::{
+    ContainerInfo, CosmosDriver, CosmosOperation, CosmosResponse, OperationOptions, OperationType,
+    PartitionInfo,
+};
 use cosmonaut_wire::{PathError, ResourcePath, ResourceType};
 
 use crate::Error;
@@ -43,6 +46,20 @@ impl ContainerHandle {
             id: Arc::clone(&self.id),
             control: Some(control),
         }
+    }
+
+    /// What is known of the container, for a call with these options; asks if nothing is.
+    pub(crate) async fn info(&self, options: &OperationOptions) -> Result<ContainerInfo, Error> {
+        Ok(self.driver.container_within(&self.path, options).await?)
+    }
+
+    /// The container's partitions, for a call with these options. `refresh` asks even if they are known.
+    pub(crate) async fn partitions(
+        &self,
+        refresh: bool,
+        options: &OperationOptions,
+    ) -> Result<Vec<PartitionInfo>, Error> {
+        Ok(self.driver.partitions_within(&self.path, refresh, options).await?)
     }
 
     /// Runs an operation on items; an error says which. If the container's calls are in a group, it waits for its turn.

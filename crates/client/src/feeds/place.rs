@@ -1,6 +1,6 @@
 //! Where a part of a container is: the physical partitions that hold it now.
 
-use cosmonaut_driver::{PartitionInfo, PartitionTarget};
+use cosmonaut_driver::{OperationOptions, PartitionInfo, PartitionTarget};
 use cosmonaut_wire::EpkRange;
 
 use crate::container::ContainerHandle;
@@ -18,18 +18,19 @@ pub(crate) struct Place {
 pub(crate) const MOST_MOVES: u32 = 8;
 
 /// The places that hold a range of a scope now, in the order of the key space. `refresh` asks even if they are
-/// known.
+/// known, within the time of a call with these options.
 pub(crate) async fn places(
     handle: &ContainerHandle,
     scope: &ResolvedScope,
     range: &EpkRange,
     refresh: bool,
+    options: &OperationOptions,
 ) -> Result<Vec<Place>> {
     if let Some(key) = &scope.key {
         // The driver finds a key by itself, also after a split.
         return Ok(vec![Place { range: scope.range.clone(), target: key.clone().into() }]);
     }
-    let partitions = handle.driver.partitions(&handle.path, refresh).await?;
+    let partitions = handle.partitions(refresh, options).await?;
     Ok(cut(partitions, range))
 }
 
@@ -52,6 +53,11 @@ fn cut(partitions: Vec<PartitionInfo>, range: &EpkRange) -> Vec<Place> {
 /// Whether a request failed because its partition is not there any more, so that its children are to be asked.
 pub(crate) fn has_moved(error: &Error) -> bool {
     error.status().is_some_and(cosmonaut_wire::CosmosStatus::is_partition_map_stale)
+}
+
+/// Whether a request was refused because its container's name is another container's now.
+pub(crate) fn is_of_another_container(error: &Error) -> bool {
+    error.status() == Some(cosmonaut_wire::CosmosStatus::COLLECTION_RID_MISMATCH)
 }
 
 #[cfg(test)]

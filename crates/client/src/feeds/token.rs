@@ -71,6 +71,15 @@ pub(crate) fn not_a_token(of: &str, text: &str) -> Error {
     refused(of, &format!("{shown:?} is not a token (pass it exactly as a page gave it)"))
 }
 
+/// Why a place in a container that was deleted is no place in the one that has its name now.
+pub(crate) const OF_ANOTHER_CONTAINER: &str = "it is of another container (or the container was made anew)";
+
+/// What a feed under way ends with when its container was made anew. The service's answer stays in the source.
+pub(crate) fn refused_meanwhile(of: &str, error: Error) -> Error {
+    let refused = refused(of, OF_ANOTHER_CONTAINER);
+    error.in_words(refused.kind(), &refused.to_string())
+}
+
 /// What a token that does not fit is answered with.
 pub(crate) fn refused(of: &str, problem: &str) -> Error {
     let message = format!("the continuation token cannot continue this {of}: {problem}");

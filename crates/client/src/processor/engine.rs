@@ -104,8 +104,9 @@ impl Engine {
         // What another instance has begun goes on where that one began.
         let opening = start.filter(|_| self.start().is_some()).map_or(self.opening, Opening::Time);
         let from = at.map_or(ReadFrom::Opening(opening), |at| ReadFrom::Etag(at.to_owned()));
-        let request =
-            ChangesRequest { mode: self.settings.mode, target, from, max_item_count: options.max_item_count };
+        let (mode, max_item_count) = (self.settings.mode, options.max_item_count);
+        // Whose answer it is is checked with each answer.
+        let request = ChangesRequest { mode, target, from, max_item_count, container: None };
         let operation = request.operation(&self.monitored)?;
         self.monitored.run(&operation, &options.operation_layer()).await
     }

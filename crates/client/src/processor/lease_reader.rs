@@ -94,7 +94,9 @@ impl<'a> LeaseReader<'a> {
             0 => PartitionTarget::Range(self.hold.token.as_str().into()),
             _ => {
                 let scope = ResolvedScope { key: None, range: self.hold.range.clone() };
-                let mut found = places(&self.engine.monitored, &scope, &self.hold.range, false).await?;
+                let options = self.engine.settings.request_options().operation_layer();
+                let monitored = &self.engine.monitored;
+                let mut found = places(monitored, &scope, &self.hold.range, false, &options).await?;
                 match (found.pop(), found.is_empty()) {
                     (Some(only), true) => only.target,
                     _ => return Ok(None),

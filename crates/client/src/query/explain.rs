@@ -120,13 +120,13 @@ impl ContainerClient {
         let handle = Arc::clone(self.handle()?);
         options.refuse(Some("only first pages are asked for"), None)?;
         let (page_size, concurrency) = (page_size(&options)?, options.concurrency());
-        let container = handle.driver.container(&handle.path).await?;
-        let scope = ResolvedScope::new(&scope, &container.partition_key)?;
         let layer = options.operation_layer();
+        let container = handle.info(&layer).await?;
+        let scope = ResolvedScope::new(&scope, &container.partition_key)?;
         let plan = Plan::new(&handle, query.into_spec()?, &scope, &container.partition_key, &layer).await?;
         let body = plan.body("true")?;
         let survey = Survey {
-            fetcher: Fetcher { handle, options: layer, is_measured: true },
+            fetcher: Fetcher { handle, container: None, options: layer, is_measured: true },
             plan,
             scope,
             body,
@@ -170,7 +170,8 @@ impl Survey {
 
     /// The partitions that can have results, and how many cannot.
     async fn ask_all(&self, refresh: bool) -> Result<(Vec<PartitionExplanation>, usize)> {
-        let all = places(&self.fetcher.handle, &self.scope, &self.scope.range, refresh).await?;
+        let Fetcher { handle, options, .. } = &self.fetcher;
+        let all = places(handle, &self.scope, &self.scope.range, refresh, options).await?;
         let total = all.len();
         let concerned: Vec<Place> =
             all.into_iter().filter(|place| self.plan.concerns(&place.range)).collect();

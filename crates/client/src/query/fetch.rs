@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cosmonaut_driver::{CosmosOperation, CosmosResponse, OperationOptions, OperationType, PartitionTarget};
 use cosmonaut_wire::model::{FeedEnvelope, QueryExecutionInfo};
-use cosmonaut_wire::{ResourceType, headers};
+use cosmonaut_wire::{ResourceId, ResourceType, headers};
 use http::HeaderValue;
 use serde_json::value::RawValue;
 
@@ -16,6 +16,9 @@ use crate::{Error, ErrorKind, Result};
 /// What the requests of one query have in common.
 pub(super) struct Fetcher {
     pub(super) handle: Arc<ContainerHandle>,
+    /// The only container that may answer, if that matters: continuations are of one container, and of no other that
+    /// gets its name.
+    pub(super) container: Option<ResourceId>,
     pub(super) options: OperationOptions,
     /// Whether answers are to say how they were found.
     pub(super) is_measured: bool,
@@ -57,6 +60,9 @@ impl Fetcher {
             .with_target(request.target)
             .with_header(headers::MAX_ITEM_COUNT, most)
             .with_body(request.body);
+        if let Some(container) = self.container {
+            operation = operation.with_container(container);
+        }
         if let Some(continuation) = &request.continuation {
             let value = HeaderValue::try_from(continuation).map_err(|_| {
                 let problem = "it holds a continuation that no header can carry";

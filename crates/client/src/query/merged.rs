@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use cosmonaut_query::merge::{
     Checkpoint, MergeError, Merger, Reached, Remaining, Repeats, Standing, Step, Window, filters_behind,
-    resume_filter,
+    resume_filter, resume_place,
 };
 use cosmonaut_wire::mutation;
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ use super::planning::Plan;
 use super::run::Context;
 use super::token::{At, Progress, outdated};
 use crate::feeds::parts::{Arrival, Part, Parts};
-use crate::feeds::place::{Place, places};
+use crate::feeds::place::Place;
 use crate::{Error, ErrorKind, Result};
 
 /// A result in the making.
@@ -250,7 +250,7 @@ async fn to_ask(context: &Context, at: &At, refresh: bool) -> Result<Vec<(Place,
     };
     let mut found = Vec::new();
     for (nth, (range, standing)) in parts.iter().enumerate() {
-        let places = places(context.handle(), &context.scope, range, refresh && nth == 0).await?;
+        let places = context.places(range, refresh && nth == 0).await?;
         found.extend(places.into_iter().map(|place| (place, standing.clone())));
     }
     let somewhere = found.first().cloned();
@@ -296,10 +296,15 @@ impl Bodies<'_> {
             return Ok(body.clone());
         }
         let info = &self.plan.info;
-        let filter = filtered.map(|(order, remaining)| {
-            resume_filter(&info.order_by_expressions, &info.order_by, order, remaining)
-        });
-        let body = self.plan.body(filter.as_deref().unwrap_or("true"))?;
+        let place = filtered.and_then(|(order, remaining)| resume_place(order, remaining));
+        let body = match (place, filtered) {
+            (Some(place), _) => self.plan.body_behind(place)?,
+            (None, Some((order, remaining))) => {
+                let keys = &info.order_by_expressions;
+                self.plan.body(&resume_filter(keys, &info.order_by, order, remaining))?
+            }
+            (None, None) => self.plan.body("true")?,
+        };
         self.made.push((remaining, body.clone()));
         Ok(body)
     }

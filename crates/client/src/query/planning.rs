@@ -7,10 +7,12 @@ use cosmonaut_query::plan::{FILTER_PLACEHOLDER, depends_on_setting};
 use cosmonaut_query::{Parameters, check, parse, plan};
 use cosmonaut_wire::model::{
     DistinctType, HybridSearchQueryInfo, PartitionKeyDefinition, PartitionedQueryExecutionInfo, QueryInfo,
-    QueryRange, QuerySpec, from_json,
+    QueryParameter, QueryRange, QuerySpec, from_json,
 };
 use cosmonaut_wire::{EpkRange, headers};
 use http::HeaderValue;
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::container::ContainerHandle;
 use crate::feed_scope::ResolvedScope;
@@ -102,16 +104,32 @@ impl Plan {
 
     /// The request to a partition, with the condition that resumes it.
     pub(super) fn body(&self, filter: &str) -> Result<Bytes> {
-        self.request(self.asked.query.replace(FILTER_PLACEHOLDER, filter))
+        self.request(self.asked.query.replace(FILTER_PLACEHOLDER, filter), None)
+    }
+
+    /// The request to a partition, with the place behind which it goes on as JSON.
+    pub(super) fn body_behind(&self, place: String) -> Result<Bytes> {
+        let place = RawValue::from_string(place).map_err(|error| {
+            let message = format!("where the query goes on cannot be written: {error}");
+            Error::caused_by(ErrorKind::Serialization, message, error)
+        })?;
+        self.request(self.text(), Some(&place))
     }
 
     /// The request to a partition for another query of this one's plan, from its beginning.
     pub(super) fn body_of(&self, query: &str) -> Result<Bytes> {
-        self.request(query.replace(FILTER_PLACEHOLDER, "true"))
+        self.request(query.replace(FILTER_PLACEHOLDER, "true"), None)
     }
 
-    fn request(&self, query: String) -> Result<Bytes> {
-        let asked = QuerySpec { query, parameters: self.asked.parameters.clone() };
+    fn request(&self, query: String, resume_filter: Option<&RawValue>) -> Result<Bytes> {
+        #[derive(Serialize)]
+        struct Asked<'a> {
+            query: String,
+            parameters: &'a [QueryParameter],
+            #[serde(rename = "resumeFilter", skip_serializing_if = "Option::is_none")]
+            resume_filter: Option<&'a RawValue>,
+        }
+        let asked = Asked { query, parameters: &self.asked.parameters, resume_filter };
         let body = serde_json::to_vec(&asked).map_err(|error| {
             Error::caused_by(ErrorKind::Serialization, format!("the query cannot be written: {error}"), error)
         })?;

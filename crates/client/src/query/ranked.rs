@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::fetch::{Fetched, PageRequest};
 use super::run::Context;
 use crate::feeds::parts::{Arrival, Child, Parts};
-use crate::feeds::place::{Place, places};
+use crate::feeds::place::Place;
 use crate::{Error, ErrorKind, Result};
 
 /// The rows of the result.
@@ -49,7 +49,7 @@ impl Where {
     /// The places of a part of the container that are asked.
     async fn places(self, context: &Context, range: &EpkRange, refresh: bool) -> Result<Vec<Place>> {
         match self {
-            Self::Container => places(context.handle(), &context.scope, range, refresh).await,
+            Self::Container => context.places(range, refresh).await,
             Self::Results => context.concerned(range, refresh).await,
         }
     }

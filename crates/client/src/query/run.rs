@@ -20,6 +20,7 @@ use crate::options::FeedOptions;
 use crate::{Error, FeedScope, Result};
 
 /// What is asked for.
+#[derive(Clone)]
 pub(super) struct QueryRequest {
     pub(super) handle: Arc<ContainerHandle>,
     pub(super) spec: QuerySpec,
@@ -64,9 +65,14 @@ impl Context {
         &self.fetcher.handle
     }
 
+    /// The places that hold a part of the container now.
+    pub(super) async fn places(&self, range: &EpkRange, refresh: bool) -> Result<Vec<Place>> {
+        places(self.handle(), &self.scope, range, refresh, &self.fetcher.options).await
+    }
+
     /// The places that hold a part of the container now and can have results.
     pub(super) async fn concerned(&self, range: &EpkRange, refresh: bool) -> Result<Vec<Place>> {
-        let mut places = places(self.handle(), &self.scope, range, refresh).await?;
+        let mut places = self.places(range, refresh).await?;
         places.retain(|place| self.plan.concerns(&place.range));
         Ok(places)
     }
@@ -82,13 +88,14 @@ impl Run {
     pub(super) async fn start(request: QueryRequest) -> Result<Self> {
         let QueryRequest { handle, spec, scope, options } = request;
         let (page_size, concurrency) = (page_size(&options)?, options.concurrency());
-        let container = handle.driver.container(&handle.path).await?;
+        let layer = options.operation_layer();
+        let container = handle.info(&layer).await?;
         let scope = ResolvedScope::new(&scope, &container.partition_key)?;
         let binding = Binding::new(&spec, &scope, container.rid);
         let resumed = options.continuation.as_deref().map(|text| token::read(&binding, text)).transpose()?;
-        let layer = options.operation_layer();
         let plan = Plan::new(&handle, spec, &scope, &container.partition_key, &layer).await?;
-        let fetcher = Arc::new(Fetcher { handle, options: layer, is_measured: false });
+        let container = Some(container.rid);
+        let fetcher = Arc::new(Fetcher { handle, container, options: layer, is_measured: false });
         let tally = Tally::default();
         let context = Context { fetcher, plan, scope, page_size, concurrency, tally, binding };
         let window = context.plan.window();

@@ -3,16 +3,35 @@
 use serde_json::value::RawValue;
 
 use super::run::{QueryRequest, Rows, Run};
+use super::token::KIND;
 use crate::feeds::RawPage;
+use crate::feeds::place::is_of_another_container;
 use crate::feeds::source::{Made, Making, Source};
+use crate::feeds::token::refused_meanwhile;
 
 /// A query that is to be planned.
 impl Source for QueryRequest {
     fn next(self: Box<Self>) -> Making {
+        /// How often a container may be made anew before anything is read of it.
+        const MOST_STARTS: u32 = 3;
         Box::pin(async move {
-            match Run::start(*self).await {
-                Ok(run) => go_on(Box::new(run)).await,
-                Err(error) => Made::last(Err(error)),
+            let mut starts = 1;
+            loop {
+                let made = match Run::start(Self::clone(&self)).await {
+                    Ok(run) => go_on(Box::new(run)).await,
+                    Err(error) => Made::last(Err(error)),
+                };
+                match &made.page {
+                    // Nothing was given yet, so the query can as well begin in the container that there is now.
+                    Err(error)
+                        if is_of_another_container(error)
+                            && self.options.continuation.is_none()
+                            && starts < MOST_STARTS =>
+                    {
+                        starts += 1;
+                    }
+                    Err(_) | Ok(_) => return in_words(made),
+                }
             }
         })
     }
@@ -21,8 +40,17 @@ impl Source for QueryRequest {
 /// A query under way.
 impl Source for Run {
     fn next(self: Box<Self>) -> Making {
-        Box::pin(go_on(self))
+        Box::pin(async { in_words(go_on(self).await) })
     }
+}
+
+/// What was given is of a container that has been made anew: nothing goes on from there.
+fn in_words(mut made: Made) -> Made {
+    made.page = made.page.map_err(|error| match is_of_another_container(&error) {
+        true => refused_meanwhile(KIND, error),
+        false => error,
+    });
+    made
 }
 
 async fn go_on(mut run: Box<Run>) -> Made {

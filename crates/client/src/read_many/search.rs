@@ -56,8 +56,8 @@ impl Search {
         let concurrency = options.concurrency();
         let options =
             OperationOptions { operation_name: Some("read_many_items"), ..options.operation_layer() };
-        let definition = handle.driver.container(&handle.path).await?.partition_key;
-        let partitions = handle.driver.partitions(&handle.path, false).await?;
+        let definition = handle.info(&options).await?.partition_key;
+        let partitions = handle.partitions(false, &options).await?;
         let open: Vec<usize> = (0..wanted.len()).collect();
         let found = Found { items: vec![None; wanted.len()], ..Found::default() };
         let asking = Arc::new(Asking { handle, wanted, definition, options });
@@ -123,8 +123,8 @@ impl Search {
     async fn follow(&mut self, at: usize) -> Result<()> {
         // Others may have been asked for by the same partitions as this one.
         if self.parts[at].state.version == self.version {
-            let handle = &self.asking.handle;
-            self.partitions = self.parts.during(handle.driver.partitions(&handle.path, true)).await?;
+            let Asking { handle, options, .. } = &*self.asking;
+            self.partitions = self.parts.during(handle.partitions(true, options)).await?;
             self.version += 1;
             let waiting = self.waiting.drain(..).flat_map(|lookup| lookup.slots.all().to_vec());
             let waiting: Vec<usize> = waiting.collect();

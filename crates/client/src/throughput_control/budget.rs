@@ -3,7 +3,7 @@
 //! | a call comes while | it |
 //! | --- | --- |
 //! | the balance is not above 0 | waits until it is |
-//! | no call of its kind has said what it costs, and one is under way | waits for that one |
+//! | no call of its kind has said what it costs, and one is under way | waits for that one, for a while |
 //! | else | is sent; what its kind is expected to cost is taken off the balance |
 //!
 //! What a call really costs is settled when it ends, so that in the long run no more is used than the rate.
@@ -31,6 +31,8 @@ struct Usual {
     /// What one costs, by the last ones.
     cost: Option<f64>,
     under_way: usize,
+    /// When the last one was sent of which it was not known what it costs.
+    tried: Duration,
 }
 
 impl Budget {
@@ -65,25 +67,28 @@ impl Budget {
         self.at = now;
     }
 
-    /// Takes what a call is expected to cost, and gives that; or says how long to wait, if anything but the end of
-    /// another call can help.
-    pub(super) fn reserve(
-        &mut self,
-        operation: OperationType,
-        now: Duration,
-    ) -> Result<f64, Option<Duration>> {
+    /// Takes what a call is expected to cost, and gives that; or says how long to wait, unless another call ends before.
+    pub(super) fn reserve(&mut self, operation: OperationType, now: Duration) -> Result<f64, Duration> {
         /// The least wait: as exact as a timer is.
         const LEAST: Duration = Duration::from_millis(1);
+        /// How long the first call of a kind is waited for. Whoever sent it may not take its answer for long.
+        const PATIENCE: Duration = Duration::from_secs(2);
         self.grow(now);
         let kind = self.kinds.entry(operation).or_default();
         if kind.cost.is_none() && kind.under_way > 0 {
-            return Err(None);
+            let waited = now.abs_diff(kind.tried);
+            if waited < PATIENCE {
+                return Err(PATIENCE - waited);
+            }
         }
         if self.balance <= 0.0 {
             let wait = Duration::try_from_secs_f64(-self.balance / self.rate).unwrap_or(Duration::MAX);
-            return Err(Some(wait.max(LEAST)));
+            return Err(wait.max(LEAST));
         }
         kind.under_way += 1;
+        if kind.cost.is_none() {
+            kind.tried = now;
+        }
         let reserved = kind.cost.unwrap_or(0.0);
         self.balance -= reserved;
         Ok(reserved)
@@ -138,7 +143,7 @@ mod tests {
     fn the_first_of_a_kind_is_sent_alone() {
         let mut budget = budget(100.0);
         assert_eq!(budget.reserve(QUERY, Duration::ZERO), Ok(0.0));
-        assert_eq!(budget.reserve(QUERY, Duration::ZERO), Err(None));
+        assert_eq!(budget.reserve(QUERY, Duration::ZERO), Err(Duration::from_secs(2)));
         assert_eq!(budget.reserve(READ, Duration::ZERO), Ok(0.0), "another kind");
         // It was lost: the next one tries.
         end(&mut budget, QUERY, 0.0, Charge::AtLeast(0.0));
@@ -146,7 +151,16 @@ mod tests {
         end(&mut budget, QUERY, 0.0, Charge::Known(40.0));
         assert_eq!(budget.reserve(QUERY, Duration::ZERO), Ok(40.0));
         assert_eq!(budget.reserve(QUERY, Duration::ZERO), Ok(40.0));
-        assert!(matches!(budget.reserve(QUERY, Duration::ZERO), Err(Some(_))), "60 were left, 80 are held");
+        assert!(budget.reserve(QUERY, Duration::ZERO).is_err(), "60 were left, 80 are held");
+    }
+
+    #[test]
+    fn the_first_of_a_kind_that_does_not_end_is_not_waited_for_for_ever() {
+        let mut budget = budget(100.0);
+        let (late, later) = (Duration::from_secs(2), Duration::from_secs(3));
+        assert_eq!(budget.reserve(QUERY, Duration::ZERO), Ok(0.0));
+        assert_eq!(budget.reserve(QUERY, late), Ok(0.0));
+        assert_eq!(budget.reserve(QUERY, later), Err(Duration::from_secs(1)), "one after the other");
     }
 
     #[test]
@@ -157,7 +171,7 @@ mod tests {
         budget.reserve(QUERY, Duration::ZERO).unwrap();
         end(&mut budget, QUERY, 0.0, Charge::Known(59.0));
         // 10 less 1 and 59: 50 are missing, 5 seconds' worth.
-        assert_eq!(budget.reserve(READ, Duration::ZERO), Err(Some(Duration::from_secs(5))));
+        assert_eq!(budget.reserve(READ, Duration::ZERO), Err(Duration::from_secs(5)));
         assert_eq!(budget.reserve(READ, Duration::from_secs(6)), Ok(1.0));
     }
 
@@ -203,12 +217,7 @@ mod tests {
                 let reserved = loop {
                     match budget.reserve(operation, now) {
                         Ok(reserved) => break reserved,
-                        Err(Some(wait)) => now += wait,
-                        Err(None) => {
-                            let (operation, reserved, cost) = open.remove(0);
-                            end(&mut budget, operation, reserved, Charge::Known(cost));
-                            used += cost;
-                        }
+                        Err(wait) => now += wait,
                     }
                 };
                 let held: f64 = open.iter().map(|(_, reserved, _)| reserved).sum();

@@ -4,6 +4,7 @@
 //! decided by `Budget`, which knows neither clocks nor tasks.
 
 mod budget;
+mod turn;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,16 +13,13 @@ use std::time::Duration;
 
 use cosmonaut_driver::transport::BoxFuture;
 use cosmonaut_driver::{CosmosDriver, OperationOptions, OperationType};
-use cosmonaut_wire::model::ThroughputProperties;
 use cosmonaut_wire::{PriorityLevel, ResourcePath};
 use tokio::sync::{Mutex as Turnstile, Notify};
 
-use crate::options::ThroughputOptions;
-use crate::throughput::Throughput;
-use crate::waiting::unless;
 use crate::{ContainerClient, Error, ErrorKind, Result};
 
 use budget::Budget;
+use turn::Waiting;
 
 /// Calls that together use no more than some request units a second of a container, so that a report or an import
 /// leaves the rest to others.
@@ -68,10 +66,11 @@ enum Limit {
 /// The calls of a group on one container.
 #[derive(Default)]
 struct Queue {
-    /// Whose turn it is next holds this; the others wait for it in order.
+    /// Whose turn it is next holds this; the others wait for it in order. Only tasks wait, never a call itself: one that
+    /// nobody polls would keep all others from their turn.
     turnstile: Turnstile<()>,
-    /// Held by the call that learns what is provisioned.
-    learning: Turnstile<()>,
+    /// Held while what is provisioned is read.
+    learning: Arc<Turnstile<()>>,
     /// Something may be left that was not before.
     settled: Notify,
     budget: Mutex<Budget>,
@@ -109,8 +108,8 @@ impl ThroughputControlGroup {
     }
 
     /// How long a call waits for its turn at most, and never longer than its own timeout, before it ends in
-    /// [`ErrorKind::Throttled`] without having been sent; two minutes if nothing is said. Bulk runs wait as long as it
-    /// takes.
+    /// [`ErrorKind::Throttled`] without having been sent; two minutes if nothing is said. Reading what is provisioned is
+    /// part of that, but a call waits a second for it in any case. Bulk runs wait as long as it takes.
     #[must_use]
     pub fn max_wait(mut self, wait: Duration) -> Self {
         self.max_wait = wait;
@@ -147,71 +146,6 @@ impl ThroughputControlGroup {
         let key = (applicant.driver.endpoint().to_string(), applicant.container.to_string());
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(queues.entry(key).or_default())
-    }
-
-    /// Takes what the call is expected to cost as soon as it is there.
-    async fn reserve(queue: &Arc<Queue>, applicant: &Applicant<'_>) -> Sent {
-        let _turn = queue.turnstile.lock().await;
-        loop {
-            let settled = queue.settled.notified();
-            let wait = match queue.budget().reserve(applicant.operation, applicant.now()) {
-                Ok(reserved) => {
-                    return Sent { queue: Arc::clone(queue), operation: applicant.operation, reserved };
-                }
-                Err(wait) => wait,
-            };
-            match wait {
-                Some(wait) => drop(unless(applicant.driver.platform().sleep(wait), settled).await),
-                None => settled.await,
-            }
-        }
-    }
-
-    /// Learns what is provisioned, if that is not known or was learned long ago. One call does it; the others wait for
-    /// that only if nothing is known yet.
-    async fn learn(&self, queue: &Queue, applicant: &Applicant<'_>) -> Result<()> {
-        if !queue.budget().is_outdated(applicant.now()) {
-            return Ok(());
-        }
-        let _learning = match queue.learning.try_lock() {
-            Ok(learning) => learning,
-            Err(_) if queue.budget().has_rate() => return Ok(()),
-            Err(_) => queue.learning.lock().await,
-        };
-        if !queue.budget().is_outdated(applicant.now()) {
-            return Ok(());
-        }
-        match self.rate(applicant).await {
-            Ok(rate) => queue.budget().set_rate(rate, applicant.now()),
-            // What was provisioned a minute ago is better than nothing.
-            Err(error) if !queue.budget().keep_rate(applicant.now()) => return Err(error),
-            Err(_) => {}
-        }
-        Ok(())
-    }
-
-    /// The limit in request units a second.
-    async fn rate(&self, applicant: &Applicant<'_>) -> Result<f64> {
-        let share = match self.limit {
-            Limit::Amount(amount) => return Ok(amount),
-            Limit::Share(share) => share,
-        };
-        let options = ThroughputOptions { request: applicant.options.request.clone() };
-        let provisioned =
-            Throughput::of(applicant.driver, applicant.container, Some(&options)).read().await?.into_value();
-        match provisioned {
-            Some(ThroughputProperties::Manual { throughput }) => Ok(f64::from(throughput) * share),
-            Some(ThroughputProperties::Autoscale { max_throughput, .. }) => {
-                Ok(f64::from(max_throughput) * share)
-            }
-            None => {
-                let message = format!(
-                    "{} has no throughput of its own to take a share of (use `ThroughputControlGroup::limit`)",
-                    applicant.container
-                );
-                Err(Error::new(ErrorKind::Configuration, message))
-            }
-        }
     }
 }
 
@@ -281,24 +215,10 @@ impl Admission for ThroughputControlGroup {
             self.check()?;
             let (platform, queue) = (applicant.driver.platform(), self.queue(&applicant));
             let own = applicant.options.request.end_to_end_timeout;
-            let most = own.map_or(self.max_wait, |own| own.min(self.max_wait));
             let began = platform.now();
-            self.learn(&queue, &applicant).await?;
-            let end = async {
-                match applicant.is_patient {
-                    true => std::future::pending().await,
-                    // Whatever is there at once is had without a wait.
-                    false if most.is_zero() => tokio::task::yield_now().await,
-                    false => platform.sleep(most).await,
-                }
-            };
-            let Some(sent) = unless(end, Self::reserve(&queue, &applicant)).await else {
-                let message = format!(
-                    "throughput control group {:?} has had no request units for the call within {most:?} (send less, or \
-                     raise its limit or `max_wait`); the call was not sent",
-                    self.name
-                );
-                return Err(Error::new(ErrorKind::Throttled, message));
+            let sent = match queue.turn_at_once(applicant.operation, applicant.now()) {
+                Some(sent) => sent,
+                None => Waiting::new(self, queue, &applicant).turn().await?,
             };
             let mut options = applicant.options.clone();
             let request = &mut options.request;

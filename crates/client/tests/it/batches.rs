@@ -5,6 +5,7 @@ use cosmonaut::{CosmosStatus, ErrorKind, Patch, RawItem};
 use serde_json::{Value, json};
 
 use crate::harness::{Bench, on_every_wire};
+use crate::scripted::{self, Scripted};
 
 fn item(id: &str, n: u32) -> Value {
     json!({"id": id, "pk": "a", "n": n})
@@ -96,4 +97,20 @@ async fn a_batch_that_cannot_be_is_refused_before_it_is_sent() {
     }
     assert_eq!(bench.emulator.requests(), sent);
     assert_eq!(CosmosStatus::OK, container.read().await.unwrap().status());
+}
+
+#[tokio::test]
+async fn a_batch_whose_results_are_not_all_there_may_have_been_applied() {
+    // No server leaves results out on demand.
+    let body = || json!([{"statusCode": 201, "requestCharge": 1.0}]);
+    let client = scripted::client(move |_, _| Scripted { body: body(), headers: "" }).await;
+    let batch = || client.database("d").container("c").batch("a");
+    for (batch, kind) in [
+        (batch().create(item("1", 1)).read("2"), ErrorKind::OutcomeUnknown),
+        (batch().read("1").read("2"), ErrorKind::InvalidResponse),
+    ] {
+        let error = batch.execute().await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        assert!(error.to_string().contains("2 operations has 1 results"), "{error}");
+    }
 }

@@ -135,3 +135,9 @@ async fn until_framed(container: &ContainerClient) {
 pub(crate) async fn pass(time: std::time::Duration) {
     tokio::time::sleep(time).await;
 }
+
+/// What comes of work that has to end by itself long before this time is over.
+#[expect(clippy::disallowed_methods, reason = "the sockets under test are real, and so is their time")]
+pub(crate) async fn soon<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(std::time::Duration::from_secs(15), work).await.expect("it ends by itself")
+}

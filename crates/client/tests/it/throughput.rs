@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
+use cosmonaut::fault_injection::{FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule};
 use cosmonaut::{
     BulkOperation, ContainerProperties, ErrorKind, FeedScope, ThroughputControlGroup, ThroughputProperties,
 };
+use cosmonaut_wire::ResourceType;
 use serde_json::{Value, json};
 
-use crate::harness::{Bench, on_every_wire};
+use crate::harness::{Bench, faulty_client, on_every_wire, soon};
 use crate::scripted::{self, Scripted};
 
 #[tokio::test]
@@ -177,6 +180,46 @@ async fn a_group_waits_no_longer_than_a_call_may_take() {
     // What is done with the container itself is not in the group.
     import.read().await.unwrap();
     import.read_throughput().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_polls_keeps_no_other_of_its_group_from_its_turn() {
+    let bench = Bench::start().await;
+    let items = bench.container().await;
+    let group = ThroughputControlGroup::limit("import", 20.0);
+    let import = items.with_throughput_control(&group);
+    let create = async |id: usize| import.create_item("a", json!({"id": id.to_string(), "pk": "a"})).await;
+    // Until the group has used more than it may.
+    for id in 0..5 {
+        create(id).await.unwrap();
+    }
+    let mut parked = std::pin::pin!(create(5));
+    for _ in 0..3 {
+        let polled = std::future::poll_fn(|context| Poll::Ready(parked.as_mut().poll(context))).await;
+        assert!(polled.is_pending(), "it has to wait");
+        tokio::task::yield_now().await;
+    }
+    for id in 6..8 {
+        // Others have their turn.
+        soon(create(id)).await.unwrap();
+    }
+    parked.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_call_waits_no_longer_for_what_is_provisioned_than_for_its_turn() {
+    let bench = Bench::start().await;
+    bench.container().await;
+    let (client, faults) = faulty_client(&bench);
+    let condition = FaultInjectionCondition { resource: Some(ResourceType::Offer), ..Default::default() };
+    faults.set(FaultInjectionRule::new("hangs", FaultInjectionResult::Hang).when(condition));
+    let group = ThroughputControlGroup::share("reports", 0.5).max_wait(Duration::from_millis(50));
+    let items = client.database("d").container("c").with_throughput_control(&group);
+    for _ in 0..2 {
+        let read = items.read_item::<Value>("a", "1").into_future();
+        let error = soon(read).await.unwrap_err();
+        assert!(error.is_throttled() && error.to_string().contains("provisioned"), "{error}");
+    }
 }
 
 #[tokio::test]

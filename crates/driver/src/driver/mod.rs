@@ -135,6 +135,19 @@ impl CosmosDriver {
         Ok(ContainerInfo { rid: container.rid, partition_key: container.definition.clone() })
     }
 
+    /// As [`container`](Self::container), for an operation with these options: within the time that it has. What was
+    /// begun goes on, and the next one finds it.
+    ///
+    /// # Errors
+    /// As there, and if the time is up.
+    pub async fn container_within(
+        &self,
+        path: &ResourcePath,
+        options: &OperationOptions,
+    ) -> Result<ContainerInfo, Error> {
+        self.within(options, self.container(path)).await
+    }
+
     /// The partitions of a container, in the order of the key space. `refresh` asks even if they are known.
     ///
     /// # Errors
@@ -147,6 +160,29 @@ impl CosmosDriver {
             parents: range.parents().to_vec(),
         };
         Ok(map.ranges().iter().map(info).collect())
+    }
+
+    /// As [`partitions`](Self::partitions), for an operation with these options: within the time that it has. What was
+    /// begun goes on, and the next one finds it.
+    ///
+    /// # Errors
+    /// As there, and if the time is up.
+    pub async fn partitions_within(
+        &self,
+        path: &ResourcePath,
+        refresh: bool,
+        options: &OperationOptions,
+    ) -> Result<Vec<PartitionInfo>, Error> {
+        self.within(options, self.partitions(path, refresh)).await
+    }
+
+    async fn within<T>(
+        &self,
+        options: &OperationOptions,
+        work: impl Future<Output = Result<T, Error>> + Send,
+    ) -> Result<T, Error> {
+        let deadline = self.core.deadline(options, self.core.platform.now());
+        self.core.within(deadline, Box::pin(work)).await
     }
 
     /// Every option with its value, as long as an operation sets nothing, and whose value that is.
@@ -174,6 +210,13 @@ impl CosmosDriver {
     /// The HTTP/2 connections to an endpoint; none if it does not speak HTTP/2.
     pub fn shards(&self, endpoint: &CosmosEndpoint) -> Vec<ShardStats> {
         self.core.transport.transport.shards(endpoint)
+    }
+
+    /// Reports how far a change-feed processor of a container is behind, as the metric
+    /// `azure.cosmosdb.client.change_feed.lag`.
+    #[cfg(feature = "opentelemetry")]
+    pub fn record_change_feed_lag(&self, container: &ResourcePath, processor: &str, lag: u64) {
+        self.core.record_change_feed_lag(container, processor, lag);
     }
 
     /// Looks over all HTTP/2 connections now, as is done at intervals anyway.

@@ -41,7 +41,7 @@ impl OperationPipeline<'_> {
     /// What the frames of the operation say; `None` if it has to go by REST.
     pub(super) fn frame(&self, state: &OperationState) -> Option<Frame> {
         let account = state.location.account.framed_account()?;
-        let container = state.target.container.as_ref()?;
+        let container = state.target.container.as_ref().filter(|_| state.target.is_of(self.operation))?;
         let options = self.core.options.request(self.options);
         let asked = || {
             let ranges = container.ranges.current()?;

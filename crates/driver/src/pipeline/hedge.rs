@@ -22,7 +22,6 @@ use cosmonaut_policy::{
 
 use super::attempt::{Attempted, Learned};
 use super::frame::{as_sent, by_frame_or_rest};
-use super::left_writes::WriteKey;
 use super::leg::{LegEnd, LegStart, SharedParts, SpawnedLeg};
 use super::operation::{OperationPipeline, OperationState};
 use crate::diagnostics::{AttemptDiagnostics, AttemptOutcome, NextStep};
@@ -332,12 +331,11 @@ impl<'a> HedgeRace<'a> {
 }
 
 impl DriverCore {
-    /// Lets a write that has lost run on for a while, and later writes with its key wait for it. What it is answered is
-    /// learned like any answer.
+    /// Lets a write that has lost run on for a while, and later writes with its key wait for it. What its answer says of
+    /// endpoints and partitions is learned; not what it says of the session, which goes on from the leg that counts.
     fn leave_running(&self, parts: SharedParts<'_>, leg: SpawnedLeg) {
         let (Some(core), Some(tasks)) = (self.this.upgrade(), self.tasks.upgrade()) else { return };
-        let Some(key) = WriteKey::of(parts.operation) else { return };
-        let left = self.left_writes.add(key);
+        let left = self.left_writes.add(parts.operation);
         let routing = leg.leave();
         let (operation, retry_state) = (parts.operation.clone(), parts.retry_state.clone());
         tasks.spawn("losing write", async move {

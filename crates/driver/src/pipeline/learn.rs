@@ -41,8 +41,10 @@ impl OperationPipeline<'_> {
         (action, core.apply(effects))
     }
 
-    /// Takes in what the legs have shown whose results do not count: what each was answered, and that the first was
-    /// silent while another answered.
+    /// Takes in what the legs have shown of endpoints and partitions whose results do not count: what each was answered,
+    /// and that the first was silent while another answered. Their session tokens are left alone: the caller was given
+    /// the answer of the leg that counts, and a session that had to see more would keep reads from regions that are
+    /// good enough.
     pub(super) fn learn_from_others(&self, state: &OperationState, learned: Learned, now: Moment) -> bool {
         let mut wants_account = false;
         for (routing, result) in &learned.answered {
@@ -86,6 +88,7 @@ impl OperationPipeline<'_> {
         if let (Some(path), Some(rid)) = (path, answering_container(headers)) {
             if state.target.rid != Some(rid) {
                 state.target.note_rid(Some(rid));
+                state.target.bind(self.operation);
             }
             if let Some(before) = self.core.containers.note_rid(path, rid) {
                 self.core.sessions.forget(before);

@@ -291,6 +291,8 @@ impl<'a> OperationPipeline<'a> {
         let core = self.core;
         Box::pin(async move {
             let path = container_path(self.operation.path());
+            // What is known of the container that has the name now is not what was refused.
+            let path = path.filter(|_| stale != StaleCache::Container || target.is_of(self.operation));
             match (stale, path, &target.container, target.rid) {
                 (StaleCache::Container, Some(path), Some(container), _) => {
                     core.containers.forget(path, container);

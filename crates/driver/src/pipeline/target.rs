@@ -22,7 +22,8 @@ pub(super) struct Target {
     pub(super) container: Option<Arc<Container>>,
     /// The container's resource id. An answer may have said it of a container that could not be read.
     pub(super) rid: Option<ResourceId>,
-    /// The resource id of a container that could not be read, as it travels.
+    /// The resource id as it travels, where it is not that of the container that is known: of a container that could
+    /// not be read, or of the only one that the operation may be run in.
     noted_rid: Option<HeaderValue>,
     pub(super) partition: Option<PartitionId>,
     pub(super) parents: Option<Arc<[PartitionKeyRangeId]>>,
@@ -42,13 +43,35 @@ impl Target {
     /// Notes what an answer has said of a container that could not be read.
     pub(super) fn note_rid(&mut self, rid: Option<ResourceId>) {
         self.rid = rid;
-        self.noted_rid = rid.and_then(|rid| HeaderValue::try_from(rid.to_string()).ok());
+        self.noted_rid = rid.and_then(header_of);
+    }
+
+    /// Takes in which container the operation is bound to, if it is. The service says whether the name is still that
+    /// container's.
+    pub(super) fn bind(&mut self, operation: &CosmosOperation) {
+        if let Some(bound) = operation.container().filter(|bound| self.rid != Some(*bound)) {
+            self.noted_rid = header_of(bound);
+        }
+    }
+
+    fn bound_by(mut self, operation: &CosmosOperation) -> Self {
+        self.bind(operation);
+        self
     }
 
     /// Which container is meant, as it travels: one that was made anew under the same name says so.
     pub(super) fn rid_header(&self) -> Option<&HeaderValue> {
-        self.container.as_ref().map(|container| &container.rid_header).or(self.noted_rid.as_ref())
+        self.noted_rid.as_ref().or_else(|| self.container.as_ref().map(|container| &container.rid_header))
     }
+
+    /// Whether the operation is for the container that is known here, or may be.
+    pub(super) fn is_of(&self, operation: &CosmosOperation) -> bool {
+        operation.container().is_none_or(|bound| self.rid == Some(bound))
+    }
+}
+
+fn header_of(rid: ResourceId) -> Option<HeaderValue> {
+    HeaderValue::try_from(rid.to_string()).ok()
 }
 
 impl DriverCore {
@@ -66,7 +89,7 @@ impl DriverCore {
             return Ok(None);
         };
         let range = container.partition(operation, &ranges).map_err(invalid_key)?;
-        Ok(Some(Target::of(Arc::clone(&container), range)))
+        Ok(Some(Target::of(Arc::clone(&container), range).bound_by(operation)))
     }
 
     /// What an operation is for, with what is not known fetched. If the container cannot be read, the
@@ -82,7 +105,7 @@ impl DriverCore {
                 Err(error) if error.status().is_some() && error.kind() != ErrorKind::DeadlineExceeded => {
                     let mut target = Target::default();
                     target.note_rid(self.containers.rid(path));
-                    Ok(target)
+                    Ok(target.bound_by(operation))
                 }
                 result => result,
             }
@@ -93,7 +116,7 @@ impl DriverCore {
         let container = self.container_of(path).await?;
         let ranges = self.refresh_ranges(path, &container).await?;
         let range = container.partition(operation, &ranges).map_err(invalid_key)?;
-        Ok(Target::of(Arc::clone(&container), range))
+        Ok(Target::of(Arc::clone(&container), range).bound_by(operation))
     }
 
     /// Reads anew what a partition map says, unless another has done so since.

@@ -24,17 +24,37 @@ pub(crate) struct SessionStore {
     containers: ArcSwap<Containers>,
 }
 
-/// What was seen of each container, in the order of their resource ids.
+/// At most this many containers are kept. Nobody says when a container is gone that others have deleted.
+const MOST_CONTAINERS: usize = 10_000;
+
+/// What was seen of each container.
 #[derive(Clone, Default)]
-struct Containers(Vec<(ResourceId, Arc<RangeSessions>)>);
+struct Containers {
+    /// In the order of their resource ids.
+    known: Vec<(ResourceId, Arc<RangeSessions>)>,
+    /// Where room is looked for next.
+    hand: usize,
+}
 
 impl Containers {
     fn find(&self, container: ResourceId) -> Result<usize, usize> {
-        self.0.binary_search_by(|(known, _)| known.cmp(&container))
+        self.known.binary_search_by(|(known, _)| known.cmp(&container))
     }
 
     fn get(&self, container: ResourceId) -> Option<&Arc<RangeSessions>> {
-        self.find(container).ok().map(|place| &self.0[place].1)
+        self.find(container).ok().map(|place| &self.known[place].1)
+    }
+
+    /// Makes room for another container: one is forgotten that was not in use since the others were passed by.
+    fn make_room(&mut self) {
+        while self.known.len() >= MOST_CONTAINERS {
+            self.hand %= self.known.len();
+            if self.known[self.hand].1.take_use() {
+                self.hand += 1;
+            } else {
+                self.known.remove(self.hand);
+            }
+        }
     }
 }
 
@@ -47,7 +67,11 @@ impl SessionStore {
         response: &HeaderMap,
     ) {
         let containers = self.containers.load();
-        let is_taken_in = match (partition, containers.get(container)) {
+        let ranges = containers.get(container);
+        if let Some(ranges) = ranges {
+            ranges.note_use();
+        }
+        let is_taken_in = match (partition, ranges) {
             (Some(partition), Some(ranges)) => ranges.capture(partition.range(), response),
             (Some(_), None) | (None, _) => false,
         };
@@ -79,20 +103,24 @@ impl SessionStore {
     pub(crate) fn forget(&self, container: ResourceId) {
         self.containers.rcu(|known| {
             let mut next = Containers::clone(known);
-            next.0.retain(|(known, _)| *known != container);
+            next.known.retain(|(known, _)| *known != container);
             next
         });
     }
 
     fn container(&self, container: ResourceId) -> Arc<RangeSessions> {
         if let Some(known) = self.containers.load().get(container) {
+            known.note_use();
             return Arc::clone(known);
         }
         let new = Arc::new(RangeSessions::default());
         self.containers.rcu(|known| {
             let mut next = Containers::clone(known);
+            if next.find(container).is_err() {
+                next.make_room();
+            }
             if let Err(place) = next.find(container) {
-                next.0.insert(place, (container, Arc::clone(&new)));
+                next.known.insert(place, (container, Arc::clone(&new)));
             }
             next
         });

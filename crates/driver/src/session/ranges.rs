@@ -23,6 +23,8 @@ pub(super) struct RangeSessions {
     shelves: [ArcSwapOption<Shelf>; SHELVES],
     /// The partitions that were last taken in.
     settled: ArcSwapOption<RangeMap>,
+    /// Whether the container has answered since room was last looked for.
+    is_in_use: AtomicBool,
 }
 
 /// Some of the partitions, in the order of their keys and ids.
@@ -47,11 +49,28 @@ struct RangeSession {
 
 impl Default for RangeSessions {
     fn default() -> Self {
-        Self { shelves: [const { ArcSwapOption::const_empty() }; SHELVES], settled: ArcSwapOption::empty() }
+        Self {
+            shelves: [const { ArcSwapOption::const_empty() }; SHELVES],
+            settled: ArcSwapOption::empty(),
+            is_in_use: AtomicBool::new(true),
+        }
     }
 }
 
 impl RangeSessions {
+    /// Notes that the container is in use.
+    pub(super) fn note_use(&self) {
+        // Nearly always set, so that reading is enough.
+        if !self.is_in_use.load(Ordering::Relaxed) {
+            self.is_in_use.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the container was in use since this was last asked.
+    pub(super) fn take_use(&self) -> bool {
+        self.is_in_use.swap(false, Ordering::Relaxed)
+    }
+
     /// What was seen of a partition.
     pub(super) fn seen(&self, id: &PartitionKeyRangeId) -> Option<Arc<Seen>> {
         let key = key_of(id);

@@ -268,3 +268,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn containers_that_are_not_in_use_make_room_for_others() {
+    let store = SessionStore::default();
+    let container = |number: usize| ResourceId::container(1, u32::try_from(number).unwrap());
+    let answered = |number| {
+        let partition = PartitionId::new(container(number), "0");
+        store.capture(container(number), Some(&partition), &answer("0:0#1"));
+    };
+    let is_known = |number| store.of_range(container(number), &"0".into()).is_some();
+    for number in 1..MOST_CONTAINERS + 500 {
+        answered(number);
+        // One answers all the time.
+        answered(1);
+    }
+    let known = (1..MOST_CONTAINERS + 500).filter(|number| is_known(*number)).count();
+    assert_eq!(known, MOST_CONTAINERS);
+    assert!(is_known(1) && is_known(MOST_CONTAINERS + 499), "those in use are kept");
+}

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use cosmonaut_policy::CosmosEndpoint;
+use cosmonaut_wire::{ResourcePath, ResourceType};
 use opentelemetry::{Array, KeyValue, StringValue, Value};
 
 use super::Observed;
@@ -25,6 +26,23 @@ pub(super) fn subject(subject: &Subject<'_>) -> Vec<KeyValue> {
         }
     }
     push_server(&mut attributes, subject.address, subject.port);
+    attributes
+}
+
+/// Which processor of which container's changes it is. The convention has no name for a processor.
+pub(super) fn processor(endpoint: &CosmosEndpoint, container: &ResourcePath, name: &str) -> Vec<KeyValue> {
+    let mut attributes = Vec::with_capacity(6);
+    attributes.push(KeyValue::new("db.system.name", SYSTEM));
+    for (kind, id) in container.segments() {
+        let key = match kind {
+            ResourceType::Database => "db.namespace",
+            ResourceType::Container => "db.collection.name",
+            _ => continue,
+        };
+        attributes.extend(id.map(|id| KeyValue::new(key, id.into_owned())));
+    }
+    attributes.push(KeyValue::new("azure.cosmosdb.change_feed.processor.name", name.to_owned()));
+    attributes.extend(server(endpoint));
     attributes
 }
 

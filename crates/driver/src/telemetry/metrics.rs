@@ -1,7 +1,7 @@
 //! The metrics of operations and requests: names, units and buckets of the OpenTelemetry conventions.
 
 use opentelemetry::KeyValue;
-use opentelemetry::metrics::{Histogram, Meter, UpDownCounter};
+use opentelemetry::metrics::{Gauge, Histogram, Meter, UpDownCounter};
 
 use super::attributes::Ending;
 use crate::diagnostics::AttemptDiagnostics;
@@ -38,6 +38,7 @@ pub(super) struct Instruments {
     request_charge: Histogram<f64>,
     returned_rows: Histogram<u64>,
     active_instances: UpDownCounter<i64>,
+    change_feed_lag: Gauge<u64>,
     requests: Option<RequestInstruments>,
 }
 
@@ -74,6 +75,11 @@ impl Instruments {
                 .with_unit("{instance}")
                 .with_description("How many clients there are")
                 .build(),
+            change_feed_lag: meter
+                .u64_gauge("azure.cosmosdb.client.change_feed.lag")
+                .with_unit("{change}")
+                .with_description("About how many changes a change-feed processor has not read yet")
+                .build(),
             requests: with_requests.then(|| RequestInstruments::new(meter)),
         }
     }
@@ -103,6 +109,11 @@ impl Instruments {
         requests.duration.record(attempt.latency.as_secs_f64(), attributes);
         requests.request_size.record(request_bytes as u64, attributes);
         requests.response_size.record(attempt.response_bytes as u64, attributes);
+    }
+
+    /// Notes how far a change-feed processor is behind.
+    pub(super) fn record_lag(&self, lag: u64, attributes: &[KeyValue]) {
+        self.change_feed_lag.record(lag, attributes);
     }
 
     /// Counts a driver that starts (1) or ends (-1).

@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cosmonaut_wire::ResourcePath;
 use opentelemetry::context::FutureExt as _;
 use opentelemetry::global::{self, BoxedTracer, ObjectSafeTracerProvider};
 use opentelemetry::metrics::MeterProvider;
@@ -189,6 +190,17 @@ impl OperationTelemetry {
         }
         attributes.extend(keys::ending(ending));
         instruments.record(ending, &attributes);
+    }
+}
+
+impl DriverCore {
+    /// Notes how far a change-feed processor is behind.
+    pub(crate) fn record_change_feed_lag(&self, container: &ResourcePath, processor: &str, lag: u64) {
+        let instruments = self.telemetry.as_ref().and_then(|telemetry| telemetry.instruments.as_ref());
+        if let Some(instruments) = instruments {
+            let attributes = keys::processor(self.location.default_endpoint(), container, processor);
+            instruments.record_lag(lag, &attributes);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use cosmonaut_driver::transport::HttpVersion;
 use cosmonaut_driver::{ErrorKind, OperationType, PartitionTarget, Precondition};
 use cosmonaut_options::HttpProtocol;
-use cosmonaut_wire::{PartitionKey, PartitionKeyRangeId, ResourcePath, headers};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyRangeId, ResourcePath, headers};
 use http::HeaderValue;
 use serde_json::json;
 
@@ -153,9 +153,18 @@ async fn a_container_made_anew_under_its_name_is_noticed() {
         json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}}).to_string();
     run(operation(OperationType::Create, "/dbs/d/colls").with_body(anew)).await;
 
+    // What goes on from a place in the old container is not repeated in the new one, whether the driver knows that yet or
+    // not.
+    let of = |rid| operation(OperationType::ReadFeed, "/dbs/d/colls/c/docs").with_container(rid);
+    for case in ["not known yet", "known"] {
+        let error = bench.run(of(before.rid).with_target(PartitionKey::from("a"))).await.unwrap_err();
+        assert_eq!(error.status(), Some(CosmosStatus::COLLECTION_RID_MISMATCH), "{case}: {error}");
+    }
     bench.create_item("1", "a").await;
     assert_eq!(json_of(&bench.read_item("1", "a").await.unwrap())["id"], "1");
-    assert_ne!(bench.driver.container(&path).await.unwrap().rid, before.rid);
+    let after = bench.driver.container(&path).await.unwrap();
+    assert_ne!(after.rid, before.rid);
+    bench.run(of(after.rid).with_target(PartitionKey::from("a"))).await.unwrap();
 }
 
 #[tokio::test]

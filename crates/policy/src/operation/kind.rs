@@ -146,6 +146,24 @@ impl OperationType {
         }
     }
 
+    /// Whether applying it may take an item away. What is applied late may then take away an item that was made
+    /// after it was sent.
+    pub const fn may_remove(self) -> bool {
+        match self {
+            Self::Delete | Self::Batch | Self::Bulk | Self::Execute | Self::DeleteByPartitionKey => true,
+            Self::Create
+            | Self::Read
+            | Self::Head
+            | Self::Replace
+            | Self::Upsert
+            | Self::Patch
+            | Self::Query
+            | Self::QueryPlan
+            | Self::ReadFeed
+            | Self::ChangeFeed => false,
+        }
+    }
+
     /// Whether two regions that both apply it end up with the same resource.
     ///
     /// Only such writes may be sent to two write regions at once: the service resolves the conflict between

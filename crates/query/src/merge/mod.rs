@@ -27,7 +27,7 @@ pub use error::MergeError;
 pub use hybrid::{Fusion, Statistics};
 pub use mark::Mark;
 pub use repeats::Repeats;
-pub use resume::{Checkpoint, Reached, Remaining, Standing, filters_behind, resume_filter};
+pub use resume::{Checkpoint, Reached, Remaining, Standing, filters_behind, resume_filter, resume_place};
 
 use crate::value::{write_number, write_string};
 use distinct::Distinct;

@@ -167,6 +167,34 @@ pub fn resume_filter(
     }
 }
 
+/// The rows that remain after a position, for a service that is told the position beside the query: the `resumeFilter` of
+/// the request. `None` if a condition says it as well; only arrays and objects, which are sorted by their hash, no
+/// condition can compare.
+///
+/// No document is named, so that all rows that sort alike come again and the merger leaves out those that were given. In
+/// which direction documents come that sort alike may be another one than before.
+pub fn resume_place(order: &[Value], remaining: Remaining) -> Option<String> {
+    if !order.iter().any(|value| matches!(value.kind(), Kind::Array | Kind::Object)) {
+        return None;
+    }
+    let values: Vec<String> = order.iter().map(resume_value).collect();
+    let exclude = remaining == Remaining::After;
+    Some(format!(r#"{{"value":[{}],"exclude":{exclude}}}"#, values.join(",")))
+}
+
+fn resume_value(value: &Value) -> String {
+    let kind = match value.kind() {
+        Kind::Array => "array",
+        Kind::Object => "object",
+        Kind::Undefined | Kind::Null | Kind::Bool | Kind::Number | Kind::String => {
+            return literal(value).unwrap_or_else(|| "[]".to_owned());
+        }
+    };
+    let hash = value.hash128();
+    let (low, high) = ((hash as u64).cast_signed(), ((hash >> 64) as u64).cast_signed());
+    format!(r#"{{"type":"{kind}","low":{low},"high":{high}}}"#)
+}
+
 /// The conditions for what sorts behind a value of the only key, one after the other: first what is of the value's kind,
 /// which an index has in one stretch, then all other kinds.
 ///

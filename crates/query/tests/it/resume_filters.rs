@@ -1,7 +1,7 @@
 //! The condition for what is left of an ordered query passes exactly the rows that sort behind a place, by the order that
 //! is known of the service: undefined, null, false, true, numbers, strings by their UTF-16 code units, arrays, objects.
 
-use cosmonaut_query::merge::{Remaining, filters_behind, resume_filter};
+use cosmonaut_query::merge::{Remaining, filters_behind, resume_filter, resume_place};
 use cosmonaut_query::value::Value;
 use cosmonaut_wire::model::SortOrder;
 
@@ -137,5 +137,35 @@ fn several_keys_pass_what_sorts_behind_by_each_in_its_direction() {
                 );
             }
         }
+    }
+}
+
+/// The two halves of a hash as the service publishes it, 16 little-endian bytes.
+fn halves(hex: &str) -> (i64, i64) {
+    let half = |hex: &str| {
+        let byte = |at: usize| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap();
+        i64::from_le_bytes(std::array::from_fn(byte))
+    };
+    (half(&hex[..16]), half(&hex[16..]))
+}
+
+#[test]
+fn a_place_among_arrays_or_objects_is_told_by_their_hash() {
+    for (json, kind, hex) in [
+        ("[]", "array", "82805359a33cefa2ff634aff29f7547d"),
+        ("{}", "object", "d865b9803e74381438a701aa606ab814"),
+        ("[1,\"a\"]", "array", "f9dcea90144f1c2da14e5ad8d1c43906"),
+        ("{\"a\":1}", "object", "e7674dbbaad7f65b25322ec11aa9f02e"),
+    ] {
+        let (low, high) = halves(hex);
+        let hashed = format!(r#"{{"type":"{kind}","low":{low},"high":{high}}}"#);
+        let place =
+            |remaining| resume_place(&[value(Some(json)), value(Some("\"x\"")), value(None)], remaining);
+        let expected = |exclude| Some(format!(r#"{{"value":[{hashed},"x",[]],"exclude":{exclude}}}"#));
+        assert_eq!(place(Remaining::FromIt), expected(false), "{json}");
+        assert_eq!(place(Remaining::After), expected(true), "{json}");
+    }
+    for json in LADDER.iter().filter(|json| json.is_none_or(|json| !json.starts_with(['[', '{']))) {
+        assert_eq!(resume_place(&[value(*json)], Remaining::After), None, "a condition says it: {json:?}");
     }
 }

@@ -105,9 +105,10 @@ impl Binding {
     }
 
     fn check(&self, of: &Self) -> Result<()> {
-        let other = if self.container != of.container {
-            "another container (or the container was made anew)"
-        } else if self.query != of.query {
+        if self.container != of.container {
+            return Err(token::refused(KIND, token::OF_ANOTHER_CONTAINER));
+        }
+        let other = if self.query != of.query {
             "another query (the text and the parameters have to be the same)"
         } else if self.scope != of.scope {
             "another scope"

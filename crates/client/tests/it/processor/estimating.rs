@@ -101,3 +101,46 @@ async fn the_lag_is_what_was_not_read_yet_lease_by_lease() {
     })
     .await;
 }
+
+#[cfg(feature = "opentelemetry")]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_lag_is_a_metric() {
+    use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential, OpenTelemetry};
+    use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
+    use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+
+    let shop = Shop::open().await;
+    let exporter = InMemoryMetricExporter::default();
+    let meters =
+        SdkMeterProvider::builder().with_reader(PeriodicReader::builder(exporter.clone()).build()).build();
+    let telemetry = OpenTelemetry::default().meter_provider(meters.clone());
+    let runtime = CosmosDriverRuntime::builder().environment(&crate::harness::no_environment);
+    let runtime = runtime.opentelemetry(telemetry).build().unwrap();
+    let key = Credential::master_key(shop.bench.emulator.key()).unwrap();
+    let client =
+        CosmosClient::builder().runtime(&runtime).endpoint(shop.bench.emulator.url()).credential(key);
+    let database = client.build().unwrap().database("d");
+    let (notes, leases) = (database.container(shop.notes.id()), database.container(shop.leases.id()));
+    let estimator = notes.change_feed_processor("p", &leases).estimator();
+    // Nobody has begun: there may be something to do.
+    assert_eq!(total(&estimator).await, 1);
+    meters.force_flush().unwrap();
+    let exported = exporter.get_finished_metrics().unwrap();
+    let metrics = exported.iter().flat_map(|resource| resource.scope_metrics());
+    let mut metrics = metrics.flat_map(|scope| scope.metrics());
+    let lag = metrics.find(|metric| metric.name() == "azure.cosmosdb.client.change_feed.lag").unwrap();
+    assert_eq!(lag.unit(), "{change}");
+    let AggregatedMetrics::U64(MetricData::Gauge(gauge)) = lag.data() else { panic!("{lag:?}") };
+    let points: Vec<_> = gauge.data_points().collect();
+    assert_eq!((points.len(), points[0].value()), (1, 1));
+    let attributes: Vec<String> =
+        points[0].attributes().map(|pair| format!("{}={}", pair.key, pair.value)).collect();
+    for expected in [
+        "db.system.name=azure.cosmosdb".to_owned(),
+        "db.namespace=d".to_owned(),
+        format!("db.collection.name={}", shop.notes.id()),
+        "azure.cosmosdb.change_feed.processor.name=p".to_owned(),
+    ] {
+        assert!(attributes.contains(&expected), "{expected} in {attributes:?}");
+    }
+}

@@ -61,6 +61,21 @@ async fn a_lost_leg_does_not_fail_the_next_writes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_item_is_not_created_while_a_lost_deletion_may_still_take_it_away() {
+    let net = Net::new(&["east", "west"], true, |_, region, request| {
+        let status = if request.method() == http::Method::DELETE { 204 } else { 201 };
+        is_doc(request)
+            .then(|| if region == "east" { Do::Say(1_000, status, 0) } else { Do::Say(5, status, 0) })
+    });
+    let driver = net.driver(hedging_after(100));
+    run(&driver, &write(OperationType::Delete)).await.unwrap();
+    let (result, took) = timed(run(&driver, &write(OperationType::Create))).await;
+    result.unwrap();
+    // 105 ms of the second that the deletion takes in the east were over.
+    assert!(took >= Duration::from_millis(890), "created {took:?} after the deletion was answered");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_lost_leg_does_not_stall_the_next_writes() {
     let net = Net::new(&["east", "west"], true, |_, region, request| {
         is_doc(request).then(|| if region == "east" { Do::Hang } else { Do::Say(5, 201, 0) })

@@ -60,6 +60,19 @@ fn a_stale_map_is_forgotten_and_the_endpoint_kept() {
 }
 
 #[test]
+fn what_is_bound_to_a_container_is_repeated_once_after_it_was_read_anew() {
+    let bound = || read().with_container(partition("0").container());
+    for (case, asked, outcome, tries) in [
+        ("bound, made anew", bound(), answered(400, 1024), 1),
+        ("bound, the gateway's cache", bound(), answered(410, 1000), 8),
+        ("bound, split", bound(), answered(410, 1002), 8),
+        ("not bound", read(), answered(400, 1024), 8),
+    ] {
+        assert_eq!(exhaust(World::new(asked), &outcome).0.len(), tries, "{case}");
+    }
+}
+
+#[test]
 fn a_partition_that_the_refreshed_map_lacks_is_asked_for_once_more() {
     let feed = || operation(OperationType::ReadFeed).with_target(PartitionTarget::Range("0".into()));
     for (case, asked, partition_after_refresh, tries) in [

@@ -9,6 +9,7 @@ mod instances;
 mod item_text;
 mod items;
 mod queries;
+mod sampled;
 mod scripts;
 mod users;
 

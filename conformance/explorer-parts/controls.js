@@ -111,6 +111,7 @@ async function orchestrationControls(tab, base, fail) {
   await tab.click('Over time', '[role=tab]');
   await tab.until('plots of what waits', 'document.querySelectorAll("figure.plot svg").length === 4 && /[1-9][0-9]* messages .* wait now/.test(document.querySelector("figure.plot svg").getAttribute("aria-label"))');
   await tab.askedAgain('/api/durable/metrics');
+  if (await tab.evaluate('document.getElementById("said").innerText.includes("abort")')) fail('who goes on to another page is told of what was left');
   await tab.until('lines in all plots', '[...document.querySelectorAll("figure.plot svg")].every(one => one.querySelector("path"))');
   await tab.shot('orchestrations-over-time');
   await tab.open(`${base}/orchestrations/order-3${PLACE}`);

@@ -4,7 +4,7 @@ import { h, svgTitle } from './dom.js';
 
 const WIDTH = 640;
 const HEIGHT = 150;
-const LEFT = 46;
+const LEFT = 54;
 const BOTTOM = 20;
 const TOP = 8;
 

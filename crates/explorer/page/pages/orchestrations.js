@@ -143,16 +143,18 @@ export default async function orchestrations({ root, account, search, keep, titl
       fill(body, found.dead.length ? h('div', { class: 'card wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['Instance', 'Cause', 'Since', 'Why', ''].map(label => h('th', { scope: 'col' }, label)))), h('tbody', {}, found.dead.map(one => h('tr', {}, h('td', { class: 'break' }, link(oneLine(one.instance), `/orchestrations/${encodeURIComponent(one.instance)}${at({})}`)), h('td', {}, one.cause), h('td', {}, moment(one.since)), h('td', { class: 'break' }, oneLine(one.why)),
         writes ? h('td', {}, h('div', { class: 'row' }, button('Retry', () => retry(one), { class: 'small' }), button('Terminate', () => terminate(one), { class: 'small danger' }))) : null)))), found.complete ? null : h('p', { class: 'muted' }, 'There are more.')) : empty('Nothing has stopped for good.'));
     };
+    // Whoever has gone on to another page is told nothing.
+    const refused = error => { if (error.name !== 'AbortError') say(error.message, 'bad'); };
     const retry = async one => {
       const as = h('input', { value: `${one.instance}-retry-1` });
       if (!await dialog(`Retry ${one.instance}`, finish => [field('As a new instance', as), h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Retry', () => finish(true), { class: 'main' }))])) return;
-      try { await post(`durable/retry${at({})}`, { instance: one.instance, name: as.value }); say(`It is tried again as ${as.value}.`, 'good'); await show(); } catch (error) { say(error.message, 'bad'); }
+      try { await post(`durable/retry${at({})}`, { instance: one.instance, name: as.value }); say(`It is tried again as ${as.value}.`, 'good'); await show(); } catch (error) { refused(error); }
     };
     const terminate = async one => {
       if (!await confirmed(`Terminate ${one.instance}`, 'The instance is deleted with all that it has started, or what waits and cannot be read is dropped, for good.', 'Terminate')) return;
-      try { await post(`durable/terminate${at({})}`, { instance: one.instance }); say('It is gone.', 'good'); await show(); } catch (error) { say(error.message, 'bad'); }
+      try { await post(`durable/terminate${at({})}`, { instance: one.instance }); say('It is gone.', 'good'); await show(); } catch (error) { refused(error); }
     };
-    try { await show(); } catch (error) { fill(body, problem(error, show)); }
+    try { await show(); } catch (error) { if (error.name !== 'AbortError') fill(body, problem(error, show)); }
   }
   await load();
   await every(2000, live);

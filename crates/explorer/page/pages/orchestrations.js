@@ -165,14 +165,15 @@ function timePlots(found) {
   const ends = [clock(found.start).slice(0, 8), 'now'];
   const last = values => values.findLast(value => value !== null) ?? 0;
   const most = values => Math.max(0, ...values);
-  const rate = value => `${Number(value.toPrecision(2))} /s`;
+  const whole = value => group(value < 10 ? Number(value.toFixed(1)) : Math.round(value));
+  const rate = value => `${Number(value < 1 ? value.toFixed(2) : value.toPrecision(2))} /s`;
   const plotOf = (title, unit, sentence, ...series) => plot({ title, unit, sentence, ends, series: series.map(([name, values], number) => ({ name, values, number })) });
   return [
     h('p', { class: 'muted' }, 'Seen while this page was open somewhere, of the last ten minutes.'),
     h('div', { class: 'two' },
-      plotOf('Waiting', value => group(Math.round(value)), `${last(found.messages)} messages and ${last(found.activities)} activities wait now, at most ${most(found.messages)} and ${most(found.activities)}.`, ['messages', found.messages], ['activities', found.activities]),
+      plotOf('Waiting', whole, `${last(found.messages)} messages and ${last(found.activities)} activities wait now, at most ${most(found.messages)} and ${most(found.activities)}.`, ['messages', found.messages], ['activities', found.activities]),
       plotOf('Age of the oldest that waits', span, `${span(last(found.oldestMs))} now, at most ${span(most(found.oldestMs))}.`, ['age', found.oldestMs]),
       plotOf('Throughput', rate, `${rate(last(found.startedPerSecond))} started and ${rate(last(found.endedPerSecond))} ended at last.`, ['started', found.startedPerSecond], ['ended', found.endedPerSecond]),
-      plotOf('Running', value => group(Math.round(value)), `${last(found.running)} instances run now.`, ['instances', found.running])),
+      plotOf('Running', whole, `${last(found.running)} instances run now.`, ['instances', found.running])),
   ];
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use cosmonaut::{CosmosClient, CosmosDriverRuntime, Credential, RegionName, Trust};
 use cosmonaut_emulator::{Answered, Emulator};
-use cosmonaut_explorer::{Entry, Explorer, ManagementAddress, Port, Requests, Settings};
+use cosmonaut_explorer::{Entry, Explorer, ManagementAddress, Port, Requests, Settings, Struck};
 use serde_json::json;
 
 use crate::account::AccountArguments;
@@ -17,7 +17,7 @@ use crate::signal::StopSignal;
 /// Where the explorer listens unless it is wanted elsewhere.
 const PORT: u16 = 8079;
 
-/// How many requests of the emulator are kept for it.
+/// How many requests of the emulator are kept for it, if they are not long.
 const KEPT: usize = 20_000;
 
 const EXAMPLES: &str = "\
@@ -136,6 +136,8 @@ pub(crate) fn requests() -> Requests {
 
 /// A request as the page has it.
 pub(crate) fn entry(answered: &Answered) -> Entry {
+    let headers = answered.headers.clone().unwrap_or_default();
+    let struck = answered.struck.iter();
     Entry {
         at: answered.at.0 / 1000,
         region: answered.region.as_ref().map(|region: &RegionName| region.as_str().to_owned()),
@@ -145,6 +147,11 @@ pub(crate) fn entry(answered: &Answered) -> Entry {
         charge: answered.charge,
         micros: u64::try_from(answered.took.as_micros()).unwrap_or(u64::MAX),
         client: answered.client.map(|client| client.to_string()),
+        struck: struck
+            .map(|one| Struck { fault: one.fault.0, effect: one.effect, is_outage: one.is_outage })
+            .collect(),
+        asked: headers.asked,
+        answered: headers.answered,
     }
 }
 

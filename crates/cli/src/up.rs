@@ -246,16 +246,17 @@ fn listened(
     requests: Option<&Requests>,
 ) -> EmulatorBuilder {
     let (log, requests) = (log.map(request_log::RequestLog::listener), requests.cloned());
-    if log.is_none() && requests.is_none() {
-        return builder;
-    }
-    builder.request_log(move |answered| {
+    let Some(requests) = requests else {
+        return match log {
+            Some(log) => builder.request_log(log),
+            None => builder,
+        };
+    };
+    builder.request_log_with_headers(move |answered| {
         if let Some(log) = &log {
             log(answered);
         }
-        if let Some(requests) = &requests {
-            requests.push(explore::entry(answered));
-        }
+        requests.push(explore::entry(answered));
     })
 }
 

@@ -160,7 +160,14 @@ impl EmulatorBuilder {
     /// Who hears of every request: when it came, what was asked, and how it ended. Called where requests are answered, so
     /// it should not wait for anything.
     pub fn request_log(mut self, listener: impl Fn(&Answered) + Send + Sync + 'static) -> Self {
-        self.log = Some(Arc::new(listener));
+        self.log = Some(request_log::Listener::new(listener));
+        self
+    }
+
+    /// As [`request_log`](Self::request_log), and each request comes with its headers and those of its answer, but for what
+    /// lets somebody in.
+    pub fn request_log_with_headers(mut self, listener: impl Fn(&Answered) + Send + Sync + 'static) -> Self {
+        self.log = Some(request_log::Listener::new(listener).with_headers());
         self
     }
 

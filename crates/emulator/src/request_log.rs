@@ -10,10 +10,34 @@ use http::Response;
 use http::request::Parts;
 use serde_json::json;
 
-use crate::{Timestamp, World};
+use crate::faults::Struck;
+use crate::{Timestamp, World, shown_headers};
+
+/// How much of a path is kept, in bytes. Anybody can send one that is much longer.
+const MOST_OF_PATH: usize = 1024;
+/// The same of a method, as a client can make up its own.
+const MOST_OF_METHOD: usize = 32;
 
 /// Hears of every request.
-pub(crate) type Listener = Arc<dyn Fn(&Answered) + Send + Sync>;
+#[derive(Clone)]
+pub(crate) struct Listener {
+    hear: Arc<dyn Fn(&Answered) + Send + Sync>,
+    wants_headers: bool,
+}
+
+impl Listener {
+    pub(crate) fn new(hear: impl Fn(&Answered) + Send + Sync + 'static) -> Self {
+        Self { hear: Arc::new(hear), wants_headers: false }
+    }
+
+    pub(crate) fn with_headers(self) -> Self {
+        Self { wants_headers: true, ..self }
+    }
+
+    pub(crate) fn hear(&self, answered: &Answered) {
+        (self.hear)(answered);
+    }
+}
 
 /// A request and how it ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +48,7 @@ pub struct Answered {
     pub region: Option<RegionName>,
     /// What was to be done.
     pub method: String,
-    /// To what. What follows a question mark is left out.
+    /// To what. What follows a question mark is left out, and so is the rest of a path of more than 1 KB.
     pub path: String,
     /// How it ended; none if the client left before, or its connection was cut off.
     pub status: Option<CosmosStatus>,
@@ -36,6 +60,19 @@ pub struct Answered {
     pub client: Option<SocketAddr>,
     /// Whether it came as a frame, by Gateway 2.0.
     pub framed: bool,
+    /// The faults that have struck it, in the order in which they did.
+    pub struck: Vec<Struck>,
+    /// Its headers and those of the answer, if they were asked for.
+    pub headers: Option<Headers>,
+}
+
+/// Headers as lines, `name: value`, without those that let somebody in. Long ones are cut, and so are many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Those of the request.
+    pub asked: String,
+    /// Those of the answer; empty if there was none.
+    pub answered: String,
 }
 
 /// A request that is being answered.
@@ -45,6 +82,7 @@ pub(crate) struct Asked {
     path: String,
     client: Option<SocketAddr>,
     framed: bool,
+    headers: Option<String>,
 }
 
 /// Marks a request that came as a frame.
@@ -52,10 +90,17 @@ pub(crate) struct Asked {
 pub(crate) struct CameFramed;
 
 impl Asked {
-    pub(crate) fn new(world: &dyn World, request: &Parts, client: Option<SocketAddr>) -> Self {
-        let path = request.uri.path().to_owned();
+    pub(crate) fn new(
+        listener: &Listener,
+        world: &dyn World,
+        request: &Parts,
+        client: Option<SocketAddr>,
+    ) -> Self {
+        let path = cut(request.uri.path(), MOST_OF_PATH);
+        let method = cut(request.method.as_str(), MOST_OF_METHOD);
+        let headers = listener.wants_headers.then(|| shown_headers::lines(&request.headers));
         let framed = request.extensions.get::<CameFramed>().is_some();
-        Self { at: world.now(), method: request.method.to_string(), path, client, framed }
+        Self { at: world.now(), method, path, client, framed, headers }
     }
 
     /// None as the answer: the connection was cut off.
@@ -64,6 +109,7 @@ impl Asked {
         world: &dyn World,
         region: Option<RegionName>,
         answer: Option<&Response<B>>,
+        struck: Vec<Struck>,
     ) -> Answered {
         let charge = answer.and_then(|answer| answer.headers().get(headers::REQUEST_CHARGE));
         let charge = charge.and_then(|charge| charge.to_str().ok()?.parse().ok());
@@ -77,8 +123,20 @@ impl Asked {
             path: self.path,
             client: self.client,
             framed: self.framed,
+            struck,
+            headers: self.headers.map(|asked| Headers {
+                asked,
+                answered: answer.map(|answer| shown_headers::lines(answer.headers())).unwrap_or_default(),
+            }),
         }
     }
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(most)])
 }
 
 impl Answered {
@@ -157,6 +215,8 @@ mod tests {
             took: Duration::from_micros(1234),
             client: Some("127.0.0.1:5000".parse().unwrap()),
             framed: false,
+            struck: Vec::new(),
+            headers: None,
         }
     }
 

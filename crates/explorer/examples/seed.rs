@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cosmonaut::{ContainerProperties, CosmosClient, Credential};
-use duroxide::runtime::Runtime;
 use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::runtime::{Runtime, RuntimeOptions};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
 use duroxide_cosmonaut::{CosmosProvider, CosmosProviderConfig};
 use serde_json::json;
@@ -84,7 +84,7 @@ async fn orchestrations(client: &CosmosClient) -> Result<(), Problem> {
         })
         .build();
     let runtime = Runtime::start_with_store(store.clone(), activities, orchestrations).await;
-    let durable = Client::new(store);
+    let durable = Client::new(store.clone());
     for n in 1..=5 {
         let instance = format!("order-{n}");
         durable.start_orchestration(&instance, "Checkout", &instance).await?;
@@ -102,6 +102,22 @@ async fn orchestrations(client: &CosmosClient) -> Result<(), Problem> {
             tokio::task::yield_now().await;
         }
     }
+    runtime.shutdown(None).await;
+    given_up(&durable, store).await
+}
+
+/// An instance that has stopped for good, as nobody can run its activity.
+async fn given_up(durable: &Client, store: Arc<CosmosProvider>) -> Result<(), Problem> {
+    let orchestrations = OrchestrationRegistry::builder()
+        .register("Ask", |context: OrchestrationContext, input: String| async move {
+            context.schedule_activity("Nobody", input).await
+        })
+        .build();
+    let options = RuntimeOptions { max_attempts: 1, ..RuntimeOptions::default() };
+    let activities = ActivityRegistry::builder().build();
+    let runtime = Runtime::start_with_options(store, activities, orchestrations, options).await;
+    durable.start_orchestration("lost", "Ask", "7").await?;
+    durable.wait_for_orchestration("lost", Duration::from_secs(120)).await?;
     runtime.shutdown(None).await;
     Ok(())
 }

@@ -20,6 +20,7 @@ const PAGES = [
   [/^\/query\/([^/]+)\/([^/]+)$/, () => import('./pages/query.js'), ['database', 'container']],
   [/^\/regions$/, () => import('./pages/regions.js'), []],
   [/^\/requests$/, () => import('./pages/requests.js'), []],
+  [/^\/requests\/(\d+)$/, () => import('./pages/requests.js'), ['number']],
   [/^\/orchestrations$/, () => import('./pages/orchestrations.js'), []],
   [/^\/orchestrations\/([^/]+)$/, () => import('./pages/instance.js'), ['instance']],
 ];

@@ -25,6 +25,7 @@ assets! {
     "main.js" => SCRIPT,
     "lib/api.js" => SCRIPT,
     "lib/dom.js" => SCRIPT,
+    "lib/diagnostics.js" => SCRIPT,
     "lib/json.js" => SCRIPT,
     "lib/grid.js" => SCRIPT,
     "lib/editor.js" => SCRIPT,
@@ -47,6 +48,7 @@ assets! {
     "pages/query.js" => SCRIPT,
     "pages/regions.js" => SCRIPT,
     "pages/requests.js" => SCRIPT,
+    "pages/request.js" => SCRIPT,
     "pages/orchestrations.js" => SCRIPT,
     "pages/instance.js" => SCRIPT,
 }

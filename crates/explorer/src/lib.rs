@@ -22,7 +22,7 @@ mod door;
 
 pub use explanation::explanation;
 pub use manage::{ManagementAddress, NoAddress};
-pub use requests::{Entry, Requests};
+pub use requests::{Entry, Requests, Struck};
 pub use serve::{Explorer, Port, Settings};
 
 // The program of the README is compiled.

@@ -40,6 +40,8 @@ fn up_has_an_explorer_whose_address_has_a_secret() {
         assert_eq!(ask(&link, "GET /api/manage/regions", true).0, 200);
         let (_, requests) = ask(&link, "GET /api/requests", true);
         assert!(requests.contains("\"GET\""), "{requests}");
+        let (_, request) = ask(&link, "GET /api/requests/1", true);
+        assert!(request.contains("x-ms-gatewayversion") && !request.contains("sig%3D"), "{request}");
     }
 }
 

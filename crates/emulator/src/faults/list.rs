@@ -8,7 +8,7 @@ use cosmonaut_wire::{EpkRange, ResourcePath};
 use tokio::sync::watch;
 
 use super::delay::fraction;
-use super::{ActiveFault, Fault, FaultId, Outage, Target};
+use super::{ActiveFault, Fault, FaultId, Outage, Struck, Target};
 use crate::World;
 use crate::engine::RegionId;
 
@@ -80,6 +80,13 @@ impl Faults {
         list.iter().filter(|active| active.is_in(region)).filter_map(|active| active.fault.outage()).min()
     }
 
+    /// What takes a region down, if anything does.
+    pub(crate) fn outage_that_struck(&self, region: RegionId) -> Option<Struck> {
+        let list = self.list.load();
+        let outages = list.iter().filter(|active| active.is_in(region) && active.fault.outage().is_some());
+        outages.min_by_key(|active| active.fault.outage()).map(|active| active.struck())
+    }
+
     /// Waits until none of these faults is in force.
     pub(crate) async fn lifted(&self, ids: &[FaultId]) {
         let mut changed = self.changed.subscribe();
@@ -110,6 +117,11 @@ impl Active {
         let most = self.fault.count.unwrap_or(u64::MAX);
         let more = |hits: u64| (hits < most).then(|| hits + 1);
         self.hits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    pub(super) fn struck(&self) -> Struck {
+        let is_outage = self.fault.outage().is_some();
+        Struck { fault: self.id, effect: self.fault.effect.word(), is_outage }
     }
 
     pub(crate) fn describe(&self) -> ActiveFault {

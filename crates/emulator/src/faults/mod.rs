@@ -91,6 +91,19 @@ impl Effect {
     pub fn status(status: CosmosStatus) -> Self {
         Self::Status { status, retry_after: None }
     }
+
+    /// The word for it in a fault that is written as JSON.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Refuse => "refuse",
+            Self::Hang => "hang",
+            Self::Status { .. } => "status",
+            Self::Slow(_) => "slow",
+            Self::DropResponse => "drop-response",
+            Self::Duplicate => "duplicate",
+            Self::Throttle { .. } => "throttle",
+        }
+    }
 }
 
 /// Which operations a fault is for.
@@ -199,6 +212,17 @@ impl Outage {
             Self::Unavailable => Effect::status(CosmosStatus::SERVICE_UNAVAILABLE),
         }
     }
+}
+
+/// A fault that has struck a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Struck {
+    /// The fault's name.
+    pub fault: FaultId,
+    /// What it does to requests, as it is written: `status`, `slow`, `hang`, and so on.
+    pub effect: &'static str,
+    /// Whether it takes a region down, so that every request in it is struck.
+    pub is_outage: bool,
 }
 
 /// A fault in force.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cosmonaut_wire::CosmosStatus;
 
-use super::{Active, Effect, FaultId, Faults, Keys, Operations, Written};
+use super::{Active, Effect, FaultId, Faults, Keys, Operations, Struck, Written};
 use crate::Failure;
 use crate::engine::RegionId;
 
@@ -47,22 +47,28 @@ pub(crate) enum Verdict {
 }
 
 impl Faults {
-    /// Decides about a request, and counts it for the faults that strike it.
-    pub(crate) fn strike(&self, region: RegionId, target: &dyn Target) -> Strike {
+    /// Decides about a request, and counts it for the faults that strike it, which are added to `struck`.
+    pub(crate) fn strike(&self, region: RegionId, target: &dyn Target, struck: &mut Vec<Struck>) -> Strike {
         let list = self.list.load();
-        let strikes = |active: &&std::sync::Arc<Active>| active.strikes(region, target, &*self.world);
+        let mut strikes = |active: &&std::sync::Arc<Active>| {
+            let does = active.strikes(region, target, &*self.world);
+            if does {
+                struck.push(active.struck());
+            }
+            does
+        };
         let of = |stage: Stage| list.iter().filter(move |active| Stage::of(&active.fault.effect) == stage);
-        if let Some(active) = of(Stage::Hang).find(strikes) {
+        if let Some(active) = of(Stage::Hang).find(&mut strikes) {
             return Strike::Hang(active.id);
         }
         let mut slow = (Duration::ZERO, Vec::new());
-        for active in of(Stage::Slow).filter(strikes) {
+        for active in of(Stage::Slow).filter(&mut strikes) {
             if let Effect::Slow(delay) = active.fault.effect {
                 slow.0 += delay.sample(&*self.world);
                 slow.1.push(active.id);
             }
         }
-        let verdict = of(Stage::End).find(strikes).map_or(Verdict::Pass, |active| verdict(active));
+        let verdict = of(Stage::End).find(&mut strikes).map_or(Verdict::Pass, |active| verdict(active));
         if slow.1.is_empty() { Strike::Now(verdict) } else { Strike::Slow(slow.0, slow.1, verdict) }
     }
 }
@@ -139,13 +145,16 @@ mod tests {
         for fault in faults {
             list.add(fault, None, None);
         }
-        match list.strike(RegionId::default(), &Write) {
+        let mut struck = Vec::new();
+        let does = match list.strike(RegionId::default(), &Write, &mut struck) {
             Strike::Hang(id) => format!("hang by {id}"),
             Strike::Slow(delay, ids, verdict) => {
                 format!("{} by {}, {}", Written(delay), ids.len(), word(&verdict))
             }
             Strike::Now(verdict) => word(&verdict),
-        }
+        };
+        let by: Vec<_> = struck.iter().map(|one| format!(" {}{}", one.effect, one.fault)).collect();
+        format!("{does}:{}", by.concat())
     }
 
     fn word(verdict: &Verdict) -> String {
@@ -165,17 +174,17 @@ mod tests {
         let unavailable = || of(Effect::status(CosmosStatus::SERVICE_UNAVAILABLE));
         let throttle = || of(Effect::Throttle { retry_after: Duration::from_millis(1) });
         for (faults, expected) in [
-            (vec![], "pass"),
-            (vec![of(Effect::Refuse)], "cut"),
-            (vec![unavailable(), throttle()], "503"),
-            (vec![throttle(), unavailable()], "429/3200"),
-            (vec![of(Effect::DropResponse), of(Effect::Duplicate)], "drop"),
-            (vec![of(Effect::Duplicate)], "duplicate"),
-            (vec![slow(), unavailable(), slow()], "10ms by 2, 503"),
-            (vec![slow()], "5ms by 1, pass"),
-            (vec![slow(), unavailable(), of(Effect::Hang)], "hang by 3"),
-            (vec![unavailable().on(Operations::Read)], "pass"),
-            (vec![unavailable().on(Operations::Write)], "503"),
+            (vec![], "pass:"),
+            (vec![of(Effect::Refuse)], "cut: refuse1"),
+            (vec![unavailable(), throttle()], "503: status1"),
+            (vec![throttle(), unavailable()], "429/3200: throttle1"),
+            (vec![of(Effect::DropResponse), of(Effect::Duplicate)], "drop: drop-response1"),
+            (vec![of(Effect::Duplicate)], "duplicate: duplicate1"),
+            (vec![slow(), unavailable(), slow()], "10ms by 2, 503: slow1 slow3 status2"),
+            (vec![slow()], "5ms by 1, pass: slow1"),
+            (vec![slow(), unavailable(), of(Effect::Hang)], "hang by 3: hang3"),
+            (vec![unavailable().on(Operations::Read)], "pass:"),
+            (vec![unavailable().on(Operations::Write)], "503: status1"),
         ] {
             assert_eq!(struck_by(faults.clone()), expected, "{faults:?}");
         }
@@ -185,8 +194,10 @@ mod tests {
     fn a_fault_that_is_used_up_strikes_no_more() {
         let list = Faults::new(Arc::new(SystemWorld::new()));
         list.add(Fault::new(Effect::DropResponse).times(2), None, None);
-        let struck =
-            || matches!(list.strike(RegionId::default(), &Write), Strike::Now(Verdict::DropResponse));
+        let struck = || {
+            let strike = list.strike(RegionId::default(), &Write, &mut Vec::new());
+            matches!(strike, Strike::Now(Verdict::DropResponse))
+        };
         assert_eq!([struck(), struck(), struck()], [true, true, false]);
         assert_eq!(list.all()[0].describe().left(), Some(0));
     }

@@ -234,6 +234,7 @@ mod tests {
             let listed = WrittenFault::from(ActiveFault { id: FaultId(7), fault: fault.clone(), hits: 2 });
             let mut listed = serde_json::to_value(listed).unwrap();
             assert_eq!((&listed["id"], &listed["hits"]), (&7.into(), &2.into()));
+            assert_eq!(listed["effect"], fault.effect.word());
             for member in ["id", "hits", "left"] {
                 listed.as_object_mut().unwrap().remove(member);
             }

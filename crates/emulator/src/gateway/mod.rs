@@ -59,7 +59,7 @@ pub(crate) use global::Global;
 pub(crate) use origin::{Origin, Scheme};
 
 use crate::engine::{Engine, RegionId};
-use crate::faults::{Faults, Strike, Verdict};
+use crate::faults::{Faults, Strike, Struck, Verdict};
 use crate::request_log::{self, Asked};
 use crate::server::{Answer, Handler, Visitors, Workers};
 use crate::{Failure, Pace, World};
@@ -106,7 +106,7 @@ impl Handler for Gateway {
         });
         admitted.map_err(|failure| {
             let refusal = Reply::failure(&failure).traced(&request.headers).finish(&*self.world, 0);
-            self.tell(self.asked(request, origin), Some(&refusal));
+            self.tell(self.asked(request, origin), Some(&refusal), Vec::new());
             Box::new(refusal)
         })
     }
@@ -119,12 +119,12 @@ impl Handler for Gateway {
         body: Bytes,
         origin: Origin<'_>,
     ) -> Answer {
-        let heard = Heard { gateway: self, asked: self.asked(request, origin) };
+        let mut heard = Heard { gateway: self, asked: self.asked(request, origin), struck: Vec::new() };
         let answer = if self.faults.is_empty() {
             self.unless_down(self.respond(pass, request, body, origin).await)
         } else {
             // Boxed, so that requests which no fault looks at do not carry the room for it.
-            Box::pin(self.answer_under_faults(pass, request, body, origin)).await
+            Box::pin(self.answer_under_faults(pass, request, body, origin, &mut heard.struck)).await
         };
         match &answer {
             Answer::Send(response) => heard.answered(response),
@@ -141,7 +141,7 @@ impl Handler for Gateway {
         message: String,
     ) -> Response<Bytes> {
         let refusal = self.refusal(&request.headers, status.into(), message);
-        self.tell(self.asked(request, origin), Some(&refusal));
+        self.tell(self.asked(request, origin), Some(&refusal), Vec::new());
         refusal
     }
 }
@@ -150,17 +150,25 @@ impl Handler for Gateway {
 struct Heard<'g> {
     gateway: &'g Gateway,
     asked: Option<Asked>,
+    /// The faults that have struck it so far.
+    struck: Vec<Struck>,
 }
 
 impl Heard<'_> {
     fn answered(mut self, response: &Response<Bytes>) {
-        self.gateway.tell(self.asked.take(), Some(response));
+        let struck = std::mem::take(&mut self.struck);
+        self.gateway.tell(self.asked.take(), Some(response), struck);
     }
 }
 
 impl Drop for Heard<'_> {
     fn drop(&mut self) {
-        self.gateway.tell(self.asked.take(), None);
+        // Told already, unless it ends here.
+        if let Some(asked) = self.asked.take() {
+            let mut struck = std::mem::take(&mut self.struck);
+            struck.extend(self.gateway.outage().filter(|outage| !struck.contains(outage)));
+            self.gateway.tell(Some(asked), None, struck);
+        }
     }
 }
 
@@ -176,7 +184,7 @@ pub(crate) enum Pass {
 impl Gateway {
     /// Notes a request, if anybody wants to hear of it.
     fn asked(&self, request: &Parts, origin: Origin<'_>) -> Option<Asked> {
-        self.log.as_ref().map(|_| Asked::new(&*self.world, request, origin.peer))
+        self.log.as_ref().map(|log| Asked::new(log, &*self.world, request, origin.peer))
     }
 
     pub(crate) fn refusal(
@@ -188,11 +196,16 @@ impl Gateway {
         Reply::failure(&Failure::new(status, message)).traced(asked).finish(&*self.world, 0)
     }
 
-    fn tell(&self, asked: Option<Asked>, answer: Option<&Response<Bytes>>) {
+    /// The outage that this region is in.
+    fn outage(&self) -> Option<Struck> {
+        if self.is_global { None } else { self.faults.outage_that_struck(self.region) }
+    }
+
+    fn tell(&self, asked: Option<Asked>, answer: Option<&Response<Bytes>>, struck: Vec<Struck>) {
         if let (Some(log), Some(asked)) = (&self.log, asked) {
             let topology = self.engine.topology();
             let region = topology.name(self.region).filter(|_| !self.is_global).cloned();
-            log(&asked.answered(&*self.world, region, answer));
+            log.hear(&asked.answered(&*self.world, region, answer, struck));
         }
     }
 
@@ -202,8 +215,9 @@ impl Gateway {
         request: &Parts,
         body: Bytes,
         origin: Origin<'_>,
+        struck: &mut Vec<Struck>,
     ) -> Answer {
-        match self.judge(request, &body).await {
+        match self.judge(request, &body, struck).await {
             Verdict::Pass => self.unless_down(self.respond(pass, request, body, origin).await),
             Verdict::Fail(failure) => {
                 Answer::Send(Reply::failure(&failure).traced(&request.headers).finish(&*self.world, 0))
@@ -220,11 +234,12 @@ impl Gateway {
         }
     }
 
-    /// Lets a request wait as long as the faults want it to, and says how it is to end.
-    async fn judge(&self, request: &Parts, body: &Bytes) -> Verdict {
+    /// Lets a request wait as long as the faults want it to, and says how it is to end. The faults that strike it are added
+    /// to `struck` before it waits, so that they are known if the client leaves.
+    async fn judge(&self, request: &Parts, body: &Bytes, struck: &mut Vec<Struck>) -> Verdict {
         let body = text_of(body.clone()).unwrap_or_default();
         loop {
-            let strike = self.faults.strike(self.region, &Aim::new(self, request, &body));
+            let strike = self.faults.strike(self.region, &Aim::new(self, request, &body), struck);
             match strike {
                 Strike::Hang(id) => self.faults.lifted(&[id]).await,
                 Strike::Slow(delay, ids, verdict) => {

@@ -78,6 +78,28 @@ async fn requests_whose_body_never_came_are_told_of() {
     assert_eq!(within(told.recv()).await, Some(Some(400)));
 }
 
+/// Anybody can send paths and methods of any length, and a log keeps many of them.
+#[tokio::test]
+async fn what_is_kept_of_a_request_is_never_long() {
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let listen = move |answered: &Answered| tell.send(answered.clone()).unwrap_or_default();
+    let emulator = Emulator::builder().request_log_with_headers(listen).start().await.unwrap();
+    let long = "x".repeat(60_000);
+    let header = "y".repeat(8000);
+    let head = format!(
+        "{} /{long} HTTP/1.1\r\nhost: localhost\r\nuser-agent: {header}\r\nauthorization: hush\r\n\r\n",
+        "M".repeat(500)
+    );
+    assert!(raw(emulator.url(), &head).await.starts_with("HTTP/1.1 4"));
+    let answered = within(told.recv()).await.unwrap();
+    assert!(answered.path.starts_with("/xxx") && answered.path.ends_with('…'), "{}", answered.path);
+    assert!((1000..1100).contains(&answered.path.len()) && answered.method.len() < 40);
+    let headers = answered.headers.unwrap();
+    assert!(headers.asked.contains("user-agent: yyy") && headers.asked.len() < 2100, "{}", headers.asked);
+    assert!(headers.asked.contains("authorization: (not shown)\n"), "{}", headers.asked);
+    assert!(headers.answered.contains("x-ms-gatewayversion: "), "{}", headers.answered);
+}
+
 #[tokio::test]
 async fn a_page_writes_only_where_it_was_allowed() {
     const PAGE: &str = "http://localhost:3000";

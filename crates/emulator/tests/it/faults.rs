@@ -1,8 +1,9 @@
 //! What single faults do to the requests they are for, and to no others.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cosmonaut_emulator::{Delay, Effect, Emulator, Fault, Operations};
+use cosmonaut_emulator::{Delay, Effect, Emulator, Fault, FaultId, Operations, Outage, Struck};
 use cosmonaut_wire::CosmosStatus;
 use serde_json::{Value, json};
 
@@ -34,6 +35,42 @@ async fn a_status_is_answered_instead_of_doing_what_was_asked() {
         emulator.control().remove_fault(id).await.unwrap();
     }
     assert_eq!(read(&mut east, "never").await.unwrap().code(), 404);
+}
+
+/// Whoever hears of requests is told which fault was it, whether or not there was an answer.
+#[tokio::test]
+async fn a_request_is_told_of_with_the_faults_that_struck_it() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&told);
+    let builder =
+        Emulator::builder().request_log(move |answered| sink.lock().unwrap().push(answered.clone()));
+    let emulator = two_regions(builder).await;
+    let add = async |fault: Fault| emulator.control().add_fault(fault).await.unwrap();
+    let slow =
+        add(Fault::new(Effect::Slow(Delay::Fixed(Duration::from_millis(1)))).in_container("d/c")).await;
+    let fails = add(Fault::new(Effect::status(UNAVAILABLE)).in_container("d/c").times(1)).await;
+    let drops = add(Fault::new(Effect::DropResponse).in_container("d/c").on(Operations::Write)).await;
+    let last = async |id: &str| {
+        told.lock().unwrap().clear();
+        // A connection is cut by one of them.
+        let key = key("a");
+        let item = json!({"id": id, "pk": "a"});
+        let mut east = east(&emulator).await;
+        let _ = east.send("POST /dbs/d/colls/c/docs", &[(KEY, &key)], &item).await;
+        let told = told.lock().unwrap();
+        assert!(told[0].headers.is_none(), "nobody has asked for them");
+        (told[0].status, told[0].struck.clone())
+    };
+    let by = |fault: FaultId, effect| Struck { fault, effect, is_outage: false };
+    assert_eq!(last("1").await, (Some(UNAVAILABLE), vec![by(slow, "slow"), by(fails, "status")]));
+    assert_eq!(last("2").await, (None, vec![by(slow, "slow"), by(drops, "drop-response")]));
+    emulator.control().clear().await.unwrap();
+    let (status, struck) = last("3").await;
+    assert_eq!((status.unwrap().code().as_u16(), struck), (201, vec![]));
+    emulator.control().take_down(EAST, Outage::Unavailable).await.unwrap();
+    let (status, struck) = last("4").await;
+    assert_eq!(status, Some(UNAVAILABLE));
+    assert!(struck.len() == 1 && struck[0].is_outage && struck[0].effect == "status", "{struck:?}");
 }
 
 #[tokio::test]

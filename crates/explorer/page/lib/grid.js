@@ -6,6 +6,8 @@ const HEIGHT = 28;
 const SPARE = 8;
 // A press that lasts longer holds nothing back any more.
 const PRESS = 3000;
+// A browser makes nothing taller than some 16 million pixels. Rows that would be are scrolled through in larger steps.
+const TALLEST = 15000000;
 let grids = 0;
 
 // columns: [{name, label, cell(row) -> node or text, width?, sort?, end?}]
@@ -13,6 +15,7 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
   let rows = [];
   let cursor = -1;
   let drawn = [-1, -1];
+  let shift = 0;
   let elements = new Map();
   // Rows that have come while a button of the mouse was down: they would move the row under it.
   let [pressed, missed] = [0, null];
@@ -63,7 +66,7 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
       onclick: () => { cursor = n; onOpen?.(row, n); draw(true); },
     }, pick, cells);
     line.style.gridTemplateColumns = template();
-    line.style.top = `${n * HEIGHT}px`;
+    line.style.top = `${n * HEIGHT - shift}px`;
     return line;
   }
   function toggle(n) {
@@ -73,15 +76,24 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
     draw(true);
     onSelect?.(chosen);
   }
+  // How far the rows go for a pixel of the scroll bar.
+  function stride() {
+    const [all, room] = [rows.length * HEIGHT, (scroller.clientHeight || 600) - HEIGHT];
+    return all <= TALLEST ? 1 : (all - room) / (TALLEST - room);
+  }
   function draw(anew = false) {
-    const first = Math.max(0, Math.floor(scroller.scrollTop / HEIGHT) - SPARE);
-    const last = Math.min(rows.length, Math.ceil((scroller.scrollTop + (scroller.clientHeight || 600)) / HEIGHT) + SPARE);
-    if (!anew && drawn[0] === first && drawn[1] === last) return;
+    const top = scroller.scrollTop * stride();
+    const moved = top - scroller.scrollTop !== shift;
+    shift = top - scroller.scrollTop;
+    const first = Math.max(0, Math.floor(top / HEIGHT) - SPARE);
+    const last = Math.min(rows.length, Math.ceil((top + (scroller.clientHeight || 600)) / HEIGHT) + SPARE);
+    if (!anew && !moved && drawn[0] === first && drawn[1] === last) return;
     drawn = [first, last];
     if (anew) drawHead();
     const lines = [];
     for (let n = first; n < last; n += 1) lines.push((anew ? null : elements.get(n)) ?? drawRow(n));
-    inner.style.height = `${rows.length * HEIGHT}px`;
+    if (moved) lines.forEach((line, n) => { line.style.top = `${(first + n) * HEIGHT - shift}px`; });
+    inner.style.height = `${Math.min(rows.length * HEIGHT, TALLEST)}px`;
     update(inner, lines);
     elements = new Map([...inner.children].map((line, n) => [first + n, line]));
     scroller.setAttribute('aria-rowcount', rows.length + 1);
@@ -106,8 +118,9 @@ export function grid({ label, columns, onOpen, onSort, sortedBy, onNearEnd, sele
     cursor = Math.max(0, Math.min(rows.length - 1, n));
     const top = cursor * HEIGHT;
     const room = scroller.clientHeight - 2 * HEIGHT;
-    if (top < scroller.scrollTop) scroller.scrollTop = top;
-    else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+    const now = scroller.scrollTop * stride();
+    if (top < now) scroller.scrollTop = Math.floor(top / stride());
+    else if (top > now + room) scroller.scrollTop = Math.ceil((top - room) / stride());
     draw(true);
   }
   scroller.addEventListener('scroll', () => draw(), { passive: true });

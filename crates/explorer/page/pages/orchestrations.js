@@ -2,7 +2,8 @@
 
 import { h, fill, update, link, button, field, dialog, confirmed, problem, empty, say, tabs, oneLine } from '../lib/dom.js';
 import { get, post, query, segment } from '../lib/api.js';
-import { moment, span, count, group } from '../lib/words.js';
+import { moment, clock, span, count, group } from '../lib/words.js';
+import { plot } from '../lib/plot.js';
 import { grid } from '../lib/grid.js';
 import { kept, keep as keepHere } from '../lib/kept.js';
 
@@ -54,9 +55,10 @@ export default async function orchestrations({ root, account, search, keep, titl
     ],
   });
   fill(root, h('div', { class: 'head' }, h('h1', {}, 'Orchestrations'), h('div', { class: 'row' }, where, hub, writes ? button('Prune', prune) : null)), tiles,
-    h('div', { class: 'row' }, tabs(state.view, [['list', 'Instances'], ['dead', 'Stopped for good']], view => { state.view = view; keep({ view: view === 'list' ? '' : view }); go(location.pathname + location.search, { replace: true }); })), trouble, body);
+    h('div', { class: 'row' }, tabs(state.view, [['list', 'Instances'], ['dead', 'Stopped for good'], ['time', 'Over time']], view => { state.view = view; keep({ view: view === 'list' ? '' : view }); go(location.pathname + location.search, { replace: true }); })), trouble, body);
   if (!names.includes(here)) { fill(body, empty(`There is no container ${here}. Choose the one that has orchestrations${places.length ? '' : '; the account has none yet'}.`)); return; }
   if (state.view === 'dead') { await dead(); return; }
+  if (state.view === 'time') { await every(2000, overTime); return; }
   fill(body, h('div', { class: 'filters' }, instance, status, name, custom, since), bar, table.element, facts);
 
   // The pages of one list are all of one question: its time stays what it was for the first of them.
@@ -90,6 +92,14 @@ export default async function orchestrations({ root, account, search, keep, titl
       Object.assign(state, { rows: found.instances, next: found.next, over: !found.next, since: from });
       table.set(state.rows);
       drawFacts();
+    } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); }
+  }
+  async function overTime() {
+    try {
+      const counts = await get(`durable/metrics${at({})}`, signal);
+      fill(trouble);
+      drawTiles(counts);
+      update(body, timePlots(counts.overTime));
     } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); }
   }
   function drawTiles(counts) {
@@ -133,17 +143,37 @@ export default async function orchestrations({ root, account, search, keep, titl
       fill(body, found.dead.length ? h('div', { class: 'card wide' }, h('table', {}, h('thead', {}, h('tr', {}, ['Instance', 'Cause', 'Since', 'Why', ''].map(label => h('th', { scope: 'col' }, label)))), h('tbody', {}, found.dead.map(one => h('tr', {}, h('td', { class: 'break' }, link(oneLine(one.instance), `/orchestrations/${segment(one.instance)}${at({})}`)), h('td', {}, one.cause), h('td', {}, moment(one.since)), h('td', { class: 'break' }, oneLine(one.why)),
         writes ? h('td', {}, h('div', { class: 'row' }, button('Retry', () => retry(one), { class: 'small' }), button('Terminate', () => terminate(one), { class: 'small danger' }))) : null)))), found.complete ? null : h('p', { class: 'muted' }, 'There are more.')) : empty('Nothing has stopped for good.'));
     };
+    // Whoever has gone on to another page is told nothing.
+    const refused = error => { if (error.name !== 'AbortError') say(error.message, 'bad'); };
     const retry = async one => {
       const as = h('input', { value: `${one.instance}-retry-1` });
       if (!await dialog(`Retry ${one.instance}`, finish => [field('As a new instance', as), h('div', { class: 'row end' }, button('Cancel', () => finish()), button('Retry', () => finish(true), { class: 'main' }))])) return;
-      try { await post(`durable/retry${at({})}`, { instance: one.instance, name: as.value }); say(`It is tried again as ${as.value}.`, 'good'); await show(); } catch (error) { say(error.message, 'bad'); }
+      try { await post(`durable/retry${at({})}`, { instance: one.instance, name: as.value }); say(`It is tried again as ${as.value}.`, 'good'); await show(); } catch (error) { refused(error); }
     };
     const terminate = async one => {
       if (!await confirmed(`Terminate ${one.instance}`, 'The instance is deleted with all that it has started, or what waits and cannot be read is dropped, for good.', 'Terminate')) return;
-      try { await post(`durable/terminate${at({})}`, { instance: one.instance }); say('It is gone.', 'good'); await show(); } catch (error) { say(error.message, 'bad'); }
+      try { await post(`durable/terminate${at({})}`, { instance: one.instance }); say('It is gone.', 'good'); await show(); } catch (error) { refused(error); }
     };
-    try { await show(); } catch (error) { fill(body, problem(error, show)); }
+    try { await show(); } catch (error) { if (error.name !== 'AbortError') fill(body, problem(error, show)); }
   }
   await load();
   await every(2000, live);
+}
+
+// What was seen of the last minutes. Where nobody looked there are gaps.
+function timePlots(found) {
+  const ends = [clock(found.start).slice(0, 8), 'now'];
+  const last = values => values.findLast(value => value !== null) ?? 0;
+  const most = values => Math.max(0, ...values);
+  const whole = value => group(value < 10 ? Number(value.toFixed(1)) : Math.round(value));
+  const rate = value => `${Number(value < 1 ? value.toFixed(2) : value.toPrecision(2))} /s`;
+  const plotOf = (title, unit, sentence, ...series) => plot({ title, unit, sentence, ends, series: series.map(([name, values], number) => ({ name, values, number })) });
+  return [
+    h('p', { class: 'muted' }, 'Seen while this page was open somewhere, of the last ten minutes.'),
+    h('div', { class: 'two' },
+      plotOf('Waiting', whole, `${last(found.messages)} messages and ${last(found.activities)} activities wait now, at most ${most(found.messages)} and ${most(found.activities)}.`, ['messages', found.messages], ['activities', found.activities]),
+      plotOf('Age of the oldest that waits', span, `${span(last(found.oldestMs))} now, at most ${span(most(found.oldestMs))}.`, ['age', found.oldestMs]),
+      plotOf('Throughput', rate, `${rate(last(found.startedPerSecond))} started and ${rate(last(found.endedPerSecond))} ended at last.`, ['started', found.startedPerSecond], ['ended', found.endedPerSecond]),
+      plotOf('Running', whole, `${last(found.running)} instances run now.`, ['instances', found.running])),
+  ];
 }

@@ -1,15 +1,16 @@
 // The requests that the emulator has answered, as they come.
 
-import { h, fill, button, dialog, oneLine, problem } from '../lib/dom.js';
+import { h, fill, button, oneLine, problem } from '../lib/dom.js';
 import { get } from '../lib/api.js';
 import { grid } from '../lib/grid.js';
-import { clock, ms, ru, badge, statusClass, statusText, count, regionLabel, moment } from '../lib/words.js';
+import { clock, ms, badge, statusClass, statusText, count } from '../lib/words.js';
+import { decoded, showRequest, showDiagnostics, struckText } from './request.js';
 
 const MOST = 20000;
 const CLASSES = { '2xx': [200, 299], '3xx': [300, 399], '4xx': [400, 499], '5xx': [500, 599], 429: [429, 429] };
 const WRITES = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
-export default async function requests({ root, account, search, keep, title, signal, every }) {
+export default async function requests({ root, account, params, search, keep, title, signal, every }) {
   title('Requests');
   const state = { rows: [], shown: [], last: 0, waiting: [], lost: 0, paused: search.get('paused') === '1', first: true };
   const field = (name, element) => { element.value = search.get(name) ?? ''; element.addEventListener('input', () => { keep({ [name]: element.value }); refilter(); }); return element; };
@@ -18,6 +19,7 @@ export default async function requests({ root, account, search, keep, title, sig
   const op = field('op', h('select', { 'aria-label': 'Operation' }, h('option', { value: '' }, 'reads and writes'), h('option', { value: 'read' }, 'GET'), h('option', { value: 'write' }, 'POST, PUT, PATCH, DELETE')));
   const path = field('path', h('input', { type: 'search', placeholder: 'path has…', 'aria-label': 'Part of the path' }));
   const client = field('client', h('input', { type: 'search', placeholder: 'client has…', 'aria-label': 'Part of the client\'s address' }));
+  const fault = field('fault', h('input', { type: 'number', min: 1, placeholder: 'struck by fault', 'aria-label': 'Struck by the fault of this number' }));
   const min = field('min', h('input', { type: 'number', min: 0, placeholder: 'ms at least', 'aria-label': 'Milliseconds at least' }));
   const facts = h('p', { class: 'status-line', role: 'status' });
   const pause = button('', toggle, { title: 'Pause (p)' });
@@ -32,12 +34,13 @@ export default async function requests({ root, account, search, keep, title, sig
       { name: 'method', label: 'Method', width: '4.5rem', cell: row => row.method },
       { name: 'path', label: 'Path', width: 'minmax(14rem, 1fr)', cell: row => oneLine(row.path) },
       { name: 'charge', label: 'RU', width: '5rem', end: true, cell: row => row.charge.toFixed(2) },
+      { name: 'struck', label: 'Struck by', width: '7rem', cell: row => struckText(row) },
       { name: 'ms', label: 'Time', width: '5.5rem', end: true, cell: row => ms(row.ms) },
       { name: 'client', label: 'Client', width: '9.5rem', cell: row => row.client ?? '–' },
     ],
   });
-  fill(root, h('div', { class: 'head' }, h('h1', {}, 'Requests'), h('div', { class: 'row' }, fresh, pause, button('Clear', () => { state.rows = []; state.lost = 0; refilter(); }))),
-    h('div', { class: 'filters' }, region, status, op, path, client, min), trouble, table.element, facts);
+  fill(root, h('div', { class: 'head' }, h('h1', {}, 'Requests'), h('div', { class: 'row' }, fresh, pause, button('Diagnostics', () => showDiagnostics({ signal, openOther: open }), { title: 'Show what a driver says of an operation' }), button('Clear', () => { state.rows = []; state.lost = 0; refilter(); }))),
+    h('div', { class: 'filters' }, region, status, op, path, client, min, fault), trouble, table.element, facts);
   document.addEventListener('keydown', event => { if (event.key === 'p' && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && !document.querySelector('dialog[open]')) toggle(); }, { signal });
 
   function fits(row) {
@@ -46,6 +49,7 @@ export default async function requests({ root, account, search, keep, title, sig
     if (op.value && WRITES.has(row.method) !== (op.value === 'write')) return false;
     if (path.value && !decoded(row.path).includes(path.value)) return false;
     if (client.value && !(row.client ?? '').includes(client.value)) return false;
+    if (fault.value && !row.struck.some(one => one.fault === Number(fault.value))) return false;
     return !min.value || row.ms >= Number(min.value);
   }
   function refilter() { state.shown = state.rows.filter(fits); table.set(state.shown); drawFacts(); }
@@ -64,12 +68,16 @@ export default async function requests({ root, account, search, keep, title, sig
     table.set(state.shown);
     drawFacts();
   }
-  function open(row) {
-    const fact = (name, value) => [h('dt', {}, name), h('dd', {}, value)];
-    dialog(`Request ${row.n}`, finish => [h('dl', { class: 'facts' }, fact('When', `${moment(row.at)} (${clock(row.at)})`), fact('Region', row.region ? regionLabel(row.region) : 'the account\'s own endpoint'),
-      fact('What', h('code', {}, `${row.method} ${oneLine(decoded(row.path))}`)), fact('Status', h('span', { class: statusClass(row.status) }, `${statusText(row.status, row.subStatus)}  ${why(row)}`)), fact('Charge', ru(row.charge)), fact('Took', ms(row.ms)), fact('Client', row.client ?? '–')),
-    h('div', { class: 'row end' }, button('Those of this client', () => { finish(); client.value = row.client ?? ''; keep({ client: client.value }); refilter(); }), button('Close', () => finish(), { class: 'main' }))]);
+  // A request has an address of its own while it is shown.
+  const at = path => history.replaceState(history.state, '', path + location.search);
+  async function open(row) {
+    const here = `/requests/${row.n}`;
+    at(here);
+    const only = (name, element) => value => { element.value = value; keep({ [name]: String(value) }); refilter(); };
+    try { await showRequest(row.n, { row: row.path === undefined ? null : row, signal, openOther: open, ofClient: only('client', client), ofFault: only('fault', fault) }); } catch (error) { if (error.name !== 'AbortError') throw error; }
+    if (!signal.aborted && location.pathname === here) at('/requests');
   }
+  if (params.number) open({ n: Number(params.number) });
   await every(500, async () => {
     try {
       const found = await get(`requests?after=${state.last}`, signal);
@@ -85,19 +93,3 @@ export default async function requests({ root, account, search, keep, title, sig
     } catch (error) { if (error.name !== 'AbortError') fill(trouble, problem(error)); }
   });
 }
-
-const decoded = path => { try { return decodeURIComponent(path); } catch { return path; } };
-
-const WHY = {
-  '404/1002': 'This region has not got yet what the session has seen: another region is asked.',
-  '403/3': 'This region takes no writes: the client looks for the one that does.',
-  '410/1002': 'The partition has been split: the client reads the ranges anew.',
-  '429/3200': 'More request units than are provisioned: the client waits and repeats.',
-  '412/0': 'The item is of another version than the client has seen.',
-  '409/0': 'There is an item of this id already.',
-  '503/0': 'The region is not available: the client goes to another one.',
-  '408/0': 'It took too long: whether a write was applied is not known.',
-  '400/1004': 'Planned by the client: the query needs more than one partition.',
-  '401/0': 'The signature or token was refused.',
-};
-const why = row => (row.status === null ? 'The connection was cut, or the client left.' : WHY[`${row.status}/${row.subStatus ?? 0}`] ?? (row.status === 429 ? WHY['429/3200'] : row.status === 304 ? 'Not modified.' : ''));

@@ -9,26 +9,47 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::Ask;
+use super::sampled::{Sample, Samples};
 use crate::answer::Refusal;
+use crate::door;
 
 /// Database, container and hub.
 type Name = (String, String, Option<String>);
 
-/// The providers that were asked for so far.
+/// Of how many containers and hubs what was seen is kept.
+const MOST_SAMPLED: usize = 32;
+
+/// The providers that were asked for so far, and what was seen of each while somebody looked.
 #[derive(Default)]
-pub(super) struct Stores(Mutex<HashMap<Name, Arc<CosmosProvider>>>);
+pub(super) struct Stores {
+    providers: Mutex<HashMap<Name, Arc<CosmosProvider>>>,
+    samples: Mutex<HashMap<Name, Samples>>,
+}
 
 impl Stores {
     fn get(&self, name: &Name) -> Option<Arc<CosmosProvider>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
     }
 
     fn keep(&self, name: Name, provider: &Arc<CosmosProvider>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(provider));
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(provider));
     }
 
     fn forget(&self, name: &Name) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.providers.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
+    /// Adds what is seen now, and gives all that was seen in the last minutes.
+    fn sample(&self, name: Name, now: u64, sample: Sample) -> Value {
+        let mut all = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= MOST_SAMPLED && !all.contains_key(&name) {
+            let longest_ago =
+                all.iter().min_by_key(|(_, samples)| samples.last()).map(|(name, _)| name.clone());
+            longest_ago.and_then(|name| all.remove(&name));
+        }
+        let samples = all.entry(name).or_default();
+        samples.add(now, sample);
+        samples.written(now)
     }
 }
 
@@ -73,6 +94,11 @@ impl Ask<'_> {
     fn durable_name(&self) -> Result<Name, Refusal> {
         let hub = self.place.get("hub").map(str::to_owned);
         Ok((self.place.need("database")?.to_owned(), self.place.need("container")?.to_owned(), hub))
+    }
+
+    /// The samples of the container of the address, with this one.
+    pub(super) fn sampled(&self, sample: Sample) -> Result<Value, Refusal> {
+        Ok(self.api.stores.sample(self.durable_name()?, door::millis(), sample))
     }
 
     /// The provider of the container of the address, which is looked at and never made.

@@ -1,5 +1,7 @@
 //! Orchestrations: the list, one with its history and tree, and what steers them.
 
+use std::time::Duration;
+
 use duroxide::providers::{
     ExecutionInfo, InstanceFilter, InstanceInfo, Provider, ProviderAdmin, PruneOptions, WorkItem,
 };
@@ -9,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Ask;
+use super::sampled::Sample;
 use crate::answer::Refusal;
 
 /// How many executions are described: an instance that goes on as new for ever has any number.
@@ -92,7 +95,18 @@ impl Ask<'_> {
         let store = self.store().await?;
         let counts = store.get_system_metrics().await.map_err(|error| self.unanswered(&error))?;
         let backlog = store.backlog().await.map_err(|error| self.unanswered(&error))?;
+        let millis = |age: Option<Duration>| age.map(|age| age.as_millis() as u64);
+        let over_time = self.sampled(Sample {
+            messages: backlog.messages,
+            activities: backlog.activities,
+            message_age: millis(backlog.message_age),
+            activity_age: millis(backlog.activity_age),
+            running: counts.running_instances,
+            started: counts.total_instances,
+            ended: counts.completed_instances + counts.failed_instances,
+        })?;
         Ok(json!({
+            "overTime": over_time,
             "instances": counts.total_instances,
             "running": counts.running_instances,
             "completed": counts.completed_instances,
@@ -100,9 +114,9 @@ impl Ask<'_> {
             "executions": counts.total_executions,
             "events": counts.total_events,
             "messages": backlog.messages,
-            "messageAgeMs": backlog.message_age.map(|age| age.as_millis() as u64),
+            "messageAgeMs": millis(backlog.message_age),
             "activities": backlog.activities,
-            "activityAgeMs": backlog.activity_age.map(|age| age.as_millis() as u64),
+            "activityAgeMs": millis(backlog.activity_age),
             "timers": backlog.timers,
         }))
     }

@@ -9,6 +9,7 @@ mod instances;
 mod item_text;
 mod items;
 mod queries;
+mod sampled;
 mod scripts;
 mod users;
 
@@ -59,6 +60,7 @@ impl Api {
             ["manage", rest @ ..] => return ask.manage(rest).await,
             ["account"] => ask.account().await,
             ["requests"] => ask.requests(),
+            ["requests", number] => ask.request(number),
             ["traffic"] => ask.traffic(),
             ["databases", rest @ ..] => ask.databases(rest).await,
             ["containers", database, container, rest @ ..] => ask.container(database, container, rest).await,
@@ -143,9 +145,22 @@ impl Ask<'_> {
 
     fn requests(&self) -> Result<Value, Refusal> {
         match &self.api.settings.requests {
-            Some(requests) => Ok(requests.after(self.place.number("after", 0)?, LOG_ROWS)),
+            Some(requests) => Ok(match self.place.get("activity") {
+                Some(activity) => requests.of_activity(activity),
+                None => requests.after(self.place.number("after", 0)?, LOG_ROWS),
+            }),
             None => Err(Refusal::not_found(NO_REQUESTS)),
         }
+    }
+
+    fn request(&self, number: &str) -> Result<Value, Refusal> {
+        let Some(requests) = &self.api.settings.requests else {
+            return Err(Refusal::not_found(NO_REQUESTS));
+        };
+        let number = number.parse();
+        let number =
+            number.map_err(|_| Refusal::bad("a request is asked for by its number (try requests/1)"))?;
+        requests.one(number).map_err(Refusal::not_found)
     }
 
     fn traffic(&self) -> Result<Value, Refusal> {

@@ -65,6 +65,8 @@ async fn orchestrations_are_listed_looked_at_and_steered() {
     assert!(first["next"].is_string(), "{first}");
     let metrics = world.get(&format!("durable/metrics?{AT}")).await.good();
     assert_eq!((&metrics["running"], &metrics["failed"]), (&json!(2), &json!(1)), "{metrics}");
+    let over_time = |name: &str| metrics["overTime"][name].as_array().unwrap().last().unwrap().clone();
+    assert_eq!((over_time("running"), over_time("messages")), (json!(2), json!(0)), "{metrics}");
 
     let party = world.get(&format!("durable/instance/party?{AT}")).await.good();
     assert!(party["output"].as_str().unwrap().contains("nobody is home"), "{party}");

@@ -13,7 +13,7 @@ mod visitors;
 
 use cosmonaut::{CosmosClient, Credential};
 use cosmonaut_emulator::{Emulator, EmulatorBuilder};
-use cosmonaut_explorer::{Entry, Explorer, Port, Requests, Settings};
+use cosmonaut_explorer::{Entry, Explorer, Port, Requests, Settings, Struck};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -63,7 +63,9 @@ impl World {
         let emulator = builder
             .regions(["East US", "West US"])
             .management(0)
-            .request_log(move |answered| {
+            .request_log_with_headers(move |answered| {
+                let headers = answered.headers.clone().unwrap();
+                let struck = answered.struck.iter();
                 log.push(Entry {
                     at: answered.at.0 / 1000,
                     region: answered.region.as_ref().map(|region| region.as_str().to_owned()),
@@ -73,6 +75,15 @@ impl World {
                     charge: answered.charge,
                     micros: 1,
                     client: None,
+                    struck: struck
+                        .map(|one| Struck {
+                            fault: one.fault.0,
+                            effect: one.effect,
+                            is_outage: one.is_outage,
+                        })
+                        .collect(),
+                    asked: headers.asked,
+                    answered: headers.answered,
                 });
             })
             .start()

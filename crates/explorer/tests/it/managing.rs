@@ -40,6 +40,32 @@ async fn the_log_and_the_traffic_are_those_of_the_emulator() {
 }
 
 #[tokio::test]
+async fn a_request_has_its_headers_and_what_struck_it() {
+    let world = World::with_container().await;
+    let fault =
+        r#"{"effect":"status","status":503,"operations":"write","container":"shop/orders","count":1}"#;
+    let id = world.post("manage/faults", fault).await.good()["id"].clone();
+    let last = world.get("requests?after=0").await.good()["last"].as_u64().unwrap();
+    let orders = world.client.database("shop").container("orders");
+    let made = orders.create_item("x", json!({"id": "1", "customer": "x"})).await;
+    let found = world.get(&format!("requests?after={last}")).await.good();
+    let rows = found["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["status"] == 503).unwrap_or_else(|| panic!("{made:?}: {found}"));
+    assert_eq!(row["struck"], json!([{"fault": id, "effect": "status", "outage": false}]));
+    assert!(row.get("asked").is_none(), "a list has no headers");
+    let one = world.get(&format!("requests/{}", row["n"])).await.good();
+    let (asked, answered) = (one["asked"].as_str().unwrap(), one["answered"].as_str().unwrap());
+    assert!(asked.contains("x-ms-documentdb-partitionkey: [\"x\"]\n"), "{asked}");
+    assert!(asked.contains("authorization: (not shown)\n") && !asked.contains("sig"), "{asked}");
+    assert!(answered.contains("x-ms-activity-id: "), "{answered}");
+    // The next attempt of the same operation.
+    assert_eq!(one["others"].as_array().unwrap().len(), usize::from(made.is_ok()), "{one}");
+    for (number, status) in [("0", 404), ("999999", 404), ("first", 400)] {
+        assert_eq!(world.get(&format!("requests/{number}")).await.status, status, "{number}");
+    }
+}
+
+#[tokio::test]
 async fn a_management_api_that_is_gone_is_named() {
     let mut world = World::start().await;
     let (away, there) = (World::start().await, world.emulator);

@@ -73,7 +73,7 @@ impl FramedGateway {
         if self.gateway.faults.is_empty() {
             return here();
         }
-        match Box::pin(self.gateway.judge(request, &Bytes::new())).await {
+        match Box::pin(self.gateway.judge(request, &Bytes::new(), &mut Vec::new())).await {
             Verdict::Pass | Verdict::Duplicate => self.gateway.unless_down(Response::new(Bytes::new())),
             Verdict::Fail(failure) => {
                 let refusal = self.gateway.refusal(&request.headers, failure.status, failure.message.clone());
@@ -119,7 +119,7 @@ impl FramedGateway {
     fn refused(&self, request: &Parts, origin: Origin<'_>, failure: &Failure) -> Response<Bytes> {
         self.gateway.requests.fetch_add(1, Ordering::Relaxed);
         let refusal = self.gateway.refusal(&request.headers, failure.status, failure.message.clone());
-        self.gateway.tell(self.gateway.asked(request, origin), Some(&refusal));
+        self.gateway.tell(self.gateway.asked(request, origin), Some(&refusal), Vec::new());
         framed(refusal)
     }
 }
@@ -132,7 +132,7 @@ impl Handler for FramedGateway {
         self.visit(request, origin).map_err(|failure| {
             self.gateway.requests.fetch_add(1, Ordering::Relaxed);
             let refusal = self.gateway.refusal(&request.headers, failure.status, failure.message);
-            self.gateway.tell(self.gateway.asked(request, origin), Some(&refusal));
+            self.gateway.tell(self.gateway.asked(request, origin), Some(&refusal), Vec::new());
             Box::new(refusal)
         })
     }

@@ -58,8 +58,26 @@ pub enum LocationEffect {
     ProbeAbandoned(ProbeTicket),
     /// A region's Gateway 2.0 has failed: REST is spoken there until it answers a probe.
     GatewayLost(CosmosEndpoint),
+    /// A region's Gateway 2.0 has been silent for long: REST is spoken there until it answers a probe, which is sent
+    /// at once.
+    GatewayHung(SilentGateway),
+    /// Another region has answered while a region's Gateway 2.0 was silent.
+    GatewaySlow(SilentGateway),
     /// A region's Gateway 2.0 does not do what it was asked for.
     GatewayRefused(CosmosEndpoint),
+    /// A region's Gateway 2.0 has said that it is closed.
+    GatewayClosed(CosmosEndpoint),
+    /// A region's Gateway 2.0 that had been silent or refused frames has passed on an answer.
+    GatewayAnswered(CosmosEndpoint),
+}
+
+/// A Gateway 2.0 that was silent about a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SilentGateway {
+    /// The gateway.
+    pub gateway: CosmosEndpoint,
+    /// When the frame was sent. The gateway may have answered a probe since.
+    pub asked: Moment,
 }
 
 impl LocationSnapshot {
@@ -122,8 +140,20 @@ impl LocationSnapshot {
             LocationEffect::GatewayLost(gateway) => {
                 self.with_account(account.with_gateways(|framed| framed.lost(gateway, now)))
             }
+            LocationEffect::GatewayHung(SilentGateway { gateway, asked }) => {
+                self.with_account(account.with_gateways(|framed| framed.hung(gateway, *asked, now)))
+            }
+            LocationEffect::GatewaySlow(SilentGateway { gateway, asked }) => {
+                self.with_account(account.with_gateways(|framed| framed.slow(gateway, *asked, now)))
+            }
             LocationEffect::GatewayRefused(gateway) => {
-                self.with_account(account.with_gateways(|framed| framed.refused(gateway)))
+                self.with_account(account.with_gateways(|framed| framed.refused(gateway, now)))
+            }
+            LocationEffect::GatewayClosed(gateway) => {
+                self.with_account(account.with_gateways(|framed| framed.closed(gateway)))
+            }
+            LocationEffect::GatewayAnswered(gateway) => {
+                self.with_account(account.with_gateways(|framed| framed.passed_on(gateway)))
             }
         })
     }
@@ -142,7 +172,7 @@ impl LocationSnapshot {
 }
 
 /// No attempt has more effects than this.
-const MAX_EFFECTS: usize = 3;
+const MAX_EFFECTS: usize = 4;
 
 /// The effects of one attempt, without an allocation. An attempt that succeeds usually has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,7 +184,7 @@ impl Effects {
 
     pub(crate) fn push(&mut self, effect: LocationEffect) {
         let slot = self.0.iter_mut().find(|slot| slot.is_none());
-        *slot.expect("no status has more than three effects") = Some(effect);
+        *slot.expect("no attempt has more than four effects") = Some(effect);
     }
 
     /// Whether there is none.

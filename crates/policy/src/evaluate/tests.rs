@@ -115,7 +115,11 @@ fn words((action, effects): &(OperationAction, Effects)) -> String {
         LocationEffect::ProbeFailed(_) => words + ", probe failed",
         LocationEffect::ProbeAbandoned(_) => words + ", probe abandoned",
         LocationEffect::GatewayLost(_) => words + ", gateway lost",
+        LocationEffect::GatewayHung(_) => words + ", gateway hung",
+        LocationEffect::GatewaySlow(_) => words + ", gateway slow",
         LocationEffect::GatewayRefused(_) => words + ", gateway refused",
+        LocationEffect::GatewayClosed(_) => words + ", gateway closed",
+        LocationEffect::GatewayAnswered(_) => words + ", gateway answered",
     })
 }
 

@@ -251,12 +251,14 @@ pub fn hedge_win_effects(
     asked: Moment,
 ) -> Effects {
     let mut effects = Effects::NONE;
+    let partition = retry_state.partition.clone().filter(|_| operation.is_partitioned());
+    let (endpoint, access) = (primary.endpoint.clone(), Access::of(operation));
+    let partition = partition.map(|partition| UnavailablePartition { partition, endpoint, access });
     if let Some(gateway) = primary.framed.clone() {
         // The region may well answer by REST.
-        effects.push(LocationEffect::GatewaySlow(SilentGateway { gateway, asked }));
-    } else if let Some(partition) = retry_state.partition.clone().filter(|_| operation.is_partitioned()) {
-        let (endpoint, access) = (primary.endpoint.clone(), Access::of(operation));
-        effects.push(LocationEffect::RecordHedgeWin(UnavailablePartition { partition, endpoint, access }));
+        effects.push(LocationEffect::GatewaySlow(SilentGateway { gateway, asked, partition }));
+    } else if let Some(slow) = partition {
+        effects.push(LocationEffect::RecordHedgeWin(slow));
     }
     effects
 }

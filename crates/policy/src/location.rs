@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::account_state::{expire_unavailable_endpoints, mark_endpoint, refresh_account_endpoint_state};
+use crate::framed::FramedGateways;
 use crate::partition_state::{
     abandon_probe, expire_partition_overrides, fail_probe, mark_partition_unavailable, move_partition,
     record_hedge_win, reset_hedge_wins, succeed_probe, suspect_partition,
@@ -78,6 +79,8 @@ pub struct SilentGateway {
     pub gateway: CosmosEndpoint,
     /// When the frame was sent. The gateway may have answered a probe since.
     pub asked: Moment,
+    /// The partition that was asked, which may be what was silent.
+    pub partition: Option<UnavailablePartition>,
 }
 
 impl LocationSnapshot {
@@ -140,11 +143,11 @@ impl LocationSnapshot {
             LocationEffect::GatewayLost(gateway) => {
                 self.with_account(account.with_gateways(|framed| framed.lost(gateway, now)))
             }
-            LocationEffect::GatewayHung(SilentGateway { gateway, asked }) => {
-                self.with_account(account.with_gateways(|framed| framed.hung(gateway, *asked, now)))
+            LocationEffect::GatewayHung(silent) => {
+                self.after_silence(silent, now, FramedGateways::hung, mark_partition_unavailable)
             }
-            LocationEffect::GatewaySlow(SilentGateway { gateway, asked }) => {
-                self.with_account(account.with_gateways(|framed| framed.slow(gateway, *asked, now)))
+            LocationEffect::GatewaySlow(silent) => {
+                self.after_silence(silent, now, FramedGateways::slow, record_hedge_win)
             }
             LocationEffect::GatewayRefused(gateway) => {
                 self.with_account(account.with_gateways(|framed| framed.refused(gateway, now)))
@@ -156,6 +159,33 @@ impl LocationSnapshot {
                 self.with_account(account.with_gateways(|framed| framed.passed_on(gateway)))
             }
         })
+    }
+
+    /// This snapshot after a frame has got no answer. The first silence of a gateway that has passed on answers until
+    /// then counts against the partition too, as by REST: while others are answered, the partition may be what is
+    /// silent. Once nothing is answered it is the gateway.
+    fn after_silence(
+        &self,
+        SilentGateway { gateway, asked, partition }: &SilentGateway,
+        now: Moment,
+        judge: fn(&FramedGateways, &CosmosEndpoint, Moment, Moment) -> FramedGateways,
+        blame: fn(
+            &PartitionEndpointState,
+            &AccountEndpointState,
+            &UnavailablePartition,
+            Moment,
+        ) -> PartitionEndpointState,
+    ) -> Self {
+        let framed = self.account.framed.as_ref();
+        let is_first = framed.is_some_and(|framed| framed.is_first_silence(gateway, *asked));
+        let account = self.account.with_gateways(|framed| judge(framed, gateway, *asked, now));
+        let next = self.with_account(account);
+        match partition {
+            Some(partition) if is_first => {
+                next.with_partitions(blame(&self.partitions, &self.account, partition, now))
+            }
+            Some(_) | None => next,
+        }
     }
 
     /// This snapshot with another account state.

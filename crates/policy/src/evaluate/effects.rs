@@ -99,8 +99,13 @@ impl Evaluation<'_> {
     }
 
     pub(super) fn gateway_hung(&self, gateway: &CosmosEndpoint) -> LocationEffect {
+        let Attempt { operation, routing, retry_state, .. } = self.attempt;
         let asked = self.now - self.result.latency;
-        LocationEffect::GatewayHung(SilentGateway { gateway: gateway.clone(), asked })
+        let partition = retry_state.partition.clone();
+        let partition = partition.filter(|_| operation.is_partitioned() && !routing.is_probe());
+        let (endpoint, access) = (routing.endpoint.clone(), Access::of(operation));
+        let partition = partition.map(|partition| UnavailablePartition { partition, endpoint, access });
+        LocationEffect::GatewayHung(SilentGateway { gateway: gateway.clone(), asked, partition })
     }
 
     /// An answer of the service refutes what speaks against the gateway that has passed it on.

@@ -210,6 +210,12 @@ impl FramedGateways {
         })
     }
 
+    /// Whether one has passed on answers until it was silent about a frame that was sent at this moment.
+    pub(crate) fn is_first_silence(&self, gateway: &CosmosEndpoint, asked: Moment) -> bool {
+        !self.is_doubted(gateway)
+            && self.gateways.iter().any(|known| known.endpoint == *gateway && known.is_news(asked))
+    }
+
     /// After one has been silent for long about a frame that was sent at this moment.
     pub(crate) fn hung(&self, gateway: &CosmosEndpoint, asked: Moment, now: Moment) -> Self {
         self.with(gateway, |known| {

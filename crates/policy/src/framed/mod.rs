@@ -19,7 +19,7 @@
 //! A lost gateway is probed after ten seconds, and later each time it is lost again. One that is suspected is probed at
 //! once, as a request may be slow by itself, and later only if it answers probes and no frames. One that is closed or
 //! never answered a probe is probed when the account is read. What a gateway does says nothing of its region and its
-//! partitions.
+//! partitions; only a silence while other frames are answered counts against the partition too.
 
 mod answer;
 mod gateways;

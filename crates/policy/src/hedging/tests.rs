@@ -276,6 +276,8 @@ fn what_a_gateway_says_by_itself_settles_nothing_and_its_silence_is_its_own() {
     }
     let state = OperationRetryState::initial(Some(partition("0")), &[]);
     let effects = hedge_win_effects(&operation(OperationType::Read), &state, &framed, at(3));
-    let slow = SilentGateway { gateway: endpoint(7), asked: at(3) };
+    let (partition, access) = (partition("0"), Access::Read);
+    let partition = Some(UnavailablePartition { partition, endpoint: endpoint(0), access });
+    let slow = SilentGateway { gateway: endpoint(7), asked: at(3), partition };
     assert_eq!(effects.into_iter().collect::<Vec<_>>(), [LocationEffect::GatewaySlow(slow)]);
 }

@@ -157,7 +157,7 @@ fn a_gateway_that_is_silent_for_long_is_used_again_when_it_has_answered_a_probe(
     let hung = |world: &World, now| match &world.routing.framed {
         Some(gateway) => {
             let mut effects = Effects::NONE;
-            let silent = SilentGateway { gateway: gateway.clone(), asked: now };
+            let silent = SilentGateway { gateway: gateway.clone(), asked: now, partition: None };
             effects.push(LocationEffect::GatewayHung(silent));
             effects
         }
@@ -171,8 +171,40 @@ fn a_gateway_that_is_silent_for_long_is_used_again_when_it_has_answered_a_probe(
     let world = framed_world(read());
     let (_, effects) = world.evaluate_result(&TransportResult::new(late(Sent), ms(2_000)));
     let asked = Moment::START;
-    let silent = LocationEffect::GatewayHung(SilentGateway { gateway: gateway(0), asked });
+    let (partition, access) = (partition("0"), Access::Read);
+    let partition = Some(UnavailablePartition { partition, endpoint: endpoint(0), access });
+    let silent = LocationEffect::GatewayHung(SilentGateway { gateway: gateway(0), asked, partition });
     assert_eq!(effects.iter().collect::<Vec<_>>(), [&silent]);
+}
+
+#[test]
+fn a_partition_that_is_silent_while_others_are_answered_is_asked_elsewhere() {
+    let hedge_win = |world: &World| hedge_win_effects(&world.operation, &world.state, &world.routing, at(1));
+    let hung = |world: &World| {
+        evaluate_transport_result(&world.attempt(), &TransportResult::new(late(Sent), ms(2_000)), at(3), 0.0)
+            .1
+    };
+    for (silence, others_are_answered, expected) in [
+        (&hedge_win as &dyn Fn(&World) -> Effects, true, endpoint(1)),
+        (&hung, true, endpoint(1)),
+        (&hedge_win, false, endpoint(0)),
+        (&hung, false, endpoint(0)),
+    ] {
+        let mut world = framed_world(read());
+        for _ in 0..8 {
+            let effects = silence(&world);
+            world.location = after(&world.location, effects, at(3));
+            if others_are_answered {
+                let other = OperationRetryState::initial(Some(partition("1")), &[]);
+                let other = World { state: other, location: world.location.clone(), ..framed_world(read()) };
+                world.location = after(&world.location, other.evaluate(answered(200, 0)).1, at(3));
+                let proven = world.location.account.with_gateway_proven(&gateway(0), at(1));
+                world.location = world.location.with_account(proven);
+            }
+        }
+        let next = resolve_endpoint(&world.operation, &world.state, &world.location, at(3));
+        assert_eq!((next.endpoint, next.framed.is_some()), (expected, others_are_answered));
+    }
 }
 
 #[test]
@@ -181,7 +213,7 @@ fn an_answer_of_the_service_alone_refutes_what_speaks_against_a_gateway() {
     let slow = hedge_win_effects(&world.operation, &world.state, &world.routing, at(0));
     let doubted = World { location: after(&world.location, slow, at(0)), ..framed_world(read()) };
     for (outcome, expected) in [
-        (answered(200, 0), "complete, gateway answered"),
+        (answered(200, 0), "complete, reset, gateway answered"),
         (answered(404, 0), "FinalStatus, gateway answered"),
         (answered(401, 13_008), "in place, gateway refused"),
         (lost(NotSent), "in place, gateway lost"),

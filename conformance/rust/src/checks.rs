@@ -2,6 +2,9 @@
 
 use std::pin::Pin;
 
+use azure_data_cosmos::feed::{ChangeFeedPageIterator, ContinuationToken, FeedRange};
+use azure_data_cosmos::models::{ChangeFeedItem, EffectivePartitionKey};
+use azure_data_cosmos::options::{ChangeFeedOptions, ChangeFeedStartFrom};
 use azure_data_cosmos::{ContainerClient, FeedScope, PartitionKey, Query, TransactionalBatch};
 use futures::TryStreamExt as _;
 use serde_json::{Value, json};
@@ -16,6 +19,8 @@ pub const ALL: &[(&str, Check)] = &[
     ("keys are nested, missing or of every type", |account| Box::pin(keys(account))),
     ("ids are any text", |account| Box::pin(ids(account))),
     ("a query finds its rows over all partitions", |account| Box::pin(queries(account))),
+    ("a query of a stretch finds what is in it alone", |account| Box::pin(stretches(account))),
+    ("the change feed goes on where it was left", |account| Box::pin(changes(account))),
     ("a batch is all or nothing", |account| Box::pin(batches(account))),
     ("refusals carry their status and words", |account| Box::pin(refusals(account))),
 ];
@@ -106,6 +111,80 @@ async fn queries(account: &Account) -> Outcome {
         Err(error) => Err(error),
     };
     refused(mistaken, 400, "")
+}
+
+/// Writes items of different keys, which is all that is in the container then.
+async fn write_items(container: &ContainerClient, ids: std::ops::Range<u32>) -> Outcome<Vec<String>> {
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    for id in &ids {
+        container.create_item(id.clone(), id, json!({"id": id, "pk": id}), None).await?;
+    }
+    Ok(ids)
+}
+
+fn sorted(mut ids: Vec<String>) -> Vec<String> {
+    ids.sort();
+    ids
+}
+
+async fn stretches(account: &Account) -> Outcome {
+    let container = account.container("stretches", "/pk".into()).await?;
+    let all = write_items(&container, 0..40).await?;
+    let third = |digit: char| format!("{digit}{}", "5".repeat(31));
+    let cuts = [String::new(), third('1'), third('2'), "FF".to_owned()];
+    let mut found = Vec::new();
+    for bounds in cuts.windows(2) {
+        let [min, max] =
+            [&bounds[0], &bounds[1]].map(|bound| EffectivePartitionKey::try_from(bound.as_str()));
+        let range = FeedRange::new(min?, max?)?;
+        let scope = || FeedScope::range(range.clone());
+        let rows = container.query_items::<String>("SELECT VALUE c.id FROM c", scope(), None).await?;
+        let rows: Vec<String> = rows.try_collect().await?;
+        equal((1..all.len()).contains(&rows.len()), true)?;
+        let mut pages = container.query_change_feed(scope(), ChangeFeedStartFrom::Beginning, None).await?;
+        equal(sorted(changed(&mut pages, rows.len()).await?), sorted(rows.clone()))?;
+        found.extend(rows);
+    }
+    equal(sorted(found), sorted(all))
+}
+
+/// The ids of the next changes: so many, and a page without any.
+async fn changed(
+    pages: &mut ChangeFeedPageIterator<ChangeFeedItem<Value>>,
+    expected: usize,
+) -> Outcome<Vec<String>> {
+    let mut ids = Vec::new();
+    // A page of a partition may be empty while another has changes.
+    for _ in 0..50 {
+        let page = pages.try_next().await?.ok_or("the change feed has ended")?;
+        let items = page.items().iter();
+        ids.extend(items.filter_map(|item| item.current()?["id"].as_str().map(str::to_owned)));
+        if ids.len() >= expected && page.items().is_empty() {
+            break;
+        }
+    }
+    Ok(ids)
+}
+
+async fn changes(account: &Account) -> Outcome {
+    let container = account.container("changes", "/pk".into()).await?;
+    let first = write_items(&container, 0..10).await?;
+    let read = async |token: Option<ContinuationToken>| {
+        let options = token.map(|token| ChangeFeedOptions::default().with_continuation_token(token));
+        container
+            .query_change_feed(FeedScope::full_container(), ChangeFeedStartFrom::Beginning, options)
+            .await
+    };
+    let mut pages = read(None).await?;
+    equal(sorted(changed(&mut pages, first.len()).await?), sorted(first))?;
+    let token = pages.to_continuation_token()?;
+    let more = write_items(&container, 10..12).await?;
+    equal(sorted(changed(&mut pages, more.len()).await?), sorted(more.clone()))?;
+    let mut resumed = read(Some(token)).await?;
+    equal(sorted(changed(&mut resumed, more.len()).await?), sorted(more))?;
+    let now = ChangeFeedStartFrom::Now;
+    let mut later = container.query_change_feed(FeedScope::full_container(), now, None).await?;
+    equal(changed(&mut later, 0).await?, Vec::new())
 }
 
 async fn batches(account: &Account) -> Outcome {

@@ -337,8 +337,8 @@ impl AccountEndpointState {
 
     /// This state after a Gateway 2.0 has answered a probe.
     #[must_use]
-    pub fn with_gateway_proven(&self, gateway: &CosmosEndpoint) -> Self {
-        self.with_gateways(|framed| framed.proven(gateway))
+    pub fn with_gateway_proven(&self, gateway: &CosmosEndpoint, now: Moment) -> Self {
+        self.with_gateways(|framed| framed.proven(gateway, now))
     }
 
     pub(crate) fn with_gateways(&self, change: impl FnOnce(&FramedGateways) -> FramedGateways) -> Self {

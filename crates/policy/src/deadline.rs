@@ -51,6 +51,7 @@ impl Deadline {
 /// | containers, partitions, other metadata, query plans | 1, 5, then the most |
 /// | reads, queries and feeds of items | 6, 6, 10, 20, then the most |
 /// | writes, whose repeats may do harm | the most |
+/// | writes by a Gateway 2.0 | 6 |
 ///
 /// A short first limit leaves a silent server early; a longer one later gives a slow one its chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +62,9 @@ pub struct AttemptLimits {
 
 impl AttemptLimits {
     /// How long a try may take after so many tries of its operation got no answer.
-    pub fn limit(&self, operation: &CosmosOperation, lost_tries: u32) -> Duration {
+    pub fn limit(&self, operation: &CosmosOperation, lost_tries: u32, is_framed: bool) -> Duration {
         let ladder: &[u64] = match operation.operation_type() {
+            _ if !operation.is_read_only() && is_framed => return FRAMED_WRITE_LIMIT.min(self.most),
             _ if !operation.is_read_only() => &[],
             OperationType::QueryPlan => &[1, 5],
             _ if operation.resource_type() == ResourceType::DatabaseAccount => &[5, 10, 20],
@@ -73,6 +75,9 @@ impl AttemptLimits {
         step.map_or(self.most, |seconds| Duration::from_secs(*seconds).min(self.most))
     }
 }
+
+/// How long a Gateway 2.0 has for a write. It answers such requests within seconds, or not at all.
+const FRAMED_WRITE_LIMIT: Duration = Duration::from_secs(6);
 
 /// How long one attempt may take: what one attempt is given, or what is left of the deadline if that is less.
 ///
@@ -136,11 +141,19 @@ mod tests {
             ("new container", at(OperationType::Create, "/dbs/d/colls"), [65; 6]),
             ("account", account, [5, 10, 20, 65, 65, 65]),
         ] {
-            let found: Vec<u64> = (0..6).map(|lost| limits.limit(&operation, lost).as_secs()).collect();
-            assert_eq!(found, expected, "{case}");
+            let limit = |lost| limits.limit(&operation, lost, false).as_secs();
+            assert_eq!((0..6).map(limit).collect::<Vec<_>>(), expected, "{case}");
+        }
+        for (kind, expected) in
+            [(OperationType::Read, [6, 6, 10, 20, 65, 65]), (OperationType::Upsert, [6; 6])]
+        {
+            let limit = |lost| limits.limit(&operation(kind), lost, true).as_secs();
+            assert_eq!((0..6).map(limit).collect::<Vec<_>>(), expected, "{kind:?} by Gateway 2.0");
         }
         let short = AttemptLimits { most: Duration::from_secs(2) };
-        assert_eq!(short.limit(&operation(OperationType::Read), 0), Duration::from_secs(2));
+        for (kind, framed) in [(OperationType::Read, false), (OperationType::Upsert, true)] {
+            assert_eq!(short.limit(&operation(kind), 0, framed), Duration::from_secs(2));
+        }
     }
 
     #[test]

@@ -48,8 +48,8 @@ use crate::backoff::backoff;
 use crate::framed::{GatewayVerdict, gateway_verdict};
 use crate::routing::endpoint_count;
 use crate::{
-    CosmosEndpoint, CosmosOperation, Deadline, Effects, FailureCause, LocationEffect, LocationSnapshot,
-    Moment, OperationRetryState, RequestSentStatus, RoutingDecision, TransportOutcome, TransportResult,
+    CosmosOperation, Deadline, Effects, FailureCause, LocationEffect, LocationSnapshot, Moment,
+    OperationRetryState, RequestSentStatus, RoutingDecision, TransportOutcome, TransportResult,
     UnavailableReason,
 };
 
@@ -98,6 +98,7 @@ pub fn evaluate_transport_result(
             (evaluation.abort(AbortKind::DeadlineExceeded, uncertain), evaluation.deadline_effects(uncertain))
         }
     };
+    evaluation.push_gateway_answered(&mut effects);
     if evaluation.has_tried_all(&action, &effects)
         && effects.iter().all(|effect| *effect != LocationEffect::RefreshAccountProperties)
     {
@@ -119,11 +120,15 @@ impl Evaluation<'_> {
         if let Some(gateway) = &self.attempt.routing.framed {
             match gateway_verdict(status) {
                 GatewayVerdict::Passed => {}
-                GatewayVerdict::Refused => return self.by_rest(None),
-                GatewayVerdict::Closed => {
-                    return self.by_rest(Some(LocationEffect::GatewayRefused(gateway.clone())));
+                GatewayVerdict::Refused => {
+                    return self.by_rest(LocationEffect::GatewayRefused(gateway.clone()));
                 }
-                GatewayVerdict::Failed => return self.after_lost_gateway(cause, gateway),
+                GatewayVerdict::Closed => {
+                    return self.by_rest(LocationEffect::GatewayClosed(gateway.clone()));
+                }
+                GatewayVerdict::Failed => {
+                    return self.after_lost_gateway(LocationEffect::GatewayLost(gateway.clone()));
+                }
             }
         }
         match StatusClass::of(status) {
@@ -177,13 +182,14 @@ impl Evaluation<'_> {
     fn transport_error(&self, request_sent: RequestSentStatus) -> (OperationAction, Effects) {
         let cause = FailureCause::Transport(request_sent);
         if let Some(gateway) = &self.attempt.routing.framed {
+            let lost = || LocationEffect::GatewayLost(gateway.clone());
             return match request_sent {
-                RequestSentStatus::NotSent => {
-                    self.by_rest(Some(LocationEffect::GatewayLost(gateway.clone())))
+                RequestSentStatus::NotSent => self.by_rest(lost()),
+                // A request may be slow by itself.
+                RequestSentStatus::Sent | RequestSentStatus::Unknown if self.is_suspicious() => {
+                    self.after_lost_gateway(self.gateway_hung(gateway))
                 }
-                RequestSentStatus::Sent | RequestSentStatus::Unknown => {
-                    self.after_lost_gateway(cause, gateway)
-                }
+                RequestSentStatus::Sent | RequestSentStatus::Unknown => self.after_lost_gateway(lost()),
             };
         }
         let mut effects = self.probe_failed();
@@ -357,10 +363,10 @@ impl Evaluation<'_> {
     }
 
     /// Repeats by REST in the same region what a Gateway 2.0 has not passed on.
-    fn by_rest(&self, effect: Option<LocationEffect>) -> (OperationAction, Effects) {
+    fn by_rest(&self, effect: LocationEffect) -> (OperationAction, Effects) {
         let Attempt { routing, retry_state, .. } = self.attempt;
         let mut effects = self.probe_abandoned();
-        effect.into_iter().for_each(|effect| effects.push(effect));
+        effects.push(effect);
         let staying = retry_state.staying_at(&routing.endpoint);
         let new_state = Box::new(self.carry(false, OperationRetryState { by_rest: true, ..staying }));
         let repeat = |delay| OperationAction::RetryInPlace { new_state, delay };
@@ -369,13 +375,11 @@ impl Evaluation<'_> {
 
     /// What follows when a Gateway 2.0 has failed after it may have passed on what it was sent. Of the region and the
     /// partition that says nothing.
-    fn after_lost_gateway(
-        &self,
-        cause: FailureCause,
-        gateway: &CosmosEndpoint,
-    ) -> (OperationAction, Effects) {
+    fn after_lost_gateway(&self, effect: LocationEffect) -> (OperationAction, Effects) {
         let mut effects = self.probe_abandoned();
-        effects.push(LocationEffect::GatewayLost(gateway.clone()));
+        effects.push(effect);
+        // A status of the gateway's own would be taken for one of the partition's.
+        let cause = FailureCause::Transport(RequestSentStatus::Unknown);
         let action = match self.attempt.operation.is_idempotent() {
             true => self.failover(cause, true),
             false => self.abort(AbortKind::OutcomeUnknown, true),

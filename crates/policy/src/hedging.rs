@@ -15,7 +15,8 @@ use crate::evaluate::StatusClass;
 use crate::framed::{GatewayVerdict, gateway_verdict};
 use crate::{
     Access, CosmosOperation, Deadline, Effects, LocationEffect, LocationSnapshot, Moment, ObservedLatency,
-    OperationRetryState, RoutingDecision, TransportOutcome, TransportResult, UnavailablePartition,
+    OperationRetryState, RoutingDecision, SilentGateway, TransportOutcome, TransportResult,
+    UnavailablePartition,
 };
 
 pub use budget::HedgeBudget;
@@ -241,20 +242,23 @@ fn may_have_applied(result: &TransportResult) -> bool {
     last || result.may_have_applied_before
 }
 
-/// What it says about the first region that another has answered for it while it was silent. Apply it beside the
-/// effects of the answer.
+/// What it says about the first region, asked at this moment, that another has answered for it while it was silent.
+/// Apply it beside the effects of the answer.
 pub fn hedge_win_effects(
     operation: &CosmosOperation,
     retry_state: &OperationRetryState,
     primary: &RoutingDecision,
+    asked: Moment,
 ) -> Effects {
     let mut effects = Effects::NONE;
-    if let Some(gateway) = &primary.framed {
+    let partition = retry_state.partition.clone().filter(|_| operation.is_partitioned());
+    let (endpoint, access) = (primary.endpoint.clone(), Access::of(operation));
+    let partition = partition.map(|partition| UnavailablePartition { partition, endpoint, access });
+    if let Some(gateway) = primary.framed.clone() {
         // The region may well answer by REST.
-        effects.push(LocationEffect::GatewayLost(gateway.clone()));
-    } else if let Some(partition) = retry_state.partition.clone().filter(|_| operation.is_partitioned()) {
-        let (endpoint, access) = (primary.endpoint.clone(), Access::of(operation));
-        effects.push(LocationEffect::RecordHedgeWin(UnavailablePartition { partition, endpoint, access }));
+        effects.push(LocationEffect::GatewaySlow(SilentGateway { gateway, asked, partition }));
+    } else if let Some(slow) = partition {
+        effects.push(LocationEffect::RecordHedgeWin(slow));
     }
     effects
 }

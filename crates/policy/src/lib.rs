@@ -85,7 +85,7 @@ pub use hedging::{
 pub use item_format::sends_binary_item;
 pub use latency::{LatencyCell, LatencyWindow, ObservedLatency};
 pub use learned_partition::{answering_container, answering_partition};
-pub use location::{Effects, LocationEffect, LocationSnapshot};
+pub use location::{Effects, LocationEffect, LocationSnapshot, SilentGateway};
 pub use moment::Moment;
 pub use operation::{
     CosmosOperation, LatencyKind, OperationType, PartitionId, PartitionTarget, Precondition, operation_name,

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::account_state::{expire_unavailable_endpoints, mark_endpoint, refresh_account_endpoint_state};
+use crate::framed::FramedGateways;
 use crate::partition_state::{
     abandon_probe, expire_partition_overrides, fail_probe, mark_partition_unavailable, move_partition,
     record_hedge_win, reset_hedge_wins, succeed_probe, suspect_partition,
@@ -58,8 +59,28 @@ pub enum LocationEffect {
     ProbeAbandoned(ProbeTicket),
     /// A region's Gateway 2.0 has failed: REST is spoken there until it answers a probe.
     GatewayLost(CosmosEndpoint),
+    /// A region's Gateway 2.0 has been silent for long: REST is spoken there until it answers a probe, which is sent
+    /// at once.
+    GatewayHung(SilentGateway),
+    /// Another region has answered while a region's Gateway 2.0 was silent.
+    GatewaySlow(SilentGateway),
     /// A region's Gateway 2.0 does not do what it was asked for.
     GatewayRefused(CosmosEndpoint),
+    /// A region's Gateway 2.0 has said that it is closed.
+    GatewayClosed(CosmosEndpoint),
+    /// A region's Gateway 2.0 that had been silent or refused frames has passed on an answer.
+    GatewayAnswered(CosmosEndpoint),
+}
+
+/// A Gateway 2.0 that was silent about a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SilentGateway {
+    /// The gateway.
+    pub gateway: CosmosEndpoint,
+    /// When the frame was sent. The gateway may have answered a probe since.
+    pub asked: Moment,
+    /// The partition that was asked, which may be what was silent.
+    pub partition: Option<UnavailablePartition>,
 }
 
 impl LocationSnapshot {
@@ -122,10 +143,49 @@ impl LocationSnapshot {
             LocationEffect::GatewayLost(gateway) => {
                 self.with_account(account.with_gateways(|framed| framed.lost(gateway, now)))
             }
+            LocationEffect::GatewayHung(silent) => {
+                self.after_silence(silent, now, FramedGateways::hung, mark_partition_unavailable)
+            }
+            LocationEffect::GatewaySlow(silent) => {
+                self.after_silence(silent, now, FramedGateways::slow, record_hedge_win)
+            }
             LocationEffect::GatewayRefused(gateway) => {
-                self.with_account(account.with_gateways(|framed| framed.refused(gateway)))
+                self.with_account(account.with_gateways(|framed| framed.refused(gateway, now)))
+            }
+            LocationEffect::GatewayClosed(gateway) => {
+                self.with_account(account.with_gateways(|framed| framed.closed(gateway)))
+            }
+            LocationEffect::GatewayAnswered(gateway) => {
+                self.with_account(account.with_gateways(|framed| framed.passed_on(gateway)))
             }
         })
+    }
+
+    /// This snapshot after a frame has got no answer. The first silence of a gateway that has passed on answers until
+    /// then counts against the partition too, as by REST: while others are answered, the partition may be what is
+    /// silent. Once nothing is answered it is the gateway.
+    fn after_silence(
+        &self,
+        SilentGateway { gateway, asked, partition }: &SilentGateway,
+        now: Moment,
+        judge: fn(&FramedGateways, &CosmosEndpoint, Moment, Moment) -> FramedGateways,
+        blame: fn(
+            &PartitionEndpointState,
+            &AccountEndpointState,
+            &UnavailablePartition,
+            Moment,
+        ) -> PartitionEndpointState,
+    ) -> Self {
+        let framed = self.account.framed.as_ref();
+        let is_first = framed.is_some_and(|framed| framed.is_first_silence(gateway, *asked));
+        let account = self.account.with_gateways(|framed| judge(framed, gateway, *asked, now));
+        let next = self.with_account(account);
+        match partition {
+            Some(partition) if is_first => {
+                next.with_partitions(blame(&self.partitions, &self.account, partition, now))
+            }
+            Some(_) | None => next,
+        }
     }
 
     /// This snapshot with another account state.
@@ -142,7 +202,7 @@ impl LocationSnapshot {
 }
 
 /// No attempt has more effects than this.
-const MAX_EFFECTS: usize = 3;
+const MAX_EFFECTS: usize = 4;
 
 /// The effects of one attempt, without an allocation. An attempt that succeeds usually has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,7 +214,7 @@ impl Effects {
 
     pub(crate) fn push(&mut self, effect: LocationEffect) {
         let slot = self.0.iter_mut().find(|slot| slot.is_none());
-        *slot.expect("no status has more than three effects") = Some(effect);
+        *slot.expect("no attempt has more than four effects") = Some(effect);
     }
 
     /// Whether there is none.

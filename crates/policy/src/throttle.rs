@@ -13,6 +13,7 @@ use cosmonaut_wire::{headers, mutation};
 use http::HeaderMap;
 
 use crate::backoff::backoff;
+use crate::framed::{GatewayVerdict, gateway_verdict};
 use crate::{Deadline, Moment, RequestSentStatus, TransportOutcome};
 
 /// The first wait when the service does not say how long, and the longest.
@@ -116,6 +117,8 @@ pub struct TransportTry<'a> {
     pub state: &'a ThrottleRetryState,
     /// Whether the operation may be sent again after it may have been applied.
     pub is_idempotent: bool,
+    /// Whether it went to a Gateway 2.0.
+    pub is_framed: bool,
     /// When the operation must be over.
     pub deadline: Option<Deadline>,
 }
@@ -124,12 +127,15 @@ pub struct TransportTry<'a> {
 /// together.
 ///
 /// Throttling (429, but not 429/3092, which is an outage) is waited out within the limits on number and time,
-/// and within the deadline: a wait that would end after it is not begun. A lost try is repeated if it was not
-/// sent, or if the operation is idempotent.
+/// and within the deadline: a wait that would end after it is not begun. What a Gateway 2.0 throttles by itself is not
+/// waited out, as there is REST. A lost try is repeated if it was not sent, or if the operation is idempotent.
 pub fn evaluate_transport_retry(attempted: &TransportTry<'_>, now: Moment, chance: f64) -> ThrottleAction {
     match attempted.outcome {
         TransportOutcome::HttpError { status, headers, .. } if status.is_throttled() => {
-            attempted.wait_out(headers, now, chance)
+            match attempted.is_framed && gateway_verdict(*status) != GatewayVerdict::Passed {
+                true => ThrottleAction::Propagate,
+                false => attempted.wait_out(headers, now, chance),
+            }
         }
         TransportOutcome::TransportError { request_sent, .. } => {
             attempted.try_another_shard(*request_sent, now)

@@ -68,7 +68,7 @@ impl DriverCore {
             tasks.spawn("gateway probe", async move {
                 let Tried { core, endpoint } = &tried;
                 if core.transport.probe_gateway(endpoint).await {
-                    core.location.gateway_answered(endpoint);
+                    core.location.gateway_answered(endpoint, core.platform.now());
                 }
             });
         }

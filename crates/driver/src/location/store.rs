@@ -99,8 +99,10 @@ impl LocationStateStore {
     }
 
     /// Takes in that a Gateway 2.0 has answered.
-    pub(crate) fn gateway_answered(&self, gateway: &CosmosEndpoint) {
-        self.update(|current| Some((current.with_account(current.account.with_gateway_proven(gateway)), ())));
+    pub(crate) fn gateway_answered(&self, gateway: &CosmosEndpoint, now: Moment) {
+        self.update(|current| {
+            Some((current.with_account(current.account.with_gateway_proven(gateway, now)), ()))
+        });
     }
 
     /// Puts back what has been out of service for long enough, and makes moved partitions ready for a probe.

@@ -47,7 +47,7 @@ impl OperationPipeline<'_> {
         if let Some(plan) = self.hedge_plan(state, &routing, began) {
             return self.hedged_attempt(state, routing, plan, began).await;
         }
-        let frame = self.frame(state);
+        let frame = routing.framed.as_ref().and_then(|_| self.frame(state));
         let routing = by_frame_or_rest(routing, frame.as_ref());
         let ticket = match &routing.probe {
             Probe::UnderWay(ticket) => Some(ticket.clone()),

@@ -99,6 +99,12 @@ impl TransportPipeline {
         Some((request, gateway))
     }
 
+    /// Whether an attempt goes to a Gateway 2.0, if it is meant for one.
+    pub(super) fn can_be_framed(&self, leg: &Leg<'_>) -> bool {
+        // Neither the date nor the signature is ever what does not fit.
+        self.framed_request(leg, "", None).is_some()
+    }
+
     /// Whether a Gateway 2.0 answers. A connection from before that turns out to be gone says nothing: the probe is
     /// sent again over another.
     pub(crate) async fn probe_gateway(&self, gateway: &CosmosEndpoint) -> bool {

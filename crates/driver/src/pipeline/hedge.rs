@@ -291,7 +291,8 @@ impl<'a> HedgeRace<'a> {
         winner.end.result.may_have_applied_before |= in_doubt;
         let mut by_place: Vec<(usize, Vec<AttemptDiagnostics>)> = Vec::with_capacity(self.asked.len());
         let mut silent = None;
-        for leg in std::mem::take(&mut self.running) {
+        for mut leg in std::mem::take(&mut self.running) {
+            leg.routing = self.parts.as_under_way(self.core, leg.routing);
             if leg.place == 0 {
                 silent = Some(leg.routing.clone());
             }
@@ -318,7 +319,7 @@ impl<'a> HedgeRace<'a> {
         let outcome = match leg.work {
             LegWork::InPlace(_) => AttemptOutcome::Cancelled,
             LegWork::Spawned(spawned) => {
-                self.core.leave_running(self.parts, spawned);
+                self.core.leave_running(self.parts, leg.routing.clone(), spawned);
                 AttemptOutcome::LeftRunning
             }
         };
@@ -333,10 +334,10 @@ impl<'a> HedgeRace<'a> {
 impl DriverCore {
     /// Lets a write that has lost run on for a while, and later writes with its key wait for it. What its answer says of
     /// endpoints and partitions is learned; not what it says of the session, which goes on from the leg that counts.
-    fn leave_running(&self, parts: SharedParts<'_>, leg: SpawnedLeg) {
+    fn leave_running(&self, parts: SharedParts<'_>, routing: RoutingDecision, leg: SpawnedLeg) {
         let (Some(core), Some(tasks)) = (self.this.upgrade(), self.tasks.upgrade()) else { return };
         let left = self.left_writes.add(parts.operation);
-        let routing = leg.leave();
+        leg.leave();
         let (operation, retry_state) = (parts.operation.clone(), parts.retry_state.clone());
         tasks.spawn("losing write", async move {
             let mut limit = core.platform.sleep(LOSING_WRITE_LIMIT);

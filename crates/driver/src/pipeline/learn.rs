@@ -51,7 +51,8 @@ impl OperationPipeline<'_> {
             wants_account |= self.evaluate(state, routing, result, now).1;
         }
         if let Some(first) = &learned.silent_first {
-            wants_account |= self.core.apply(hedge_win_effects(self.operation, &state.retry_state, first));
+            let effects = hedge_win_effects(self.operation, &state.retry_state, first, state.begins);
+            wants_account |= self.core.apply(effects);
         }
         wants_account
     }
@@ -118,8 +119,14 @@ impl DriverCore {
                 | LocationEffect::ProbeFailed(_)
                 | LocationEffect::ProbeAbandoned(_)
                 | LocationEffect::GatewayLost(_)
-                | LocationEffect::GatewayRefused(_) => {
+                | LocationEffect::GatewayRefused(_)
+                | LocationEffect::GatewayClosed(_)
+                | LocationEffect::GatewayAnswered(_) => {
                     self.location.apply(&effect, self.platform.now());
+                }
+                LocationEffect::GatewayHung(_) | LocationEffect::GatewaySlow(_) => {
+                    self.location.apply(&effect, self.platform.now());
+                    self.probe_gateways(true);
                 }
             }
         }

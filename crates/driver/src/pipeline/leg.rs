@@ -90,7 +90,6 @@ impl<'a> SharedParts<'a> {
         let Self { throttling, multiple_write_locations, deadline, activity_id, .. } = self;
         let is_left = Arc::new(AtomicBool::new(false));
         let leave = Arc::clone(&is_left);
-        let routing = start.routing.clone();
         let task = platform.spawn(Box::pin(async move {
             let parts = SharedParts {
                 operation: &owned.operation,
@@ -108,19 +107,31 @@ impl<'a> SharedParts<'a> {
             // Whoever is gone does not want to know.
             let _ = done.send(parts.execute(&core, start).await);
         }));
-        SpawnedLeg { end, throttling, routing, leave, _task: task }
+        SpawnedLeg { end, throttling, leave, _task: task }
     }
 
     async fn execute(self, core: &DriverCore, start: LegStart) -> LegEnd {
         let LegStart { routing, context, began, mut tries } = start;
+        let leg = self.leg(core, &routing, context);
+        let (result, throttling, _) =
+            OutOfLine(pin!(core.transport.execute(leg, began, self.throttling, &mut tries))).await;
+        LegEnd { result, throttling, tries }
+    }
+
+    fn leg<'b>(
+        &'b self,
+        core: &'b DriverCore,
+        routing: &'b RoutingDecision,
+        context: ExecutionContext,
+    ) -> Leg<'b> {
         let settings = AttemptSettings {
             options: core.options.request(self.options),
             multiple_write_locations: self.multiple_write_locations,
             deadline: self.deadline,
             execution_context: context,
         };
-        let leg = Leg {
-            request: build_transport_request(self.operation, &routing, self.session, settings),
+        Leg {
+            request: build_transport_request(self.operation, routing, self.session, settings),
             activity_id: self.activity_id,
             container_rid: self.container_rid,
             partition: self.retry_state.partition.as_ref(),
@@ -128,10 +139,14 @@ impl<'a> SharedParts<'a> {
             needs_signature: true,
             frame: self.frame,
             is_left: self.is_left,
-        };
-        let (result, throttling, _) =
-            OutOfLine(pin!(core.transport.execute(leg, began, self.throttling, &mut tries))).await;
-        LegEnd { result, throttling, tries }
+        }
+    }
+
+    /// Where a leg went that has not ended, so that no try of it says how: what fits in no frame goes by REST.
+    pub(super) fn as_under_way(&self, core: &DriverCore, routing: RoutingDecision) -> RoutingDecision {
+        let is_framed = core.transport.can_be_framed(&self.leg(core, &routing, ExecutionContext::Initial));
+        let framed = routing.framed.filter(|_| is_framed);
+        RoutingDecision { framed, ..routing }
     }
 }
 
@@ -139,16 +154,14 @@ impl<'a> SharedParts<'a> {
 pub(super) struct SpawnedLeg {
     end: oneshot::Receiver<LegEnd>,
     throttling: ThrottleRetryState,
-    routing: RoutingDecision,
     leave: Arc<AtomicBool>,
     _task: Task,
 }
 
 impl SpawnedLeg {
-    /// Lets the try that is under way be the last. Returns where the leg went.
-    pub(super) fn leave(&self) -> RoutingDecision {
+    /// Lets the try that is under way be the last.
+    pub(super) fn leave(&self) {
         self.leave.store(true, Ordering::Relaxed);
-        self.routing.clone()
     }
 }
 

@@ -74,6 +74,8 @@ struct Tried {
     shard: Option<u64>,
     /// With which token it was sent.
     token: Option<u64>,
+    /// Whether it went to a Gateway 2.0.
+    is_framed: bool,
     /// When it was over.
     ended: Moment,
 }
@@ -91,7 +93,8 @@ impl TransportPipeline {
         let (mut started, mut avoid) = (now, None);
         loop {
             let how = (state.lost_tries, avoid);
-            let Tried { result, shard, token, ended } = self.try_once(&leg, started, how, attempts).await;
+            let Tried { result, shard, token, is_framed, ended } =
+                self.try_once(&leg, started, how, attempts).await;
             let result = TransportResult { may_have_applied_before: state.may_have_applied, ..result };
             if result.is_success() {
                 return (result, state, ended);
@@ -105,7 +108,7 @@ impl TransportPipeline {
             if leg.is_left() {
                 return (result, state, ended);
             }
-            match self.next(&leg, &result.outcome, &state) {
+            match self.next(&leg, is_framed, &result.outcome, &state) {
                 ThrottleAction::Retry { delay, new_state } => {
                     conclude(attempts, NextStep::RetryThrottled(delay));
                     self.platform.sleep(delay).await;
@@ -126,9 +129,15 @@ impl TransportPipeline {
         }
     }
 
-    fn next(&self, leg: &Leg<'_>, outcome: &TransportOutcome, state: &ThrottleRetryState) -> ThrottleAction {
-        let is_idempotent = leg.operation().is_idempotent();
-        let attempted = TransportTry { outcome, state, is_idempotent, deadline: leg.request.deadline() };
+    fn next(
+        &self,
+        leg: &Leg<'_>,
+        is_framed: bool,
+        outcome: &TransportOutcome,
+        state: &ThrottleRetryState,
+    ) -> ThrottleAction {
+        let (is_idempotent, deadline) = (leg.operation().is_idempotent(), leg.request.deadline());
+        let attempted = TransportTry { outcome, state, is_idempotent, is_framed, deadline };
         evaluate_transport_retry(&attempted, self.platform.now(), chance(&*self.platform))
     }
 
@@ -159,10 +168,10 @@ impl TransportPipeline {
                 result: TransportResult::new(TOO_LATE, Duration::ZERO),
                 shard: None,
                 token: None,
+                is_framed: false,
                 ended: started,
             };
         }
-        let most = self.limits.limit(leg.operation(), lost_tries);
         let mut token = None;
         let mut gateway = None;
         let unsent = |outcome, ended| (outcome, SentOver::default(), ended, Timeline::default());
@@ -171,6 +180,7 @@ impl TransportPipeline {
             Ok((request, how)) => {
                 (token, gateway) = (how.token, how.gateway);
                 let endpoint = gateway.unwrap_or(endpoint);
+                let most = self.limits.limit(leg.operation(), lost_tries, gateway.is_some());
                 // What the wait for a token took is not left for the answer.
                 let signed = if how.waited { self.platform.now() } else { started };
                 match attempt_timeout(deadline, most, signed) {
@@ -210,7 +220,8 @@ impl TransportPipeline {
         note_outcome(&mut record, &outcome);
         attempts.push(record);
         let outcome = as_text(outcome, endpoint);
-        Tried { result: TransportResult::new(outcome, latency), shard: sent_over.shard, token, ended }
+        let (result, is_framed) = (TransportResult::new(outcome, latency), gateway.is_some());
+        Tried { result, shard: sent_over.shard, token, is_framed, ended }
     }
 
     async fn http_request<'a>(&self, leg: &Leg<'a>) -> Result<(Request<Bytes>, How<'a>), CredentialError> {

@@ -46,7 +46,11 @@ impl Call<'_> {
                  a weaker one)"
             )));
         }
-        let strategy = self.parsed(&headers::READ_CONSISTENCY_STRATEGY)?;
+        let strategy = match self.text(&headers::READ_CONSISTENCY_STRATEGY)? {
+            // The client picks the region itself.
+            Some("LastCommittedSingleWriteRegion") => Some(ReadConsistencyStrategy::LatestCommitted),
+            _ => self.parsed(&headers::READ_CONSISTENCY_STRATEGY)?,
+        };
         let (by_session, is_strong) = match strategy.unwrap_or(ReadConsistencyStrategy::Default) {
             ReadConsistencyStrategy::Default => match level {
                 ConsistencyLevel::Strong => (true, true),
@@ -134,6 +138,7 @@ mod tests {
             (C::Session, "Strong", "", None),
             (C::Session, "BoundedStaleness", "", None),
             (C::Session, "", "LatestCommitted", NONE),
+            (C::Session, "", "LastCommittedSingleWriteRegion", NONE),
             (C::Session, "", "GlobalStrong", None),
             (C::Session, "", "nonsense", None),
             (C::Strong, "", "", BOTH),

@@ -8,10 +8,11 @@ use super::{Attempt, Evaluation};
 use crate::partition_state::mechanism_for;
 use crate::{
     Access, CosmosEndpoint, Effects, FailoverMechanism, LocationEffect, PartitionMove, Probe, ProbeTicket,
-    UnavailablePartition, UnavailableReason,
+    SilentGateway, UnavailablePartition, UnavailableReason,
 };
 
-/// A deadline that passes after this long without an answer counts against the partition.
+/// A deadline that passes after this long without an answer counts against the partition, or against the Gateway 2.0
+/// that was asked.
 const SUSPICIOUS_SILENCE: Duration = Duration::from_secs(1);
 
 impl Evaluation<'_> {
@@ -68,16 +69,17 @@ impl Evaluation<'_> {
             return self.probe_abandoned();
         }
         if let Some(gateway) = &routing.framed {
-            // By REST the next one may be answered, so that little proof is needed.
             let mut effects = self.probe_abandoned();
-            effects.push(LocationEffect::GatewayLost(gateway.clone()));
+            if self.is_suspicious() {
+                effects.push(self.gateway_hung(gateway));
+            }
             return effects;
         }
         if routing.is_probe() {
             return self.probe_failed();
         }
         let mut effects = Effects::NONE;
-        if self.result.latency < SUSPICIOUS_SILENCE {
+        if !self.is_suspicious() {
             return effects;
         }
         match mechanism_for(&location.partitions, &location.account, operation) {
@@ -89,6 +91,32 @@ impl Evaluation<'_> {
             None => self.push_check(&mut effects),
         }
         effects
+    }
+
+    /// Whether there has been no answer for so long that it says something.
+    pub(super) fn is_suspicious(&self) -> bool {
+        self.result.latency >= SUSPICIOUS_SILENCE
+    }
+
+    pub(super) fn gateway_hung(&self, gateway: &CosmosEndpoint) -> LocationEffect {
+        let Attempt { operation, routing, retry_state, .. } = self.attempt;
+        let asked = self.now - self.result.latency;
+        let partition = retry_state.partition.clone();
+        let partition = partition.filter(|_| operation.is_partitioned() && !routing.is_probe());
+        let (endpoint, access) = (routing.endpoint.clone(), Access::of(operation));
+        let partition = partition.map(|partition| UnavailablePartition { partition, endpoint, access });
+        LocationEffect::GatewayHung(SilentGateway { gateway: gateway.clone(), asked, partition })
+    }
+
+    /// An answer of the service refutes what speaks against the gateway that has passed it on.
+    pub(super) fn push_gateway_answered(&self, effects: &mut Effects) {
+        let Attempt { routing, location, .. } = self.attempt;
+        if let (Some(gateway), Some(framed)) = (&routing.framed, &location.account.framed)
+            && framed.is_doubted(gateway)
+            && self.is_the_services()
+        {
+            effects.push(LocationEffect::GatewayAnswered(gateway.clone()));
+        }
     }
 
     pub(super) fn success_effects(&self) -> Effects {

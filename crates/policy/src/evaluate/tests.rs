@@ -80,15 +80,18 @@ impl World {
     }
 
     fn evaluate_result(&self, result: &TransportResult) -> (OperationAction, Effects) {
-        let attempt = Attempt {
+        evaluate_transport_result(&self.attempt(), result, at(0), 1.0)
+    }
+
+    fn attempt(&self) -> Attempt<'_> {
+        Attempt {
             operation: &self.operation,
             routing: &self.routing,
             retry_state: &self.state,
             location: &self.location,
             limits: &self.limits,
             deadline: self.deadline,
-        };
-        evaluate_transport_result(&attempt, result, at(0), 1.0)
+        }
     }
 }
 
@@ -115,7 +118,11 @@ fn words((action, effects): &(OperationAction, Effects)) -> String {
         LocationEffect::ProbeFailed(_) => words + ", probe failed",
         LocationEffect::ProbeAbandoned(_) => words + ", probe abandoned",
         LocationEffect::GatewayLost(_) => words + ", gateway lost",
+        LocationEffect::GatewayHung(_) => words + ", gateway hung",
+        LocationEffect::GatewaySlow(_) => words + ", gateway slow",
         LocationEffect::GatewayRefused(_) => words + ", gateway refused",
+        LocationEffect::GatewayClosed(_) => words + ", gateway closed",
+        LocationEffect::GatewayAnswered(_) => words + ", gateway answered",
     })
 }
 

@@ -8,14 +8,18 @@
 //! | --- | --- | --- |
 //! | is answered by a frame | | goes on as after that answer |
 //! | could not be sent | is lost | repeats in place by REST |
-//! | got no answer | is lost | as after any lost answer, and by REST from then on |
-//! | is answered that the gateway is closed (13000, 13001) | is refused | repeats in place by REST |
-//! | is answered that the gateway does not do it (13002 to 13007, 13010, 405, 501) | | repeats in place by REST |
+//! | lost its connection | is lost | as after any lost answer, and by REST from then on |
+//! | got no answer within a second or more | is suspected | likewise |
+//! | is answered that the gateway is closed (13000, 13001) | is unproven | repeats in place by REST |
+//! | is answered that the gateway does not do it (13002 to 13007, 13013 to 13015, 405, 501), is too busy (13010) or keeps the caller out (13008, 13021) | is lost if it does nothing else | repeats in place by REST |
 //! | is answered that the gateway has failed (13009, 13011, 13012) | is lost | as after a lost answer |
-//! | is silent when the deadline passes, or when another region has answered | is lost | as by REST |
+//! | is silent when the deadline passes | is suspected after a second | as by REST |
+//! | is silent when another region has answered | is suspected after several in a row | as by REST |
 //!
-//! A lost gateway is probed after ten seconds, and later each time it is lost again; one that refuses or never answered a
-//! probe when the account is read. What a gateway does says nothing of its region and its partitions.
+//! A lost gateway is probed after ten seconds, and later each time it is lost again. One that is suspected is probed at
+//! once, as a request may be slow by itself, and later only if it answers probes and no frames. One that is closed or
+//! never answered a probe is probed when the account is read. What a gateway does says nothing of its region and its
+//! partitions; only a silence while other frames are answered counts against the partition too.
 
 mod answer;
 mod gateways;

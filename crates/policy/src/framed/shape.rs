@@ -1,7 +1,8 @@
 //! Which operations can be said in a frame, and at what part of a container the frame is aimed.
 //!
 //! Only what Microsoft's clients send to Gateway 2.0 is sent there. Query plans are not: there they name partition keys,
-//! where REST names ranges. Neither are operations with a header that no token carries: it would be lost.
+//! where REST names ranges. Neither are operations with a header that no token carries: it would be lost. Nor are bulk
+//! batches, whose kind no client tells a gateway.
 
 use cosmonaut_options::RequestOptionsView;
 use cosmonaut_wire::model::PartitionKeyDefinition;
@@ -64,12 +65,13 @@ pub(super) fn framed_operation(operation: &CosmosOperation) -> Option<(Resource,
                 OperationType::Upsert => Operation::Upsert,
                 OperationType::Delete => Operation::Delete,
                 OperationType::Patch => Operation::Patch,
-                OperationType::Batch | OperationType::Bulk => Operation::Batch,
+                OperationType::Batch => Operation::Batch,
                 OperationType::Query => Operation::Query,
                 OperationType::ChangeFeed => Operation::ReadFeed,
                 OperationType::Head
                 | OperationType::QueryPlan
                 | OperationType::ReadFeed
+                | OperationType::Bulk
                 | OperationType::Execute
                 | OperationType::DeleteByPartitionKey => return None,
             };
@@ -111,6 +113,10 @@ fn is_carried(operation: &CosmosOperation, name: &HeaderName, value: &HeaderValu
     if *name == PREFER {
         return preference(value).is_some();
     }
+    if *name == headers::INTENDED_COLLECTION_RID {
+        // There is a token, which is never sent to a gateway.
+        return false;
+    }
     if *name == headers::A_IM {
         // All versions and deletes are not had from there.
         return operation.operation_type() == OperationType::ChangeFeed
@@ -124,7 +130,7 @@ fn is_carried(operation: &CosmosOperation, name: &HeaderName, value: &HeaderValu
 pub(crate) enum GatewayVerdict {
     /// Nothing: it is the service's.
     Passed,
-    /// The gateway has not passed on what it was sent.
+    /// The gateway has not passed on what it was sent: it does not do it, is too busy, or does not let the caller in.
     Refused,
     /// The gateway passes nothing on.
     Closed,
@@ -136,7 +142,7 @@ pub(crate) enum GatewayVerdict {
 pub(crate) fn gateway_verdict(status: CosmosStatus) -> GatewayVerdict {
     match (status.code(), status.sub_status()) {
         (_, 13_000 | 13_001) => GatewayVerdict::Closed,
-        (_, 13_002..=13_007 | 13_010) => GatewayVerdict::Refused,
+        (_, 13_002..=13_008 | 13_010 | 13_013..=13_015 | 13_021) => GatewayVerdict::Refused,
         (_, 13_009 | 13_011 | 13_012) => GatewayVerdict::Failed,
         (StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED, _) => GatewayVerdict::Refused,
         _ => GatewayVerdict::Passed,
@@ -172,12 +178,13 @@ mod tests {
                 OperationType::Upsert => Some(Operation::Upsert),
                 OperationType::Delete => Some(Operation::Delete),
                 OperationType::Patch => Some(Operation::Patch),
-                OperationType::Batch | OperationType::Bulk => Some(Operation::Batch),
+                OperationType::Batch => Some(Operation::Batch),
                 OperationType::Query => Some(Operation::Query),
                 OperationType::ChangeFeed => Some(Operation::ReadFeed),
                 OperationType::Head
                 | OperationType::QueryPlan
                 | OperationType::ReadFeed
+                | OperationType::Bulk
                 | OperationType::Execute
                 | OperationType::DeleteByPartitionKey => None,
             };
@@ -205,6 +212,11 @@ mod tests {
             ("one of a write", operation(OperationType::Replace).with_precondition(if_match()), true),
             ("another", operation(OperationType::Create).with_precondition(none_match()), false),
             ("a known header", read().with_header(headers::CONTINUATION, value("x")), true),
+            (
+                "one that gateways are not told",
+                read().with_header(headers::INTENDED_COLLECTION_RID, value("x")),
+                false,
+            ),
             ("an unknown one", read().with_header(HeaderName::from_static("x-mine"), value("x")), false),
             ("no body in return", read().with_header(PREFER, value("return=minimal")), true),
             ("something else", read().with_header(PREFER, value("wait=1")), false),
@@ -254,7 +266,12 @@ mod tests {
             (400, 13_000, Closed),
             (403, 13_001, Closed),
             (400, 0, Passed),
-            (401, 13_008, Passed),
+            (401, 13_008, Refused),
+            (403, 13_021, Refused),
+            (400, 13_013, Refused),
+            (401, 0, Passed),
+            (403, 0, Passed),
+            (449, 13_016, Passed),
             (408, 13_009, Failed),
             (429, 13_010, Refused),
             (500, 13_011, Failed),

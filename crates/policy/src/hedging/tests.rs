@@ -248,11 +248,11 @@ fn a_win_of_the_second_leg_is_told_about_the_first() {
     let read = operation(OperationType::Read);
     let state = OperationRetryState::initial(Some(partition("0")), &[]);
     let primary = resolve_endpoint(&read, &state, &snapshot(2, false), at(0));
-    let effects = hedge_win_effects(&read, &state, &primary);
+    let effects = hedge_win_effects(&read, &state, &primary, at(0));
     let slow =
         UnavailablePartition { partition: partition("0"), endpoint: endpoint(0), access: Access::Read };
     assert!(effects.iter().eq([&LocationEffect::RecordHedgeWin(slow)]));
-    assert!(hedge_win_effects(&read, &OperationRetryState::default(), &primary).is_empty());
+    assert!(hedge_win_effects(&read, &OperationRetryState::default(), &primary, at(0)).is_empty());
 }
 
 #[test]
@@ -275,6 +275,9 @@ fn what_a_gateway_says_by_itself_settles_nothing_and_its_silence_is_its_own() {
         assert_eq!(is_nearly_settled(&framed, &result), expected, "{code}/{sub_status}");
     }
     let state = OperationRetryState::initial(Some(partition("0")), &[]);
-    let effects = hedge_win_effects(&operation(OperationType::Read), &state, &framed);
-    assert_eq!(effects.into_iter().collect::<Vec<_>>(), [LocationEffect::GatewayLost(endpoint(7))]);
+    let effects = hedge_win_effects(&operation(OperationType::Read), &state, &framed, at(3));
+    let (partition, access) = (partition("0"), Access::Read);
+    let partition = Some(UnavailablePartition { partition, endpoint: endpoint(0), access });
+    let slow = SilentGateway { gateway: endpoint(7), asked: at(3), partition };
+    assert_eq!(effects.into_iter().collect::<Vec<_>>(), [LocationEffect::GatewaySlow(slow)]);
 }

@@ -38,7 +38,22 @@ fn evaluate(
     deadline: Option<Duration>,
 ) -> ThrottleAction {
     let deadline = deadline.map(|timeout| Deadline::after(at(0), timeout));
-    evaluate_transport_retry(&TransportTry { outcome, state, is_idempotent: false, deadline }, at(0), 1.0)
+    let (is_idempotent, is_framed) = (false, false);
+    let attempted = TransportTry { outcome, state, is_idempotent, is_framed, deadline };
+    evaluate_transport_retry(&attempted, at(0), 1.0)
+}
+
+#[test]
+fn what_a_gateway_throttles_by_itself_is_not_waited_out() {
+    for (sub_status, is_framed, is_waited_out) in
+        [(13_010, true, false), (13_010, false, true), (3_200, true, true)]
+    {
+        let status = CosmosStatus::new(http::StatusCode::TOO_MANY_REQUESTS, sub_status);
+        let (outcome, state) = (&answered(status, Some("70")), &initial());
+        let attempted = TransportTry { outcome, state, is_idempotent: true, is_framed, deadline: None };
+        let found = delay_of(&evaluate_transport_retry(&attempted, at(0), 1.0));
+        assert_eq!(found, is_waited_out.then(|| ms(70)), "{sub_status}, framed {is_framed}");
+    }
 }
 
 fn delay_of(action: &ThrottleAction) -> Option<Duration> {
@@ -115,7 +130,8 @@ fn a_lost_try_goes_over_another_connection_if_that_is_safe() {
     ] {
         let state = ThrottleRetryState { shard_retry_count: earlier, ..initial() };
         let outcome = &lost(sent);
-        let attempted = TransportTry { outcome, state: &state, is_idempotent, deadline: None };
+        let (state, is_framed) = (&state, false);
+        let attempted = TransportTry { outcome, state, is_idempotent, is_framed, deadline: None };
         let action = evaluate_transport_retry(&attempted, at(0), 0.0);
         let found = match action {
             ThrottleAction::RetryOnAnotherShard { new_state } => Some(new_state.may_have_applied),

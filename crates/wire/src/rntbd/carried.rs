@@ -119,8 +119,13 @@ const LEVELS: Form = Form::Named(&[
     (3, "Eventual"),
     (4, "ConsistentPrefix"),
 ]);
-const STRATEGIES: Form =
-    Form::Named(&[(1, "Eventual"), (2, "Session"), (3, "LatestCommitted"), (4, "GlobalStrong")]);
+const STRATEGIES: Form = Form::Named(&[
+    (1, "Eventual"),
+    (2, "Session"),
+    (3, "LatestCommitted"),
+    (4, "GlobalStrong"),
+    (5, "LastCommittedSingleWriteRegion"),
+]);
 const DIRECTIVES: Form = Form::Named(&[(0, "Default"), (1, "Include"), (2, "Exclude")]);
 const DIRECTIONS: Form = Form::Named(&[(1, "Forward"), (2, "Reverse")]);
 const KEY_TYPES: Form =

@@ -3,6 +3,7 @@
 mod failing;
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -198,7 +199,7 @@ async fn what_is_about_items_goes_by_frames_and_is_answered_as_by_rest() {
         (at(OperationType::Query, feed).with_body(query.clone()), 200, true),
         (operation(OperationType::Query, feed).with_body(query).with_target(whole_partition()), 200, true),
         (operation(OperationType::ChangeFeed, feed).with_target(whole_partition()), 200, true),
-        (operation(OperationType::Bulk, feed).with_body(bulk).with_target(whole_partition()), 200, true),
+        (operation(OperationType::Bulk, feed).with_body(bulk).with_target(whole_partition()), 200, false),
         (at(OperationType::Delete, "/dbs/d/colls/c/docs/2"), 204, true),
         (at(OperationType::Head, item), 200, false),
         (operation(OperationType::ReadFeed, feed).with_target(whole_partition()), 200, false),
@@ -325,6 +326,39 @@ async fn no_read_fails_when_gateways_are_lost_under_load_and_they_are_used_again
         world.doors.open(world.port_of(EAST));
         world.clock.skip(ENDPOINT_PROBE_INTERVAL);
         world.until_framed().await;
+    }
+}
+
+#[tokio::test]
+async fn no_read_that_is_under_way_fails_when_a_gateway_is_lost() {
+    for regions in [&[EAST][..], &[EAST, WEST]] {
+        let world = World::framed(regions).await;
+        let mut readers = JoinSet::new();
+        let (has_cut, cut) = watch::channel(false);
+        let under_way = Arc::new(AtomicUsize::new(0));
+        for _ in 0..32 {
+            let (driver, cut, under_way) = (world.driver.clone(), cut.clone(), Arc::clone(&under_way));
+            readers.spawn(async move {
+                let mut met_the_cut = false;
+                for _ in 0..50 {
+                    let before = *cut.borrow();
+                    under_way.fetch_add(1, Ordering::Relaxed);
+                    let found = driver.execute_operation(&read("1", "a"), &OperationOptions::default()).await;
+                    under_way.fetch_sub(1, Ordering::Relaxed);
+                    let found = found.unwrap_or_else(|error| panic!("{error}: {:?}", error.diagnostics()));
+                    let attempts = found.diagnostics().attempts();
+                    met_the_cut |= !before && attempts.len() > 1 && attempts[0].framed;
+                }
+                met_the_cut
+            });
+        }
+        while under_way.load(Ordering::Relaxed) < 32 {
+            tokio::task::yield_now().await;
+        }
+        has_cut.send_replace(true);
+        world.doors.close(world.port_of(EAST));
+        let met_the_cut = readers.join_all().await;
+        assert!(met_the_cut.contains(&true));
     }
 }
 

@@ -12,7 +12,7 @@ use cosmonaut_options::{CosmosClientOptions, HedgingOptions, HedgingThreshold, R
 use cosmonaut_wire::{PartitionKey, RegionName, ResourcePath, SessionToken};
 use serde_json::{Value, json};
 
-use super::clock::Clock;
+use super::clock::{Clock, eventually};
 use super::{EAST, LINK, NORTH, WEST};
 use crate::harness::{by_gateway2, no_environment, operation, read};
 
@@ -39,6 +39,14 @@ impl Account {
         let container = json!({"id": "c", "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}});
         for (path, body) in [("/dbs", json!({"id": "d"})), ("/dbs/d/colls", container)] {
             client.run(operation(OperationType::Create, path).with_body(body.to_string())).await.unwrap();
+        }
+        if by_gateway2() {
+            // Tests that went by REST all the same would prove nothing.
+            let by_frame = async || {
+                let error = client.read("nobody", "nobody").await.unwrap_err();
+                error.diagnostics().unwrap().attempts().last().unwrap().framed
+            };
+            eventually("items are asked for by Gateway 2.0", by_frame).await;
         }
         account
     }

@@ -26,6 +26,11 @@ pub(super) fn translated(frame: &RequestFrame<'_>, origin: Origin<'_>) -> Result
     parts.method = shape.method;
     name_container(&mut parts.headers, frame)?;
     add_conditions(&mut parts.headers, frame)?;
+    if frame.operation == Operation::ReadFeed && parts.headers.contains_key(header::IF_NONE_MATCH) {
+        // A list goes on by a continuation. What goes on by this wants changes, and not all clients say so.
+        let incremental = HeaderValue::from_static("Incremental Feed");
+        parts.headers.entry(headers::A_IM).or_insert(incremental);
+    }
     add_formats(&mut parts.headers, frame)?;
     if shape.place == Place::Items && !names_key(frame) {
         add_range(&mut parts.headers, frame)?;
@@ -130,7 +135,8 @@ fn names_key(frame: &RequestFrame<'_>) -> bool {
     frame.tokens().find(&request::PARTITION_KEY).is_some()
 }
 
-/// Which part of a container is meant: by what filters items if there is that, else by what routes.
+/// Which part of a container is meant: by what filters items if there is that, else by what routes. If a partition is
+/// named too, only what it has of that part is.
 fn add_range(headers: &mut HeaderMap, frame: &RequestFrame<'_>) -> Result<(), Failure> {
     let bytes = |token| frame.tokens().find(token).and_then(Value::bytes);
     let filter = [bytes(&request::START_EPK), bytes(&request::END_EPK)];
@@ -142,9 +148,6 @@ fn add_range(headers: &mut HeaderMap, frame: &RequestFrame<'_>) -> Result<(), Fa
             None => Ok(ring.to_owned()),
         };
         (text(filter[0], "")?, text(filter[1], "FF")?)
-    } else if frame.tokens().find(&request::PARTITION_KEY_RANGE_ID).is_some() {
-        // The partition is named; what else is there routes.
-        return Ok(());
     } else if route.iter().any(Option::is_some) {
         let key = |bytes: Option<&[u8]>, ring| bytes.map_or(ring, EffectivePartitionKey::from_bytes);
         let min = key(route[0], EffectivePartitionKey::MIN);

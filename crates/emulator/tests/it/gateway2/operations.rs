@@ -1,7 +1,9 @@
 //! Every operation that a frame can ask for, and what its answer says.
 
 use cosmonaut_emulator::Emulator;
+use cosmonaut_wire::PartitionKey;
 use cosmonaut_wire::binary::{is_binary, to_text};
+use cosmonaut_wire::model::PartitionKeyDefinition;
 use cosmonaut_wire::rntbd::{Operation, Resource, Value, request, response};
 use serde_json::{Value as Json, json};
 
@@ -167,19 +169,93 @@ async fn batches_are_done_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn changes_and_lists_are_read_by_range() {
+async fn changes_and_lists_are_read_by_key_and_partition() {
     let emulator = account(Emulator::builder()).await;
     let mut frames = Frames::open(&emulator, EAST).await.unwrap();
     frames.send(create(r#"{"id":"1","pk":"a"}"#, A)).await;
-    let changes = || ask(Operation::ReadFeed).key(A).with(&request::A_IM, Value::Text("Incremental Feed"));
-    let first = frames.send(changes()).await;
-    assert_eq!((first.status(), &first.json()["Documents"][0]["id"]), (200, &json!("1")));
-    let next = first.text(&response::ETAG).to_owned();
-    let none = frames.send(changes().with(&request::MATCH, Value::Text(&next))).await;
-    assert_eq!((none.status(), none.json()), (304, Json::Null));
-    assert!(!none.text(&response::ETAG).is_empty());
-    let list = frames.send(ask(Operation::ReadFeed).key(A)).await;
-    assert_eq!((list.status(), &list.json()["Documents"][0]["id"]), (200, &json!("1")));
+    let made = frames.send(ask(Operation::Read).name("1").key(A)).await;
+    let partition = made.text(&response::PARTITION_KEY_RANGE_ID).to_owned();
+    for by_key in [true, false] {
+        let feed = || match by_key {
+            true => ask(Operation::ReadFeed).key(A),
+            false => ask(Operation::ReadFeed).with(&request::PARTITION_KEY_RANGE_ID, Value::Text(&partition)),
+        };
+        let changes = || feed().with(&request::A_IM, Value::Text("Incremental Feed"));
+        let first = frames.send(changes()).await;
+        assert_eq!((first.status(), &first.json()["Documents"][0]["id"]), (200, &json!("1")));
+        let next = first.text(&response::ETAG).to_owned();
+        // Some clients say only where they have come to.
+        for matching in [next.as_str(), "*"] {
+            for asked in [changes(), feed()] {
+                let none = frames.send(asked.with(&request::MATCH, Value::Text(matching))).await;
+                assert_eq!((none.status(), none.json()), (304, Json::Null));
+                assert!(!none.text(&response::ETAG).is_empty());
+            }
+        }
+        let list = frames.send(feed()).await;
+        assert_eq!((list.status(), &list.json()["Documents"][0]["id"]), (200, &json!("1")));
+    }
+}
+
+#[tokio::test]
+async fn a_stretch_within_a_partition_is_that_stretch_alone() {
+    let emulator = account(Emulator::builder()).await;
+    let mut frames = Frames::open(&emulator, EAST).await.unwrap();
+    let definition = PartitionKeyDefinition::new(["/pk"]);
+    let mut places = Vec::new();
+    for nth in 0..40 {
+        let pk = format!("key-{nth}");
+        let (item, key) = (json!({"id": pk, "pk": pk}).to_string(), json!([pk]).to_string());
+        let made = frames.send(create(&item, &key)).await;
+        let partition = made.text(&response::PARTITION_KEY_RANGE_ID).to_owned();
+        let epk = PartitionKey::from(pk.as_str()).effective(&definition).unwrap();
+        places.push((epk, partition, pk));
+    }
+    places.sort();
+    let own: Vec<_> = places.iter().filter(|(_, partition, _)| partition == "0").collect();
+    let others = places.len() - own.len();
+    assert!(own.len() >= 6 && others >= 2, "{places:?}");
+    let (start, end) = (own[2].0.as_bytes(), own[5].0.as_bytes());
+    let query = r#"{"query":"SELECT VALUE c.id FROM c"}"#;
+    // The second one reaches over into the next partition, of which it shows nothing.
+    for (start, end, expected) in [(start, end, &own[2..5]), (start, &[0xFF][..], &own[2..])] {
+        let stretch = |operation| {
+            ask(operation)
+                .with(&request::START_EPK_HASH, Value::Bytes(start))
+                .with(&request::END_EPK_HASH, Value::Bytes(end))
+                .with(&request::PARTITION_KEY_RANGE_ID, Value::Text("0"))
+        };
+        let mut expected: Vec<&str> = expected.iter().map(|(_, _, pk)| pk.as_str()).collect();
+        expected.sort_unstable();
+        let changes = stretch(Operation::ReadFeed).with(&request::A_IM, Value::Text("Incremental Feed"));
+        for asked in [stretch(Operation::Query).payload(query), stretch(Operation::ReadFeed), changes] {
+            let found = frames.send(asked).await;
+            let rows = found.json();
+            let mut ids: Vec<&str> = rows["Documents"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row.as_str().or(row["id"].as_str()).unwrap())
+                .collect();
+            ids.sort_unstable();
+            assert_eq!((found.status(), ids), (200, expected.clone()));
+            assert_eq!(found.text(&response::PARTITION_KEY_RANGE_ID), "0");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_read_may_wait_for_whatever_a_client_can_name() {
+    let emulator = account(Emulator::builder()).await;
+    let mut frames = Frames::open(&emulator, EAST).await.unwrap();
+    frames.send(create(r#"{"id":"1","pk":"a"}"#, A)).await;
+    // GlobalStrong, 4, needs a strong account.
+    for (strategy, expected) in [(1, 200), (2, 200), (3, 200), (4, 400), (5, 200), (6, 400)] {
+        let read = ask(Operation::Read).name("1").key(A);
+        let read = read.with(&request::READ_CONSISTENCY_STRATEGY, Value::Unsigned(strategy));
+        let found = frames.send(read).await;
+        assert_eq!(found.status(), expected, "{strategy}: {}", found.json());
+    }
 }
 
 #[tokio::test]

@@ -87,6 +87,8 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
         Some(seed) => (seed, 1),
         None => (arguments.from, arguments.seeds),
     };
+    // Behind the last seed there is none.
+    let count = count.min((u64::MAX - from).saturating_add(1));
     let limit = arguments.minutes;
     let jobs = how_many_at_once(arguments.jobs);
     let next = AtomicU64::new(0);

@@ -191,3 +191,45 @@ impl Platform for ProcessPlatform {
         self.random.next()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process() -> Process {
+        let random = Random::new(1);
+        Process::new(1, &Network::new(&random), &random, 0)
+    }
+
+    #[tokio::test]
+    async fn a_paused_process_does_nothing_until_it_is_resumed() {
+        let (process, steps) = (process(), Arc::new(AtomicI64::new(0)));
+        let inside = Arc::clone(&steps);
+        process.run(async move {
+            loop {
+                inside.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        tokio::task::yield_now().await;
+        process.pause();
+        let before = steps.load(Ordering::Relaxed);
+        assert!(before > 0);
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(steps.load(Ordering::Relaxed), before);
+        process.resume();
+        tokio::task::yield_now().await;
+        assert!(steps.load(Ordering::Relaxed) > before);
+        process.kill(false);
+    }
+
+    #[test]
+    fn a_clock_jumps() {
+        let process = process();
+        let before = process.platform.time_of_day();
+        process.set_clock(-5_000);
+        assert_eq!(before - process.platform.time_of_day(), Duration::from_secs(5));
+    }
+}

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use cosmonaut_sim::checker::check;
+use cosmonaut_sim::checker::{decide, worth};
 use cosmonaut_sim::history::Outcome;
 use cosmonaut_sim::plan::Plan;
 use cosmonaut_sim::{host, world};
@@ -96,11 +96,21 @@ pub(crate) fn live(arguments: &World) -> ExitCode {
 impl Lived {
     pub(crate) fn verdict(&self) -> Verdict {
         let history = &self.ended.history;
-        let mut violations: Vec<Violated> = check(history)
+        let decided = decide(history);
+        let mut violations: Vec<Violated> = decided
+            .violations
             .into_iter()
             .map(|found| Violated { rule: found.rule.to_owned(), message: found.message })
             .collect();
         violations.extend(self.too_little());
+        let mut coverage = self.ended.coverage.clone();
+        let asked = [("orders looked for", decided.asked), ("orders undecided", decided.undecided)];
+        let good = [("calls that succeeded", self.good_calls())];
+        for (what, times) in worth(history).counts().into_iter().chain(asked).chain(good) {
+            if times > 0 {
+                *coverage.entry(what.to_owned()).or_default() += times as u64;
+            }
+        }
         let calls = history.calls.iter().filter_map(|call| call.returned);
         let orchestrations = history.orchestrations.iter();
         let endings = orchestrations.filter_map(|one| one.ended.as_ref().map(|(ended, _)| *ended));
@@ -110,7 +120,7 @@ impl Lived {
             world: self.plan.kind.name().to_owned(),
             operations: history.calls.len() as u64,
             simulated_micros: last,
-            coverage: self.ended.coverage.clone(),
+            coverage,
             violations,
             digest: format!("{:016x}", self.digest()),
             clients: self.plan.clients.iter().map(|client| client.id).collect(),
@@ -119,13 +129,16 @@ impl Lived {
         }
     }
 
-    /// A world in which little succeeded shows nothing.
-    pub(crate) fn too_little(&self) -> Option<Violated> {
-        let history = &self.ended.history;
+    fn good_calls(&self) -> usize {
         let is_good = |outcome: &Outcome| {
             matches!(outcome, Outcome::Written | Outcome::Read(_) | Outcome::Pages { complete: true, .. })
         };
-        let good = history.calls.iter().filter(|call| is_good(&call.outcome)).count();
+        self.ended.history.calls.iter().filter(|call| is_good(&call.outcome)).count()
+    }
+
+    /// A world in which little succeeded shows nothing.
+    pub(crate) fn too_little(&self) -> Option<Violated> {
+        let (history, good) = (&self.ended.history, self.good_calls());
         let unread = history.feeds.iter().find(|feed| good > 0 && feed.changes.is_empty());
         let message = if good * 10 < history.calls.len() {
             format!("only {good} of {} calls succeeded", history.calls.len())

@@ -72,11 +72,15 @@ pub enum FaultKind {
     DelaysTokens(u64),
     /// There are no tokens.
     WithholdsTokens,
+    /// Nothing that runs in a client goes on.
+    Pauses(u32),
+    /// The clock of a client is wrong by so many milliseconds from now on.
+    ClockJumps(u32, i64),
 }
 
 impl FaultKind {
     /// All names that faults have in reports.
-    pub const NAMES: [&str; 28] = [
+    pub const NAMES: [&str; 30] = [
         "region down",
         "region hangs",
         "region slow",
@@ -105,6 +109,8 @@ impl FaultKind {
         "keys rotated",
         "tokens late",
         "no tokens",
+        "client paused",
+        "clock jumped",
     ];
 
     /// What it is called in reports.
@@ -138,6 +144,8 @@ impl FaultKind {
             Self::RotatesKeys => "keys rotated",
             Self::DelaysTokens(_) => "tokens late",
             Self::WithholdsTokens => "no tokens",
+            Self::Pauses(_) => "client paused",
+            Self::ClockJumps(..) => "clock jumped",
         }
     }
 
@@ -170,7 +178,9 @@ impl FaultKind {
             | Self::CrashesInAWrite(..)
             | Self::DiskFails(..)
             | Self::DelaysTokens(_)
-            | Self::WithholdsTokens => false,
+            | Self::WithholdsTokens
+            | Self::Pauses(_)
+            | Self::ClockJumps(..) => false,
         }
     }
 }

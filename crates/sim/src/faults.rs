@@ -116,10 +116,12 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
         }
         FaultKind::Cuts(client, rate) => {
             let routes = world.routes_of(*client);
+            let cuts = || routes.iter().map(|route| route.cuts()).sum::<u64>();
+            let before = cuts();
             routes.iter().for_each(|route| route.set_cuts(*rate));
             world.lasts(what, lasts).await;
             routes.iter().for_each(|route| route.set_cuts(0));
-            Ok(())
+            if cuts() > before { Ok(()) } else { Err(nobody()) }
         }
         FaultKind::Silence(client) => {
             world.routes_of(*client).iter().for_each(|route| route.silence_all());
@@ -178,6 +180,20 @@ async fn strike(world: &World, what: &FaultKind, lasts: Duration) -> Result<(), 
             world.disturb_tokens(what, 0, true, lasts).await;
             Ok(())
         }
+        FaultKind::Pauses(client) => {
+            let Some(process) = world.process_of(*client) else {
+                return Err(Failure::conflict("the client is not there"));
+            };
+            process.pause();
+            world.lasts(what, lasts).await;
+            process.resume();
+            Ok(())
+        }
+        FaultKind::ClockJumps(client, ms) => {
+            world.set_clock(*client, *ms);
+            world.happened(Happening::Fault(format!("{what:?}")));
+            Ok(())
+        }
     }
 }
 
@@ -198,7 +214,14 @@ async fn for_a_time(world: &World, what: &FaultKind, fault: Fault, lasts: Durati
     let control = world.control();
     let id = control.add_fault(fault).await?;
     world.lasts(what, lasts).await;
-    control.remove_fault(id).await
+    let has_struck = control.faults().iter().any(|active| active.id == id && active.hits > 0);
+    control.remove_fault(id).await?;
+    if has_struck { Ok(()) } else { Err(nobody()) }
+}
+
+/// What a fault comes to that was there and that nobody met.
+fn nobody() -> Failure {
+    Failure::conflict("it struck nobody")
 }
 
 fn status(code: u16) -> CosmosStatus {

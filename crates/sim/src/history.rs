@@ -55,6 +55,8 @@ pub struct Account {
     /// With several write regions: a write that began so long after another one had ended has the later number at the
     /// conflict path, whatever the clocks of their regions and the grain of the number. `None` if that is not known.
     pub conflict_margin: Option<Micros>,
+    /// With several write regions: while nothing is wrong, what a region took so long ago is in all of them.
+    pub arrives_within: Micros,
 }
 
 /// All that was seen.
@@ -79,6 +81,8 @@ pub struct History {
     /// What each region holds at the end, when nothing is under way and all links are open: read item by item, without a
     /// session.
     pub ends: Vec<RegionEnd>,
+    /// What had not ended when nobody waited for it any longer, although whoever it belongs to lived.
+    pub unended: Vec<Unended>,
 }
 
 /// One call of an application.
@@ -187,6 +191,8 @@ pub enum Outcome {
         pages: Vec<Page>,
         /// Whether it came to its end.
         complete: bool,
+        /// Why it did not, if the service refused.
+        refusal: Option<Refusal>,
     },
     /// The service refused: a write was not applied. A refusal after an attempt that may have been applied is
     /// [`Outcome::Unknown`].
@@ -389,8 +395,12 @@ pub struct Entry {
 /// A runtime was given an activity to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Given {
+    /// When it had asked for one.
+    pub from: Micros,
     /// When it had it.
     pub at: Micros,
+    /// Until when it had its lock for sure: nobody else was given the step before that.
+    pub held_until: Micros,
     /// Where.
     pub process: u32,
     /// Of which orchestration.
@@ -412,6 +422,19 @@ pub struct Kept {
     pub instance: String,
     /// Which step.
     pub step: String,
+}
+
+/// Something that did not end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unended {
+    /// What, for people.
+    pub what: String,
+    /// The call, if it is one.
+    pub call: Option<CallId>,
+    /// When it began.
+    pub since: Micros,
+    /// When nobody waited for it any longer.
+    pub until: Micros,
 }
 
 /// What a region holds at the end.

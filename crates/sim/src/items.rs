@@ -45,12 +45,18 @@ pub(crate) struct ItemTask {
     pub(crate) timeout: Duration,
     /// The versions that it knows.
     pub(crate) known: BTreeMap<Key, (CallId, Etag)>,
+    /// Whether it writes nothing.
+    pub(crate) only_reads: bool,
 }
 
 impl ItemTask {
     /// Makes one call.
     pub(crate) async fn step(&mut self) {
-        match self.random.below(100) {
+        let kind = match self.only_reads {
+            true => *self.random.pick(&[0, 83, 89]),
+            false => self.random.below(100),
+        };
+        match kind {
             0..30 => self.read().await,
             30..70 => self.write().await,
             70..80 => self.batch().await,

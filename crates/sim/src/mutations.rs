@@ -52,6 +52,8 @@ const ALL: &[Planted] = &[
     in_items("strong-read-waits-for-nobody"),
     in_items("strong-read-shows-what-may-be-lost"),
     in_items("session-is-not-waited-for"),
+    in_items("session-is-refused-for-ever"),
+    in_items("bounded-write-waits-for-nobody"),
     in_items("acknowledged-before-it-is-safe"),
     in_items("graceful-failover-loses-the-queue"),
     in_items("feed-skips-a-change").quickly(),

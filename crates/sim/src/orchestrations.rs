@@ -108,6 +108,9 @@ impl Job {
 /// whoever finds it due may each be wrong about the server's time by that much.
 const CLOCKS_DIFFER: u64 = 3000;
 
+/// For how long an orchestration is started, and told of its events: longer than all faults last together.
+const PATIENCE: Duration = Duration::from_secs(900);
+
 /// The name that orchestrations are registered under.
 const NAME: &str = "Shape";
 const STEP: &str = "Step";
@@ -166,6 +169,7 @@ async fn orchestration(context: OrchestrationContext, input: String) -> Result<S
 /// Runs orchestrations in a process, until it is killed.
 pub(crate) struct Worker {
     runtime: Arc<Runtime>,
+    provider: CosmosProvider,
 }
 
 /// What a worker is started with.
@@ -189,7 +193,7 @@ impl Worker {
         let leases = Leases::Container { name: plan.name.clone(), lease: Duration::from_secs(10) };
         let provider = connected(&plan.client, leases).await;
         provider.skew_clock(plan.skew_ms);
-        let provider = Witness::new(provider, recorder, process.id);
+        let witness = Witness::new(provider.clone(), recorder, process.id);
         let (recorder, random, process) = (recorder.clone(), random.clone(), Arc::clone(process));
         let activities = ActivityRegistry::builder()
             .register(STEP, move |_: ActivityContext, input: String| {
@@ -206,8 +210,13 @@ impl Worker {
             ..RuntimeOptions::default()
         };
         let runtime =
-            Runtime::start_with_options(Arc::new(provider), activities, orchestrations, options).await;
-        Self { runtime }
+            Runtime::start_with_options(Arc::new(witness), activities, orchestrations, options).await;
+        Self { runtime, provider }
+    }
+
+    /// From now on its clock is wrong by so many milliseconds.
+    pub(crate) fn set_clock(&self, skew_ms: i64) {
+        self.provider.skew_clock(skew_ms);
     }
 
     /// Ends at once: what its process did is over, and nothing that it does from now on reaches anybody.
@@ -314,8 +323,13 @@ impl Starter {
         };
         let input = serde_json::to_string(&job).expect("a job is JSON");
         let mut started = self.client.start_orchestration(&root, NAME, input.clone()).await.is_ok();
+        let since = self.recorder.tick();
+        let is_too_long = || self.recorder.tick() - since > PATIENCE.as_micros() as u64;
         // Events to an instance that does not exist are lost.
         while !started && !job.events().is_empty() {
+            if is_too_long() {
+                return self.recorder.unended(&format!("the start of {root}"), since);
+            }
             sleep(Duration::from_millis(500)).await;
             started = self.client.start_orchestration(&root, NAME, input.clone()).await.is_ok();
         }
@@ -325,6 +339,9 @@ impl Starter {
         for event in job.events() {
             // An event that is not acknowledged may have come: it is sent until it is.
             while self.client.enqueue_event(&root, EVENT, &event).await.is_err() {
+                if is_too_long() {
+                    return self.recorder.unended(&format!("the event {event} to {root}"), since);
+                }
                 self.recorder.lock().orchestrations[place].repeats.push(event.clone());
                 sleep(Duration::from_millis(500)).await;
             }

@@ -74,6 +74,8 @@ pub struct Plan {
     pub readers: (bool, bool),
     /// How many processes share a change-feed processor. Their numbers begin with [`FIRST_PROCESSOR`].
     pub processors: u32,
+    /// What these are like. They make no calls of their own, and read where everybody would.
+    pub processor_plans: Vec<ClientPlan>,
     /// How many orchestrations are started, where there are any.
     pub orchestrations: u32,
     /// What goes wrong, in order.
@@ -131,8 +133,20 @@ impl Plan {
             level => level,
         };
         let lags = [(0, 0), (1, 20), (10, 100), (50, 800), (500, 3000)];
-        // Strong waits for other regions with each write.
-        let lag = *random.pick(if level == Level::Strong { &lags[..3] } else { &lags[..] });
+        // Strong waits for other regions with each write. So does Bounded with many, and locks that are renewed late are lost.
+        let waits = match level {
+            Level::Strong => true,
+            Level::Bounded { .. } => kind == WorldKind::Orchestrations,
+            Level::Session | Level::Prefix | Level::Eventual => false,
+        };
+        let lag = *random.pick(if waits { &lags[..3] } else { &lags[..] });
+        let level = match level {
+            // What is on its way for longer than the bound keeps all writes waiting.
+            Level::Bounded { commits, time } => {
+                Level::Bounded { commits, time: time.max(1000 * (lag.1 + 500)) }
+            }
+            level => level,
+        };
         let partitions = random.between(1, 6) as u32;
         let clients = (0..random.between(2, 4)).map(|id| client(&random, id as u32, &regions)).collect();
         let mut plan = Self {
@@ -155,9 +169,11 @@ impl Plan {
             clients,
             readers: (random.percent(60), !multi_write && random.percent(40)),
             processors: if kind == WorldKind::Processors { random.between(1, 3) as u32 } else { 0 },
+            processor_plans: Vec::new(),
             orchestrations: random.between(8, 16) as u32,
             faults: Vec::new(),
         };
+        plan.draw_processors(&random.fork("processors"));
         plan.lengthen();
         plan.draw_tokens(&random.fork("tokens"));
         plan.faults = plan.draw_faults(&random);
@@ -194,11 +210,18 @@ impl Plan {
 
     /// Gives some clients tokens, whose clocks are good enough for them.
     fn draw_tokens(&mut self, random: &Random) {
-        for client in &mut self.clients {
+        for client in self.clients.iter_mut().chain(&mut self.processor_plans) {
             if client.skew_ms.abs() < 1000 && random.percent(30) {
                 client.token_life = Some(*random.pick(&[15, 20, 40]));
             }
         }
+    }
+
+    fn draw_processors(&mut self, random: &Random) {
+        let ids = FIRST_PROCESSOR..FIRST_PROCESSOR + self.processors;
+        let regions = &self.regions;
+        let one = |id| ClientPlan { preferred: regions.clone(), ..client(random, id, regions) };
+        self.processor_plans = ids.map(one).collect();
     }
 
     fn draw_faults(&self, random: &Random) -> Vec<FaultPlan> {
@@ -221,6 +244,7 @@ impl Plan {
         }
         if !is_quiet {
             faults.extend(self.draw_late_requests(&random.fork("late requests"), length));
+            faults.extend(self.draw_of_processes(&random.fork("processes"), length, &lasts));
         }
         faults.sort_by_key(|fault| fault.at);
         faults
@@ -245,6 +269,27 @@ impl Plan {
             Some(FaultPlan { at, lasts, what })
         };
         self.clients.iter().filter_map(of).collect()
+    }
+
+    /// A process that stands still for a while, or finds itself at another time.
+    fn draw_of_processes(&self, random: &Random, length: u64, lasts: &dyn Fn() -> u64) -> Vec<FaultPlan> {
+        let plans: Vec<&ClientPlan> = self.clients.iter().chain(&self.processor_plans).collect();
+        let mut faults = Vec::new();
+        if random.percent(15) {
+            let what = FaultKind::Pauses(random.pick(&plans).id);
+            faults.push(FaultPlan { at: random.below(length), lasts: lasts(), what });
+        }
+        if random.percent(15) {
+            let plan = random.pick(&plans);
+            // Who has tokens has a clock that is good enough for them.
+            let ms = match plan.token_life {
+                Some(_) => *random.pick(&[-900, 900]),
+                None => *random.pick(&[-300_000, -5_000, 5_000, 300_000]),
+            };
+            let what = FaultKind::ClockJumps(plan.id, ms);
+            faults.push(FaultPlan { at: random.below(length), lasts: 0, what });
+        }
+        faults
     }
 
     fn draw_fault(&self, random: &Random) -> FaultKind {
@@ -305,7 +350,11 @@ impl Plan {
 fn level(random: &Random, multi_write: bool, regions: usize) -> Level {
     let bounded = match regions {
         1 => Level::Bounded { commits: 10, time: 5_000_000 },
-        _ => Level::Bounded { commits: 100_000, time: 300_000_000 },
+        // The service has bounds that no world would meet.
+        _ => {
+            let random = random.fork("bounds");
+            Level::Bounded { commits: random.between(5, 50), time: random.between(1, 5) * 1_000_000 }
+        }
     };
     match random.below(8) {
         0 | 1 if !multi_write => Level::Strong,

@@ -19,7 +19,7 @@ impl ItemTask {
             self.recorder.begin(self.session, self.has_token, |_| Operation::Query { partition, order });
         let size = self.random.between(1, 7) as u32;
         let mut pages_of = self.rows(partition, order, size).into_pages();
-        let (mut pages, mut complete) = (Vec::new(), false);
+        let (mut pages, mut complete, mut refusal) = (Vec::new(), false, None);
         let began = self.recorder.tick();
         // Over several partitions, rows of a page may have been fetched for an earlier one. Whoever goes on in the middle
         // is given rows again that an earlier page had, so that the others may need another answer.
@@ -38,14 +38,19 @@ impl ItemTask {
                 Some(Err(error)) if pages.is_empty() => {
                     return self.recorder.end(call, of_read(&error), how_refused(&error));
                 }
-                Some(Err(_)) => break,
+                Some(Err(error)) => {
+                    if let Outcome::Refused(why) = of_read(&error) {
+                        refusal = Some(why);
+                    }
+                    break;
+                }
                 None => {
                     complete = true;
                     break;
                 }
             }
         }
-        self.recorder.end(call, Outcome::Pages { pages, complete }, HowAnswered::default());
+        self.recorder.end(call, Outcome::Pages { pages, complete, refusal }, HowAnswered::default());
     }
 
     fn rows(&self, partition: Option<u32>, order: Order, size: u32) -> Items<RawItem> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::history::{
-    Account, Call, CallId, Entry, Event, Given, Happening, History, Kept, Micros, Operation, Outcome,
+    Account, Call, CallId, Entry, Event, Given, Happening, History, Kept, Micros, Operation, Outcome, Unended,
 };
 use crate::host;
 
@@ -42,6 +42,7 @@ impl Recorder {
             given: Vec::new(),
             kept: Vec::new(),
             ends: Vec::new(),
+            unended: Vec::new(),
         };
         Self { history: Arc::new(Mutex::new(history)), time: Arc::default(), hedged: Arc::default() }
     }
@@ -100,10 +101,42 @@ impl Recorder {
         history.ledger.len() - 1
     }
 
-    /// A runtime was given an activity to run.
-    pub(crate) fn given(&self, process: u32, instance: &str, step: &str) {
+    /// A runtime was given an activity to run, which it had asked for then; its place.
+    pub(crate) fn given(&self, from: Micros, process: u32, instance: &str, step: &str) -> usize {
         let (at, instance, step) = (self.tick(), instance.to_owned(), step.to_owned());
-        self.lock().given.push(Given { at, process, instance, step });
+        let mut history = self.lock();
+        history.given.push(Given { from, at, held_until: at, process, instance, step });
+        history.given.len() - 1
+    }
+
+    /// Whoever was given an activity had its lock at least until then.
+    pub(crate) fn held(&self, place: usize, until: Micros) {
+        let given = &mut self.lock().given[place];
+        given.held_until = given.held_until.max(until);
+    }
+
+    /// Nobody waits any longer for the calls of a session that are under way.
+    pub(crate) fn give_up(&self, session: u32) {
+        let until = self.tick();
+        let mut history = self.lock();
+        let History { calls, unended, .. } = &mut *history;
+        let open = calls.iter().filter(|call| call.session == session && call.returned.is_none());
+        let told: Vec<_> = open
+            .filter(|call| !unended.iter().any(|one| one.call == Some(call.id)))
+            .map(|call| Unended {
+                what: format!("call {}", call.id),
+                call: Some(call.id),
+                since: call.invoked,
+                until,
+            })
+            .collect();
+        unended.extend(told);
+    }
+
+    /// Nobody waits any longer for something that is no call.
+    pub(crate) fn unended(&self, what: &str, since: Micros) {
+        let until = self.tick();
+        self.lock().unended.push(Unended { what: what.to_owned(), call: None, since, until });
     }
 
     /// A runtime was told that what an activity did is kept, which it had asked for then.

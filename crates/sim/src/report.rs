@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use cosmonaut_sim::checker::check;
 use cosmonaut_sim::fault_plan::FaultKind;
+use cosmonaut_sim::plan::WorldKind;
 use cosmonaut_sim::timeline;
 use serde::Serialize;
 
@@ -22,6 +23,27 @@ const SHOWN: usize = 5;
 
 /// In so many worlds each kind of fault is to happen.
 const ENOUGH_FOR_ALL: u64 = 1000;
+
+/// In so many worlds of a kind everything is to happen that makes them hard to check.
+const ENOUGH_OF_A_KIND: u64 = 30;
+
+/// In so many worlds of items what is rarer is to happen too.
+const ENOUGH_FOR_RARE: u64 = 300;
+
+/// What some worlds of items have together.
+const OFTEN: [&str; 8] = [
+    "writes acknowledged",
+    "items seen",
+    "items seen in another region",
+    "items seen late",
+    "unknown writes seen",
+    "unknown writes not seen",
+    "partitions split",
+    "orders looked for",
+];
+
+/// What many of them have.
+const RARELY: [&str; 3] = ["sessions refused", "writes lost", "writes in two regions at once"];
 
 /// What many worlds came to.
 #[derive(Default, Serialize)]
@@ -38,6 +60,10 @@ struct Summary {
     /// How many faults were drawn.
     faults: u64,
     coverage: BTreeMap<String, u64>,
+    /// Sums up the digests of all worlds.
+    digest: String,
+    #[serde(skip)]
+    digests: u64,
     /// What the run did not have, and so says nothing about.
     lacking: Vec<String>,
     worlds: BTreeMap<String, u64>,
@@ -61,6 +87,8 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
         Some(seed) => (seed, 1),
         None => (arguments.from, arguments.seeds),
     };
+    // Behind the last seed there is none.
+    let count = count.min((u64::MAX - from).saturating_add(1));
     let limit = arguments.minutes;
     let jobs = how_many_at_once(arguments.jobs);
     let next = AtomicU64::new(0);
@@ -104,26 +132,14 @@ pub(crate) fn run(arguments: &Run) -> ExitCode {
     }
     summary.simulated_seconds = summary.simulated_micros as f64 / 1e6;
     summary.elapsed_seconds = began.elapsed().as_secs_f64();
-    summary.lacking = lacking(summary.seeds, summary.faults, &summary.coverage);
+    summary.digest = format!("{:016x}", summary.digests);
+    summary.lacking = summary.lacks(count);
     summary.show(arguments.json);
     if summary.violations.is_empty() && summary.lacking.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
-}
-
-/// What many worlds should have had, and these had not.
-fn lacking(worlds: u64, faults: u64, coverage: &BTreeMap<String, u64>) -> Vec<String> {
-    let has = |what: &str| coverage.get(what).is_some_and(|times| *times > 0);
-    let mut lacking = Vec::new();
-    if faults > 0 && !has("faults met") {
-        lacking.push("a fault that any call met".to_owned());
-    }
-    if worlds >= ENOUGH_FOR_ALL {
-        lacking.extend(FaultKind::NAMES.iter().filter(|name| !has(name)).map(|name| (*name).to_owned()));
-    }
-    lacking
 }
 
 /// As many as was said, or one for each processor.
@@ -136,11 +152,58 @@ fn replay_command(world: &World) -> String {
 }
 
 impl Summary {
+    /// What this run should have had if so many worlds were asked for, and had not.
+    fn lacks(&self, asked: u64) -> Vec<String> {
+        let number = |what: &str| self.coverage.get(what).copied().unwrap_or(0);
+        let mut lacking = Vec::new();
+        if self.seeds * 2 < asked {
+            lacking.push(format!(
+                "only {} of {asked} worlds were lived before the time was over (give more --minutes, or fewer --seeds)",
+                self.seeds
+            ));
+        }
+        if number("orders undecided") * 100 > number("orders looked for") {
+            lacking.push(format!(
+                "of {} items nobody knows whether one order of all calls explains them, of {}",
+                number("orders undecided"),
+                number("orders looked for")
+            ));
+        }
+        let of = |kind: WorldKind| self.worlds.get(kind.name()).copied().unwrap_or(0);
+        let (items, durable) =
+            (of(WorldKind::Items) + of(WorldKind::Processors), of(WorldKind::Orchestrations));
+        if items >= ENOUGH_OF_A_KIND && number("calls that succeeded") * 3 < self.operations {
+            lacking.push(format!(
+                "only {} of {} calls succeeded",
+                number("calls that succeeded"),
+                self.operations
+            ));
+        }
+        let mut expected: Vec<&str> = Vec::new();
+        let mut expect = |is_due: bool, what: &[&'static str]| {
+            if is_due {
+                expected.extend(what);
+            }
+        };
+        expect(self.faults > 0, &["faults met"]);
+        expect(items >= ENOUGH_OF_A_KIND, &OFTEN);
+        expect(items >= ENOUGH_FOR_RARE, &RARELY);
+        expect(of(WorldKind::Processors) >= ENOUGH_OF_A_KIND, &["changes processed"]);
+        expect(durable >= ENOUGH_OF_A_KIND, &["orchestrations ended", "activities kept"]);
+        expect(self.seeds >= ENOUGH_FOR_ALL, &FaultKind::NAMES);
+        let missing = expected.into_iter().filter(|what| number(what) == 0);
+        lacking.extend(missing.map(|what| format!("there was not once: {what}")));
+        lacking
+    }
+
     fn add(&mut self, verdict: &Verdict) {
         self.seeds += 1;
         self.operations += verdict.operations;
         self.faults += verdict.faults as u64;
         self.simulated_micros += verdict.simulated_micros;
+        // A sum: worlds end in any order.
+        let digest = u64::from_str_radix(&verdict.digest, 16).unwrap_or_default();
+        self.digests = self.digests.wrapping_add(digest);
         *self.worlds.entry(verdict.world.clone()).or_default() += 1;
         for (what, times) in &verdict.coverage {
             *self.coverage.entry(what.clone()).or_default() += times;
@@ -164,7 +227,7 @@ impl Summary {
             println!("  {times:>8}  {what}");
         }
         for what in &self.lacking {
-            println!("covered too little: there was not once {what}");
+            println!("covered too little: {what}");
         }
         for found in self.violations.iter().take(20) {
             println!("\n{} in seed {} ({}): {}", found.rule, found.seed, found.world, found.message);
@@ -208,21 +271,54 @@ pub(crate) fn replay(arguments: &Replay) -> ExitCode {
 mod tests {
     use super::*;
 
-    fn covered(what: &[&str]) -> BTreeMap<String, u64> {
-        what.iter().map(|what| ((*what).to_owned(), 1)).collect()
+    fn run(kind: WorldKind, worlds: u64, met: &[&str]) -> Summary {
+        Summary {
+            seeds: worlds,
+            faults: 3,
+            operations: 100,
+            worlds: BTreeMap::from([(kind.name().to_owned(), worlds)]),
+            coverage: met.iter().map(|what| ((*what).to_owned(), 100)).collect(),
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_shows_too_little() {
+        let run = |worlds: u64| run(WorldKind::Items, worlds, &["faults met"]);
+        assert_eq!(run(0).lacks(120).len(), 1);
+        assert_eq!(run(14).lacks(29).len(), 1);
+        assert_eq!(run(15).lacks(29), [""; 0]);
     }
 
     #[test]
     fn a_run_lacks_what_it_never_had() {
-        let met = covered(&["faults met"]);
-        assert_eq!(lacking(5, 0, &covered(&[])), [""; 0]);
-        assert_eq!(lacking(5, 3, &covered(&[])), ["a fault that any call met"]);
-        assert_eq!(lacking(999, 3000, &met), [""; 0]);
-        assert_eq!(lacking(1000, 3000, &met).len(), FaultKind::NAMES.len());
-        let mut all = covered(&FaultKind::NAMES);
-        all.extend(met);
-        assert_eq!(lacking(1000, 3000, &all), [""; 0]);
-        all.remove("keys rotated");
-        assert_eq!(lacking(1000, 3000, &all), ["keys rotated"]);
+        let items = |worlds: u64, met: &[&str]| run(WorldKind::Items, worlds, met).lacks(worlds);
+        assert_eq!(items(5, &[]), ["there was not once: faults met"]);
+        let mut met = vec!["faults met", "calls that succeeded"];
+        assert_eq!(items(ENOUGH_OF_A_KIND, &met).len(), OFTEN.len());
+        assert_eq!(items(ENOUGH_OF_A_KIND, &met[..1]).len(), OFTEN.len() + 1, "no call succeeded");
+        met.extend(OFTEN);
+        assert_eq!(items(ENOUGH_OF_A_KIND, &met), [""; 0]);
+        assert_eq!(items(ENOUGH_FOR_RARE, &met).len(), RARELY.len());
+        met.extend(RARELY);
+        assert_eq!(items(999, &met), [""; 0]);
+        assert_eq!(items(1000, &met).len(), FaultKind::NAMES.len());
+        met.extend(FaultKind::NAMES);
+        assert_eq!(items(1000, &met), [""; 0]);
+        met.retain(|what| *what != "keys rotated");
+        assert_eq!(items(1000, &met), ["there was not once: keys rotated"]);
+        let durable = run(WorldKind::Orchestrations, ENOUGH_OF_A_KIND, &["faults met", "activities kept"]);
+        assert_eq!(durable.lacks(30), ["there was not once: orchestrations ended"]);
+    }
+
+    #[test]
+    fn a_run_lacks_what_was_not_decided() {
+        let with = |undecided: u64| {
+            let mut run = run(WorldKind::Items, 1, &["faults met"]);
+            run.coverage
+                .extend([("orders looked for".to_owned(), 100), ("orders undecided".to_owned(), undecided)]);
+            run.lacks(1).len()
+        };
+        assert_eq!((with(1), with(2)), (0, 1));
     }
 }

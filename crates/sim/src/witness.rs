@@ -15,13 +15,16 @@ use duroxide::{Event, SystemStats};
 use crate::network::ProcessId;
 use crate::recorder::Recorder;
 
+/// By how much two processes may be wrong about the server's time together: it is told in whole seconds.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(3);
+
 /// A provider whose answers are noted.
 pub(crate) struct Witness {
     provider: Arc<dyn Provider>,
     recorder: Recorder,
     process: ProcessId,
-    /// The inputs of the activities that this process has, by their lock tokens.
-    inputs: Mutex<BTreeMap<String, String>>,
+    /// The inputs of the activities that this process has, and their places among what was given, by their lock tokens.
+    inputs: Mutex<BTreeMap<String, (String, usize)>>,
 }
 
 impl Witness {
@@ -31,7 +34,7 @@ impl Witness {
         Self { provider, recorder: recorder.clone(), process, inputs }
     }
 
-    fn inputs(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+    fn inputs(&self) -> MutexGuard<'_, BTreeMap<String, (String, usize)>> {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -134,12 +137,13 @@ impl Provider for Witness {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+        let from = self.recorder.tick();
         let fetched = self.provider.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter).await?;
-        if let Some((WorkItem::ActivityExecute { input, .. }, token, _)) = &fetched {
-            self.inputs().insert(token.clone(), input.clone());
-            if let Some((instance, step)) = input.split_once('|') {
-                self.recorder.given(self.process, instance, step);
-            }
+        if let Some((WorkItem::ActivityExecute { input, .. }, token, _)) = &fetched
+            && let Some((instance, step)) = input.split_once('|')
+        {
+            let place = self.recorder.given(from, self.process, instance, step);
+            self.inputs().insert(token.clone(), (input.clone(), place));
         }
         Ok(fetched)
     }
@@ -148,17 +152,24 @@ impl Provider for Witness {
         let from = self.recorder.tick();
         let is_done = matches!(completion, Some(WorkItem::ActivityCompleted { .. }));
         self.provider.ack_work_item(token, completion).await?;
-        let input = self.inputs().remove(token);
-        if let Some((instance, step)) = input.as_deref().and_then(|input| input.split_once('|'))
-            && is_done
-        {
+        let Some((input, place)) = self.inputs().remove(token) else { return Ok(()) };
+        if let Some((instance, step)) = input.split_once('|').filter(|_| is_done) {
+            // Only who has the lock is told that.
+            self.recorder.held(place, from);
             self.recorder.kept(from, self.process, instance, step);
         }
         Ok(())
     }
 
     async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Result<(), ProviderError> {
-        self.provider.renew_work_item_lock(token, extend_for).await
+        let from = self.recorder.tick();
+        self.provider.renew_work_item_lock(token, extend_for).await?;
+        let place = self.inputs().get(token).map(|(_, place)| *place);
+        if let Some(place) = place {
+            let lasts = extend_for.saturating_sub(CLOCKS_DIFFER).as_micros() as u64;
+            self.recorder.held(place, from.saturating_add(lasts));
+        }
+        Ok(())
     }
 
     async fn abandon_work_item(

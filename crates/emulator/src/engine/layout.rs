@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cosmonaut_wire::model::PartitionKeyRange;
 use cosmonaut_wire::{
     CosmosStatus, EffectivePartitionKey, EpkRange, PartitionKeyRangeId, PartitionToken, ResourceId,
-    ResourceType, SessionToken,
+    ResourceType, SessionToken, mutation,
 };
 
 use super::replica::Locked;
@@ -167,6 +167,12 @@ impl PartitionRange {
         let Some(seen) = seen else { return Ok(()) };
         for needed in [&self.id].into_iter().chain(&self.parents).filter_map(|id| seen.get(id)) {
             let unmet = |unmet: Unmet| self.unmet(needed, unmet, state.lsn());
+            // Where one region writes, what is refused for ever is seen at once.
+            let is_for_ever =
+                mutation!("session-is-refused-for-ever") && self.group.account.topology().multi_write;
+            if is_for_ever && needed.global().0 % 5 == 0 {
+                return Err(unmet(Unmet::Behind));
+            }
             self.group.lineage().check(needed, state.progress()).map_err(unmet)?;
         }
         Ok(())

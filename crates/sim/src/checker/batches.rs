@@ -16,7 +16,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         return;
     }
     for call in &facts.history.calls {
-        let (Operation::Query { partition: Some(partition), .. }, Outcome::Pages { pages, complete }) =
+        let (Operation::Query { partition: Some(partition), .. }, Outcome::Pages { pages, complete, .. }) =
             (&call.operation, &call.outcome)
         else {
             continue;

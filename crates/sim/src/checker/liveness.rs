@@ -3,7 +3,7 @@
 use super::Violation;
 use super::facts::Facts;
 use super::words::{call_and_time, moment, name_of_outcome};
-use crate::history::{Call, Happening, Micros, Outcome, Refusal};
+use crate::history::{Call, Happening, Micros, Outcome, Refusal, Unended};
 
 /// A call that lasts at least this long may have had a request on its way for longer than what it showed was good: tokens are
 /// not used for their last ten seconds, by clocks that are wrong by less than one.
@@ -12,6 +12,18 @@ const GOOD_FOR: Micros = 9_000_000;
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     found.extend(facts.history.calls.iter().filter_map(|call| refused_unduly(facts, call)));
     after_the_last_fault(facts, found);
+    found.extend(facts.history.unended.iter().map(never_ended));
+}
+
+/// Something that was still under way when everything else had long been over.
+fn never_ended(unended: &Unended) -> Violation {
+    let Unended { what, call, since, until } = unended;
+    let message = format!(
+        "{what} began at {} and had not ended at {}, and its process lived",
+        moment(*since),
+        moment(*until)
+    );
+    Violation { rule: "call-never-ended", message, calls: call.iter().copied().collect(), at: *until }
 }
 
 /// A call that was refused as one of a stranger, although the key that callers had was good all the time.
@@ -55,13 +67,13 @@ fn after_the_last_fault(facts: &Facts<'_>, found: &mut Vec<Violation>) {
 }
 
 fn succeeded(facts: &Facts<'_>, call: &Call) -> bool {
+    let is_excused = |refusal: &Refusal| *refusal == Refusal::Session && may_be_nowhere(facts, call);
     match &call.outcome {
         Outcome::Written | Outcome::Read(_) | Outcome::Crashed => true,
-        Outcome::Pages { complete, .. } => *complete || may_be_nowhere(facts, call),
+        Outcome::Pages { complete, refusal, .. } => *complete || refusal.as_ref().is_some_and(is_excused),
         Outcome::Refused(refusal) => match refusal {
             Refusal::NotFound | Refusal::Conflict | Refusal::Precondition => true,
-            Refusal::Session => may_be_nowhere(facts, call),
-            Refusal::Throttled | Refusal::Other(_) => false,
+            Refusal::Session | Refusal::Throttled | Refusal::Other(_) => is_excused(refusal),
         },
         Outcome::Failed(_) | Outcome::Unknown(_) => false,
     }
@@ -70,16 +82,44 @@ fn succeeded(facts: &Facts<'_>, call: &Call) -> bool {
 /// Whether no region may have what the session has seen: some of it was lost or, with several write regions, seen in two of
 /// them of which neither has all yet.
 fn may_be_nowhere(facts: &Facts<'_>, call: &Call) -> bool {
-    facts.multi_write() || saw_what_is_lost(facts, call)
+    is_on_its_way(facts, call) || saw_what_is_lost(facts, call)
 }
 
-/// A session that may have seen what a failover lost may be refused for ever.
-fn saw_what_is_lost(facts: &Facts<'_>, call: &Call) -> bool {
-    let began = |until: Micros| {
-        facts.history.calls.iter().any(|other| {
-            let learnt = other.has_token || facts.tells_session(other);
-            other.session == call.session && learnt && other.invoked <= until && other.id != call.id
-        })
+/// With several write regions: whether anything was written so short a time ago that some region may not have it yet.
+fn is_on_its_way(facts: &Facts<'_>, call: &Call) -> bool {
+    let account = &facts.history.account;
+    let is_recent = |other: &Call| {
+        let ended = other.returned.unwrap_or(other.invoked);
+        facts.effects_of(other).next().is_some()
+            && call.returned.is_none_or(|returned| other.invoked < returned)
+            && ended.saturating_add(account.arrives_within) >= call.invoked
     };
-    facts.losses.iter().any(|loss| began(loss.until))
+    account.multi_write && facts.history.calls.iter().any(is_recent)
+}
+
+/// A session that may have seen what a failover lost may be refused for ever. A token tells of all that the partition had when
+/// the session was answered, whoever wrote it.
+fn saw_what_is_lost(facts: &Facts<'_>, call: &Call) -> bool {
+    let learnt = |other: &&Call| {
+        other.session == call.session
+            && other.id != call.id
+            && (other.has_token || facts.tells_session(other))
+    };
+    let calls: Vec<&Call> = facts.history.calls.iter().filter(learnt).collect();
+    facts.losses.iter().any(|loss| {
+        let Some(until) = calls
+            .iter()
+            .filter(|other| other.invoked <= loss.until)
+            .map(|other| other.returned.unwrap_or(Micros::MAX))
+            .max()
+        else {
+            return false;
+        };
+        facts.keys().any(|key| {
+            let effects = facts.effects(key).iter().take_while(|effect| effect.earliest() < until);
+            effects
+                .filter(|effect| effect.earliest() <= loss.until)
+                .any(|effect| facts.may_be_lost_in(loss, effect, call.invoked))
+        })
+    })
 }

@@ -55,6 +55,8 @@ pub struct Violation {
 pub struct Verdict {
     /// The promises that were not kept, in the order of time.
     pub violations: Vec<Violation>,
+    /// How many items were asked whether one order of all calls explains what was seen of them.
+    pub asked: usize,
     /// Questions whose answer would have taken too long.
     pub undecided: usize,
 }
@@ -80,7 +82,7 @@ pub fn decide(history: &History) -> Verdict {
     conflicts::check(&facts, found);
     orchestrations::check(&facts, found);
     liveness::check(&facts, found);
-    verdict.undecided = linear::check(&facts, found);
+    (verdict.asked, verdict.undecided) = linear::check(&facts, found);
     // What is seen at the end is seen when everything else is over.
     let end = facts.end();
     for violation in found.iter_mut() {

@@ -22,6 +22,7 @@ pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
         found.extend(ran_twice(facts, instance, step, entries));
     }
     found.extend(kept_in_vain(facts));
+    found.extend(given_twice(facts));
     let known: Map<&str, &Orchestration> =
         history.orchestrations.iter().map(|one| (one.instance.as_str(), one)).collect();
     let mut told = Set::default();
@@ -88,6 +89,33 @@ fn kept_in_vain(facts: &Facts<'_>) -> Vec<Violation> {
         found.extend(
             again.map(|given| once_more(kept, "step-given-after-its-end", given.process, "got", given.at)),
         );
+    }
+    found
+}
+
+/// A step that somebody was given while somebody else had its lock, whatever was wrong meanwhile.
+fn given_twice(facts: &Facts<'_>) -> Vec<Violation> {
+    let mut before: BTreeMap<(&str, &str), Vec<&Given>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for given in &facts.history.given {
+        let earlier = before.entry((&given.instance, &given.step)).or_default();
+        let has_lost =
+            |first: &Given| facts.losses.iter().any(|loss| loss.until >= first.from && loss.from <= given.at);
+        let holder = earlier.iter().find(|first| given.at < first.held_until && !has_lost(first));
+        found.extend(holder.map(|first| {
+            let what = format!(
+                "process {} got {} of {} at {}, and process {}, which had got it at {}, had its lock until {}",
+                given.process,
+                given.step,
+                given.instance,
+                moment(given.at),
+                first.process,
+                moment(first.at),
+                moment(first.held_until)
+            );
+            complain("step-given-while-locked", what, given.at)
+        }));
+        earlier.push(given);
     }
     found
 }

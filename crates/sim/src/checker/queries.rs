@@ -11,7 +11,7 @@ use crate::history::{Call, CallId, Key, Operation, Order, Outcome, Page, Trail};
 
 pub(super) fn check(facts: &Facts<'_>, found: &mut Vec<Violation>) {
     for call in &facts.history.calls {
-        let (Operation::Query { partition, order }, Outcome::Pages { pages, complete }) =
+        let (Operation::Query { partition, order }, Outcome::Pages { pages, complete, .. }) =
             (&call.operation, &call.outcome)
         else {
             continue;

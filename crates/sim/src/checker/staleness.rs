@@ -36,7 +36,7 @@ fn too_old(
     commits: u64,
     time: Micros,
 ) -> Option<Violation> {
-    if write.latest().saturating_add(time) < sighting.invoked {
+    if write.latest().saturating_add(time) < sighting.invoked && was_held_to(facts, sighting, write, time) {
         let why =
             format!("{} was acknowledged more than {time} µs before it began", call_and_time(write.call));
         return Some(sighting.forbidden("staleness-by-time", &why, &[write.id()]));
@@ -65,6 +65,21 @@ fn too_old(
         );
         sighting.forbidden("staleness-by-commits", &why, &[write.id()])
     })
+}
+
+/// Whether a region must have had a write that was acknowledged more than the bound ago. While a region cannot be reached
+/// it is writes that wait, not reads, so that it is late until somebody is told of a later write of the partition.
+fn was_held_to(facts: &Facts<'_>, sighting: &Sighting<'_>, write: &Effect<'_>, time: Micros) -> bool {
+    let is_later = |call: &Call| {
+        call.invoked > write.latest().saturating_add(time)
+            && call.returned.is_some_and(|at| at < sighting.invoked)
+            && facts.effects_of(call).any(|effect| {
+                effect.certain
+                    && effect.write.key.partition == sighting.key.partition
+                    && !facts.may_be_lost(effect, sighting.returned)
+            })
+    };
+    facts.is_all_quiet() || facts.history.calls.iter().any(is_later)
 }
 
 /// A region that showed or took a version does not show an older one.

@@ -79,7 +79,7 @@ pub(crate) fn name_of_outcome(outcome: &Outcome) -> String {
                 .collect();
             items.join(", ")
         }
-        Outcome::Pages { pages, complete } => {
+        Outcome::Pages { pages, complete, .. } => {
             let pages: Vec<_> = pages
                 .iter()
                 .map(|page| {

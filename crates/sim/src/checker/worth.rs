@@ -31,6 +31,27 @@ pub struct Worth {
     pub splits: usize,
 }
 
+/// How many writes a sighting is compared with.
+const NEWEST: usize = 8;
+
+impl Worth {
+    /// All counts, with what they are called in reports.
+    pub fn counts(&self) -> [(&'static str, usize); 10] {
+        [
+            ("writes acknowledged", self.acknowledged),
+            ("items seen", self.seen),
+            ("items seen in another region", self.seen_elsewhere),
+            ("items seen late", self.stale),
+            ("sessions refused", self.session_refusals),
+            ("unknown writes seen", self.unknown_applied),
+            ("unknown writes not seen", self.unknown_unseen),
+            ("acknowledged writes lost", self.lost),
+            ("writes in two regions at once", self.conflicts),
+            ("partitions split", self.splits),
+        ]
+    }
+}
+
 /// What a history is worth.
 pub fn worth(history: &History) -> Worth {
     let facts = Facts::new(history);
@@ -38,8 +59,9 @@ pub fn worth(history: &History) -> Worth {
     for sighting in &facts.sightings {
         let known = |write: &Effect<'_>| write.certain && write.latest() < sighting.invoked;
         let older = |write: &Effect<'_>| facts.behind(sighting.key, sighting.trail, write, sighting.returned);
-        worth.stale +=
-            usize::from(facts.effects(sighting.key).iter().any(|write| known(write) && older(write)));
+        // The newest tell.
+        let mut newest = facts.effects(sighting.key).iter().rev().filter(|write| known(write)).take(NEWEST);
+        worth.stale += usize::from(newest.any(older));
         let Some(trail) = sighting.trail else { continue };
         worth.seen += 1;
         let taken = facts.maker(sighting.key, trail).and_then(|maker| maker.call.region.as_deref());

@@ -19,6 +19,9 @@ use crate::orchestrations::{Worker, WorkerPlan};
 use crate::plan::{ClientPlan, FIRST_PROCESSOR, WorldKind};
 use crate::process::Process;
 
+/// No call takes so long: a query has some thirty pages at most, and each of them is given up in time.
+const LONGEST_CALL: Duration = Duration::from_secs(1200);
+
 impl World {
     pub(super) fn process(&self, id: u32, skew_ms: i64) -> Process {
         let Inner { network, random, plan, .. } = &*self.0;
@@ -72,15 +75,15 @@ impl World {
             return self.start_worker(plan, process);
         }
         let container = self.container_of(&process, plan);
-        self.start_tasks(plan, process, (container, session), calls);
+        self.start_tasks(plan, process, (container, session), (calls, false));
     }
 
-    /// Lets a client that has lived through everything make some more calls, in its session.
-    pub(super) fn go_on(&self, plan: &ClientPlan, calls: u32) {
+    /// Lets a client that has lived through everything make some more calls, in its session; only reads, if that is said.
+    pub(super) fn go_on(&self, plan: &ClientPlan, calls: u32, only_reads: bool) {
         let running = self.lock_clients().remove(&plan.id).filter(|running| !running.process.is_dead());
         match running {
             Some(Running { process, items: Some(items), .. }) => {
-                self.start_tasks(plan, process, items, calls)
+                self.start_tasks(plan, process, items, (calls, only_reads))
             }
             _ => self.start_client(plan, calls),
         }
@@ -91,7 +94,7 @@ impl World {
         plan: &ClientPlan,
         process: Arc<Process>,
         (container, session): (ContainerClient, u32),
-        calls: u32,
+        (calls, only_reads): (u32, bool),
     ) {
         let left = Arc::new(AtomicU64::new(u64::from(calls * plan.tasks)));
         let now = host::now();
@@ -106,6 +109,7 @@ impl World {
                 items: self.0.plan.items,
                 timeout: Duration::from_millis(plan.timeout),
                 known: BTreeMap::new(),
+                only_reads,
             };
             let (world, left, pause) = (self.clone(), Arc::clone(&left), plan.pause);
             process.run(async move {
@@ -147,8 +151,9 @@ impl World {
     /// Starts a process that shares the change-feed processor.
     pub(super) fn start_processor(&self, id: u32) {
         let start = self.0.sessions.fetch_add(1, Ordering::Relaxed) as u32;
-        let process = Arc::new(self.process(id + 10 * start, 0));
-        let database = self.client(&process, CosmosClientOptions::default()).database("d");
+        let Some(plan) = self.0.plan.processor_plans.iter().find(|plan| plan.id == id) else { return };
+        let process = Arc::new(self.process(id + 10 * start, plan.skew_ms));
+        let database = self.client_of(&process, plan).database("d");
         let (container, leases) = (database.container("c"), database.container("l"));
         let (recorder, world) = (self.0.recorder.clone(), self.clone());
         let random = self.0.random.fork(&format!("processor {}", process.id));
@@ -266,14 +271,52 @@ impl World {
         }
     }
 
+    /// The process of a client, while it lives.
+    pub(crate) fn process_of(&self, client: u32) -> Option<Arc<Process>> {
+        let clients = self.lock_clients();
+        let running = clients.get(&client).filter(|running| !running.process.is_dead())?;
+        Some(Arc::clone(&running.process))
+    }
+
+    /// The clock of a client is wrong by so many milliseconds from now on.
+    pub fn set_clock(&self, client: u32, skew_ms: i64) {
+        if let Some(running) = self.lock_clients().get(&client) {
+            running.process.set_clock(skew_ms);
+            if let Some(worker) = running.worker.get() {
+                worker.set_clock(skew_ms);
+            }
+        }
+    }
+
+    /// Waits until all clients have made their calls, as long as they make any.
     pub(super) async fn wait_for_clients(&self) {
+        let is_busy =
+            |running: &Running| !running.process.is_dead() && running.left.load(Ordering::Relaxed) > 0;
+        let (mut left, mut since) = (u64::MAX, host::now());
         loop {
-            let is_busy =
-                |running: &Running| !running.process.is_dead() && running.left.load(Ordering::Relaxed) > 0;
-            if !self.lock_clients().values().any(is_busy) {
+            let busy: u64 = {
+                let clients = self.lock_clients();
+                let busy = clients.values().filter(|running| is_busy(running));
+                busy.map(|running| running.left.load(Ordering::Relaxed)).sum()
+            };
+            if busy == 0 {
                 return;
             }
+            if busy != left {
+                (left, since) = (busy, host::now());
+            } else if host::now() - since > LONGEST_CALL.as_micros() as u64 {
+                return self.give_up_calls();
+            }
             self.sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Notes the calls that are under way in processes that live.
+    pub(super) fn give_up_calls(&self) {
+        for running in self.lock_clients().values().filter(|running| !running.process.is_dead()) {
+            if let Some((_, session)) = &running.items {
+                self.0.recorder.give_up(*session);
+            }
         }
     }
 

@@ -86,18 +86,22 @@ impl World {
     pub(super) async fn try_everybody(&self) {
         let patient =
             |client: &ClientPlan| ClientPlan { timeout: BOUND.as_millis() as u64, ..client.clone() };
-        if self.0.plan.multi_write {
-            // A session that has seen what two regions wrote last is answered when each has heard of the other.
-            self.sleep(Duration::from_millis(self.0.plan.lag.1)).await;
-        }
         for client in &self.0.plan.clients {
-            self.go_on(&patient(client), 5);
+            self.go_on(&patient(client), 5, false);
         }
         self.wait_for_clients().await;
         for client in &self.0.plan.clients {
             self.start_client(&patient(client), 5);
         }
         self.wait_for_clients().await;
+        if self.0.plan.multi_write {
+            // A session that has seen what two regions wrote last is answered when each has heard of the other.
+            self.settle().await;
+            for client in &self.0.plan.clients {
+                self.go_on(&patient(client), 3, true);
+            }
+            self.wait_for_clients().await;
+        }
     }
 
     /// Reads a feed until there is nothing more.

@@ -32,6 +32,9 @@ pub const CONTAINER: &str = "d/c";
 /// How long a call may take after the last fault.
 const BOUND: Duration = Duration::from_secs(90);
 
+/// How long a world lasts at most, by its own time. Most last for some minutes.
+const LONGEST_LIFE: Duration = Duration::from_secs(7200);
+
 /// A running world. Clones are one world.
 #[derive(Clone)]
 pub struct World(Arc<Inner>);
@@ -89,9 +92,19 @@ pub struct Ended {
 /// Runs a world to its end, in a runtime whose clock stands still.
 pub async fn run(plan: Plan) -> Ended {
     let world = World::start(plan).await;
-    match world.0.plan.kind {
-        WorldKind::Items | WorldKind::Processors => world.live_with_items().await,
-        WorldKind::Orchestrations => world.live_with_orchestrations().await,
+    let life = async {
+        match world.0.plan.kind {
+            WorldKind::Items | WorldKind::Processors => world.live_with_items().await,
+            WorldKind::Orchestrations => world.live_with_orchestrations().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = life => {}
+        () = world.sleep(LONGEST_LIFE) => {
+            world.0.recorder.unended("the world", 0);
+            world.give_up_calls();
+        }
     }
     world.end()
 }

@@ -78,6 +78,11 @@ async fn serve(
     emulator.start().await
 }
 
+/// In how many milliseconds everything that is on its way between regions has come.
+fn settles_within(plan: &Plan) -> u64 {
+    3 * plan.lag.1 + 1000
+}
+
 impl World {
     pub(super) async fn start(plan: Plan) -> Self {
         let random = Random::new(plan.seed);
@@ -98,6 +103,7 @@ impl World {
             regions: plan.regions.clone(),
             // The number at the conflict path is in seconds.
             conflict_margin: plan.multi_write.then_some(1_100_000),
+            arrives_within: 1000 * settles_within(&plan),
         };
         Self(Arc::new(Inner {
             plan,
@@ -205,13 +211,17 @@ impl World {
         for route in processes.into_iter().flat_map(|process| self.0.network.routes_of(process)) {
             route.end_silence();
         }
+        if self.0.plan.multi_write {
+            // What was kept back is on its way.
+            self.settle().await;
+        }
         self.happened(Happening::Healed { bound: BOUND.as_micros() as u64 });
     }
 
     /// Waits until nothing is under way between regions.
     pub(super) async fn settle(&self) {
         // What several regions write is not counted by how far they are behind.
-        self.sleep(Duration::from_millis(3 * self.0.plan.lag.1 + 1000)).await;
+        self.sleep(Duration::from_millis(settles_within(&self.0.plan))).await;
         while self.control().regions().iter().any(|region| region.behind > 0) {
             self.sleep(Duration::from_millis(100)).await;
         }

@@ -31,6 +31,14 @@ fn the_last_seed_is_a_seed_too() {
     assert_eq!(verdict["seeds"], 2);
 }
 
+#[test]
+fn a_run_whose_time_is_over_before_it_has_shown_much_fails() {
+    let output = ran(&["run", "--seeds", "120", "--minutes", "0"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("only 0 of 120 worlds"), "{text}");
+}
+
 #[cfg(not(cosmonaut_mutations))]
 #[test]
 fn no_bug_is_planted_in_a_build_that_has_none() {

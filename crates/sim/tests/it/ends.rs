@@ -2,7 +2,7 @@
 
 use cosmonaut_sim::history::{
     Ending, Entry, Event, Given, Happening, Kept, Level, Micros, Operation, Orchestration, Order, Outcome,
-    Pause, Refusal,
+    Pause, Refusal, Unended,
 };
 
 use crate::script::{A, B, EAST, Script, WEST, create, delete, patch, script, upsert};
@@ -170,13 +170,20 @@ fn everything_succeeds_after_the_last_fault() {
     forced.events[0].what = Happening::Forced { to: WEST.to_owned() };
     let mut query = forced.clone();
     Script(forced).holds();
-    // With several write regions it may have seen what two of them wrote last.
+    // With several write regions it may have seen what two of them wrote last, as long as that may be on its way.
     let mut mixed = healed(Outcome::Refused(Refusal::Session)).0;
     mixed.account.multi_write = true;
-    Script(mixed).holds();
+    mixed.account.arrives_within = 190;
+    Script(mixed.clone()).holds();
+    mixed.account.arrives_within = 189;
+    Script(mixed).breaks(failed);
     query.calls[1].operation = Operation::Query { partition: None, order: Order::Any };
-    query.calls[1].outcome = Outcome::Pages { pages: Vec::new(), complete: false };
+    query.calls[1].outcome =
+        Outcome::Pages { pages: Vec::new(), complete: false, refusal: Some(Refusal::Session) };
     Script(query.clone()).holds();
+    let mut broken = query.clone();
+    broken.calls[1].outcome = Outcome::Pages { pages: Vec::new(), complete: false, refusal: None };
+    Script(broken).breaks(failed);
     query.events[0].what = Happening::Split;
     Script(query).breaks(failed);
     let mut before = healed(Outcome::Unknown("timeout".to_owned())).0;
@@ -285,6 +292,57 @@ fn an_orchestration_does_each_step_once() {
         .breaks(&["step-out-of-nowhere", "step-skipped"]);
 }
 
+fn given(at: Micros, held_until: Micros) -> Given {
+    let (instance, step) = ("order-1".to_owned(), "charge".to_owned());
+    Given { from: at, at, held_until, process: 0, instance, step }
+}
+
+#[test]
+fn a_step_is_given_to_nobody_while_its_lock_is_held() {
+    let twice = |again: Micros| {
+        orchestration(|script| {
+            script.0.ledger[0].disturbed = true;
+            script.0.ledger.push(entry(160, "charge"));
+            script.0.given.extend([given(90, 150), given(again, again)]);
+        })
+    };
+    twice(150).holds();
+    twice(149).breaks(&["step-given-while-locked"]);
+    // The lock may have been lost.
+    let mut lost = twice(149).0;
+    let what = Happening::Forced { to: WEST.to_owned() };
+    lost.events.insert(0, Event { at: 120, until: 120, what });
+    Script(lost.clone()).holds();
+    lost.events[0].at = 80;
+    lost.events[0].until = 89;
+    Script(lost).breaks(&["step-given-while-locked"]);
+}
+
+#[test]
+fn what_never_ends_is_told() {
+    let mut script = script(Level::Session).write(1, 0, 0..10, create(A));
+    script.0.unended.push(Unended { what: "call 1".to_owned(), call: Some(1), since: 0, until: 90 });
+    script.breaks(&["call-never-ended"]);
+}
+
+#[test]
+fn only_who_may_have_seen_what_is_lost_is_refused_for_ever() {
+    let refused = |lost: bool| {
+        let written =
+            script(Level::Session).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A)).forced(50);
+        let healed = written.event(100, Happening::Healed { bound: 1_000 });
+        let read = cosmonaut_sim::history::Operation::Read(A);
+        let refused = healed.call(3, 0, 200..300, read, Outcome::Refused(Refusal::Session));
+        refused.end(&[(A, Some(if lost { &[1] } else { &[2] }))])
+    };
+    refused(true).holds();
+    refused(false).breaks(&["failure-after-the-last-fault"]);
+    // Another session has seen nothing.
+    let mut other = refused(true).0;
+    other.calls[2].session = 1;
+    Script(other).breaks(&["failure-after-the-last-fault"]);
+}
+
 #[test]
 fn a_step_that_is_kept_is_done() {
     let kept = |from: Micros, until: Micros| Kept {
@@ -294,8 +352,7 @@ fn a_step_that_is_kept_is_done() {
         instance: "order-1".to_owned(),
         step: "charge".to_owned(),
     };
-    let given =
-        |at: Micros| Given { at, process: 0, instance: "order-1".to_owned(), step: "charge".to_owned() };
+    let given = |at: Micros| given(at, at);
     let disturbed = |at: Micros| {
         orchestration(|script| {
             script.0.ledger[0].disturbed = true;

@@ -131,7 +131,13 @@ fn staleness_by_time() {
     let written = script(BOUNDED).write(1, 0, 0..10, create(A)).write(2, 0, 20..30, upsert(A));
     written.clone().read(3, 1, 1_030..1_040, A, &[1]).in_region(WEST).holds();
     written.clone().read(3, 1, 1_031..1_040, A, &[1]).in_region(WEST).breaks(&["staleness-by-time"]);
-    written.forced(40).read(3, 1, 1_031..1_040, A, &[1]).in_region(WEST).holds();
+    written.clone().forced(40).read(3, 1, 1_031..1_040, A, &[1]).in_region(WEST).holds();
+    // A region that cannot be reached is late until a later write is acknowledged, which has to wait for it.
+    let cut_off = written.event(25, Happening::Fault("a link is paused".to_owned()));
+    cut_off.clone().read(3, 1, 1_050..1_060, A, &[1]).in_region(WEST).holds();
+    let later = cut_off.write(3, 0, 1_031..1_040, upsert(B));
+    later.clone().read(4, 1, 1_040..1_060, A, &[1]).in_region(WEST).holds();
+    later.read(4, 1, 1_041..1_060, A, &[1]).in_region(WEST).breaks(&["staleness-by-time"]);
 }
 
 #[test]

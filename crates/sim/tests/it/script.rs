@@ -53,6 +53,7 @@ pub(crate) fn script(level: Level) -> Script {
             multi_write: false,
             regions: vec![EAST.to_owned(), WEST.to_owned()],
             conflict_margin: None,
+            arrives_within: 100,
         },
         calls: Vec::new(),
         events: Vec::new(),
@@ -62,6 +63,7 @@ pub(crate) fn script(level: Level) -> Script {
         given: Vec::new(),
         kept: Vec::new(),
         ends: Vec::new(),
+        unended: Vec::new(),
     })
 }
 
@@ -149,7 +151,7 @@ impl Script {
             })
             .collect();
         let operation = Operation::Query { partition: Some(0), order: Order::Place };
-        self.call(id, session, time, operation, Outcome::Pages { pages, complete: true })
+        self.call(id, session, time, operation, Outcome::Pages { pages, complete: true, refusal: None })
     }
 
     /// The last call was answered there.

@@ -49,6 +49,9 @@ impl Hold {
         }
         let until = match group.account.topology().consistency {
             Consistency::Strong => Until::Committed(lsn),
+            Consistency::BoundedStaleness { .. } if mutation!("bounded-write-waits-for-nobody") => {
+                return Self::none();
+            }
             Consistency::BoundedStaleness { .. } => Until::Bounded(region),
             Consistency::Session | Consistency::ConsistentPrefix | Consistency::Eventual => {
                 return Self::none();

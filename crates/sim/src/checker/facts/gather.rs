@@ -45,7 +45,7 @@ impl<'h> Facts<'h> {
                     };
                     self.sightings.extend(items.iter().map(saw));
                 }
-                Outcome::Pages { pages, complete } => {
+                Outcome::Pages { pages, complete, .. } => {
                     for page in pages {
                         let saw = |(key, trail): &'h (Key, Trail)| Sighting {
                             call,

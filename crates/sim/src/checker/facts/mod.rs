@@ -307,7 +307,7 @@ impl<'h> Facts<'h> {
         self.losses.iter().any(|loss| self.may_be_lost_in(loss, write, by))
     }
 
-    fn may_be_lost_in(&self, loss: &Loss<'_>, write: &Effect<'_>, by: Micros) -> bool {
+    pub(super) fn may_be_lost_in(&self, loss: &Loss<'_>, write: &Effect<'_>, by: Micros) -> bool {
         let here = match (loss.region, write.call.region.as_deref()) {
             (Some(lost), Some(region)) if write.certain => lost == region,
             _ => true,

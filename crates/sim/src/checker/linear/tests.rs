@@ -47,6 +47,7 @@ fn register(seed: u64, stale: u64, unknown: bool) -> History {
         multi_write: false,
         regions: vec!["East".to_owned()],
         conflict_margin: None,
+        arrives_within: 0,
     };
     let (events, feeds, orchestrations) = (Vec::new(), Vec::new(), Vec::new());
     History {
@@ -58,6 +59,7 @@ fn register(seed: u64, stale: u64, unknown: bool) -> History {
         ledger: Vec::new(),
         given: Vec::new(),
         kept: Vec::new(),
+        unended: Vec::new(),
         ends: Vec::new(),
     }
 }

@@ -367,6 +367,8 @@ impl Callers {
                 multi_write: self.plan.multi_write,
                 regions: REGIONS[..regions].iter().map(|name| (*name).to_owned()).collect(),
                 conflict_margin: self.plan.multi_write.then_some(0),
+                // A link that a failover has left has nothing to bring.
+                arrives_within: 100_000,
             },
             calls,
             events: self.events,
@@ -376,6 +378,7 @@ impl Callers {
             given: Vec::new(),
             kept: Vec::new(),
             ends: ends.collect(),
+            unended: Vec::new(),
         }
     }
 }

@@ -110,8 +110,11 @@ impl Callers {
                 if more {
                     return self.plan_step(next, Step::Serve { call, region });
                 }
-                flight.call.outcome =
-                    Outcome::Pages { pages: std::mem::take(&mut flight.pages), complete: true };
+                flight.call.outcome = Outcome::Pages {
+                    pages: std::mem::take(&mut flight.pages),
+                    complete: true,
+                    refusal: None,
+                };
             }
         }
         self.plan_step(returned, Step::Answer(call));

@@ -127,7 +127,7 @@ fn a_commit_is_never_divided_between_pages() {
         BatchOperation::create(to_raw_value(&json!({"id": id.to_string(), "pk": "a", "n": 1})).unwrap())
     };
     let operations: Vec<_> = (1..=5).map(item).collect();
-    let _ = container.batch(HERE, &PartitionKey::from("a"), &operations, None).unwrap();
+    let _ = container.batch(HERE, &PartitionKey::from("a"), &BatchRequest::new(&operations)).unwrap();
     put(&container, "a", "6", 0);
     for (max, sizes) in [(1, vec![1, 5, 1]), (3, vec![1, 5, 1]), (6, vec![6, 1]), (7, vec![7])] {
         let mut start = FeedStart::Beginning;

@@ -88,7 +88,7 @@ pub(super) fn fill(engine: &Engine, properties: ContainerProperties) -> Arc<Cont
     let item =
         |id: u32| BatchOperation::create(to_raw_value(&json!({"id": format!("b{id}"), "pk": "k2"})).unwrap());
     let operations: Vec<_> = (0..5).map(item).collect();
-    let _ = container.batch(HERE, &PartitionKey::from("k2"), &operations, None).unwrap();
+    let _ = container.batch(HERE, &PartitionKey::from("k2"), &BatchRequest::new(&operations)).unwrap();
     let _ = container.split(&"0".into()).unwrap();
     let last =
         container.create_item(HERE, with("after", "", &json!({"id": "split", "pk": "after"}))).unwrap();

@@ -100,7 +100,7 @@ impl Run {
                 let _ = self
                     .account
                     .container
-                    .batch(self.region(region), &key(item).into(), &both, None)
+                    .batch(self.region(region), &key(item).into(), &BatchRequest::new(&both))
                     .unwrap();
             }
             Step::Delete { session, region, item } => {

@@ -187,7 +187,7 @@ fn a_batch_comes_back_whole() {
     account.put(B, "a", 1).unwrap();
     account.world.pass_millis(800);
     let put = |id: &str| BatchOperation::upsert(to_raw_value(&json!({"id": id, "pk": "k", "n": 2})).unwrap());
-    let batch = account.container.batch(B, &PartitionKey::from("k"), &[put("a"), put("b")], None).unwrap();
+    let batch = account.container.batch(B, &PartitionKey::from("k"), &BatchRequest::new(&[put("a"), put("b")])).unwrap();
     let_the_first_arrive(&account);
     batch.commit.wait().unwrap();
     drop(account);

@@ -18,7 +18,14 @@ fn changes(
     start: FeedStart,
     max: usize,
 ) -> Result<ChangePage, Failure> {
-    let request = ChangeRequest { scope: scope.clone(), mode, start, max_items: Some(max), session: None };
+    let request = ChangeRequest {
+        scope: scope.clone(),
+        mode,
+        start,
+        max_items: Some(max),
+        session: None,
+        pace: Pace::default(),
+    };
     container.change_feed(HERE, &request)
 }
 
@@ -45,7 +52,16 @@ fn drain(
 fn read_all(container: &Container, scope: &FeedScope, max: usize) -> Vec<Value> {
     let (mut items, mut continuation) = (Vec::new(), None);
     loop {
-        let page = container.read_feed(HERE, scope, Some(max), continuation.as_deref(), None).unwrap();
+        let page = container
+            .read_feed(
+                HERE,
+                &FeedRequest {
+                    max_items: Some(max),
+                    continuation: continuation.as_deref(),
+                    ..FeedRequest::new(scope)
+                },
+            )
+            .unwrap();
         assert!(page.items.len() <= max);
         items.extend(page.items.iter().map(|item| json_of(item)));
         continuation = page.continuation;
@@ -231,7 +247,12 @@ fn all_versions_are_kept_once_somebody_reads_them() {
 fn continuations_that_are_none_are_named() {
     let (_, container) = container();
     for text in ["", "x", "00-01", "FF-00-1", "00-FF-x", "00-FF-1-1"] {
-        let failure = container.read_feed(HERE, &FeedScope::Container, None, Some(text), None).unwrap_err();
+        let failure = container
+            .read_feed(
+                HERE,
+                &FeedRequest { continuation: Some(text), ..FeedRequest::new(&FeedScope::Container) },
+            )
+            .unwrap_err();
         assert!(failure.message.contains(&format!("{text:?}")), "{failure}");
     }
 }
@@ -310,7 +331,7 @@ proptest! {
         }
         let (mut seen, mut continuation, mut splits) = (Vec::new(), None, splits.into_iter());
         loop {
-            let got = container.read_feed(HERE, &FeedScope::Container, Some(page), continuation.as_deref(), None).unwrap();
+            let got = container.read_feed(HERE, &FeedRequest { max_items: Some(page), continuation: continuation.as_deref(), ..FeedRequest::new(&FeedScope::Container) }).unwrap();
             prop_assert!(got.items.len() <= page);
             seen.extend(got.items.iter().map(|item| json_of(item)["id"].as_str().unwrap().parse::<usize>().unwrap()));
             continuation = got.continuation;

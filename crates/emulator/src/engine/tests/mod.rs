@@ -6,6 +6,7 @@ mod damage;
 mod feeds;
 mod items;
 mod model;
+mod paced_feeds;
 mod patches;
 mod regions;
 mod splits;
@@ -19,7 +20,7 @@ use cosmonaut_wire::{PartitionKey, ResourcePath};
 use serde_json::Value;
 
 use super::{
-    AccountConfig, BatchRequest, Container, Engine, EngineConfig, ItemReply, ItemRequest,
+    AccountConfig, BatchRequest, Container, Engine, EngineConfig, FeedRequest, ItemReply, ItemRequest,
     RegionId,
 };
 use crate::storage::Journal;

@@ -66,7 +66,8 @@ pub(super) fn picture(engine: &Engine) -> String {
         for range in container.layout().ranges() {
             let state = range.replica(HERE).read(|state| {
                 let documents: Vec<_> = state.documents().cloned().collect();
-                let log: Vec<_> = state.log_after(state.progress()).into_iter().flatten().cloned().collect();
+                let log: Vec<_> =
+                    state.log_after(state.progress(), usize::MAX).into_iter().flatten().collect();
                 format!("{} {documents:?} {log:?}", state.lsn())
             });
             seen += &format!("{} {:?} {:?} {state}\n", range.id, range.range, range.parents);
@@ -168,6 +169,7 @@ fn the_feed_of_all_versions_goes_on_after_a_restart_and_a_split() {
             start: FeedStart::After("\"0\"".parse().unwrap()),
             max_items: Some(1000),
             session: None,
+            pace: Pace::default(),
         };
         engine.container(&path("/dbs/d/colls/c")).unwrap().change_feed(HERE, &request).unwrap().items
     };
@@ -192,6 +194,7 @@ fn whoever_reads_all_versions_without_a_policy_goes_on_after_a_restart() {
             start,
             max_items: Some(1000),
             session: None,
+            pace: Pace::default(),
         };
         engine.container(&path("/dbs/d/colls/c")).unwrap().change_feed(HERE, &request).unwrap()
     };

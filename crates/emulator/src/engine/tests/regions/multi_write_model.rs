@@ -228,6 +228,7 @@ fn versions(account: &Account) -> Vec<String> {
         start: FeedStart::After("\"0\"".parse().unwrap()),
         max_items: Some(10_000),
         session: None,
+        pace: Pace::default(),
     };
     let page = account.container.change_feed(region, &request).unwrap();
     let mut versions: Vec<_> =

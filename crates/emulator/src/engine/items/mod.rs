@@ -10,6 +10,7 @@ mod delete;
 #[cfg(feature = "scripts")]
 mod draft;
 mod incoming;
+mod members;
 mod patch;
 mod patch_tree;
 mod put;

@@ -12,6 +12,7 @@ use super::versions::{self, PreviousImages};
 use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, SLICE, timed_out};
 use crate::engine::container::Container;
 use crate::engine::key::KeyReader;
+use crate::engine::layout::gone;
 use crate::engine::{Document, FeedScope, PartitionRange, Progress, RegionId, Replica, charge};
 use crate::pace::Next;
 use crate::storage::Commit;
@@ -133,6 +134,11 @@ impl Container {
             commits.push(self.keep_versions()?);
         }
         let layout = self.layout();
+        if let FeedStart::After(position) = &request.start
+            && let Some(stranger) = position.stranger(&layout)
+        {
+            return Err(gone(stranger));
+        }
         let parts = request.scope.resolve(&layout, self.definition())?;
         let single = if let [(range, _)] = &parts[..] { Some(Arc::clone(range)) } else { None };
         let mut page = ChangePage {

@@ -244,6 +244,23 @@ fn all_versions_are_kept_once_somebody_reads_them() {
 }
 
 #[test]
+fn a_position_of_partitions_that_a_container_never_had_is_410() {
+    let (_, engine) = engine();
+    let container = add_container(&engine, ContainerProperties::new("c", "/pk"), 12_000);
+    let _ = container.split(&"1".into()).unwrap();
+    let read = |position: &str| {
+        let start = FeedStart::After(position.parse().unwrap());
+        changes(&container, &FeedScope::Container, FeedMode::Incremental, start, 10)
+    };
+    for position in ["\"0:5,1:5\"", "\"0:5,2:5,3:5\"", "\"17\""] {
+        assert!(read(position).is_ok(), "{position}");
+    }
+    for position in ["\"77:5\"", "\"0:5,77:5\""] {
+        assert_eq!(read(position).unwrap_err().status, CosmosStatus::PARTITION_KEY_RANGE_GONE, "{position}");
+    }
+}
+
+#[test]
 fn continuations_that_are_none_are_named() {
     let (_, container) = container();
     for text in ["", "x", "00-01", "FF-00-1", "00-FF-x", "00-FF-1-1"] {

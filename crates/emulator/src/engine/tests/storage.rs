@@ -252,6 +252,9 @@ fn a_file_of_an_earlier_format_is_taken_over() {
     crate::storage::back_to_format_2(directory.path());
     assert_eq!(picture(&open(&directory)), before);
     assert_eq!(picture(&open(&directory)), before);
+    crate::storage::back_to_format_3(directory.path());
+    assert_eq!(picture(&open(&directory)), before);
+    assert_eq!(picture(&open(&directory)), before);
 }
 
 #[test]

@@ -37,8 +37,8 @@ pub(crate) use container::owner_gone;
 pub use container::{Container, Usage, Written};
 pub use document::Document;
 pub(crate) use document::{DocumentParts, SystemMembers};
-pub use feed::{ChangePage, ChangeRequest, FeedMode, FeedPage, FeedPosition, FeedStart};
-pub use items::{BatchReply, Conditions, ItemReply, ItemRequest, KeyDeleted, MAX_ITEM_BYTES};
+pub use feed::{ChangePage, ChangeRequest, FeedMode, FeedPage, FeedPosition, FeedRequest, FeedStart};
+pub use items::{BatchReply, BatchRequest, Conditions, ItemReply, ItemRequest, KeyDeleted, MAX_ITEM_BYTES};
 #[cfg(feature = "scripts")]
 pub(crate) use items::{Committed, Draft, Outcome, PutMode};
 pub use layout::{Layout, PartitionRange, Standing};

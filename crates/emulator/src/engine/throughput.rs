@@ -59,6 +59,11 @@ pub(crate) fn check(throughput: ThroughputProperties, least: u32, most: u32) -> 
     }
 }
 
+/// The most that a resource may have; `is_fixed` if it is a container of one partition.
+pub(crate) fn most(is_fixed: bool) -> u32 {
+    if is_fixed { PARTITION_MOST } else { MAX }
+}
+
 /// The least that any resource has.
 pub(crate) fn least(is_autoscale: bool) -> u32 {
     if is_autoscale { MIN_AUTOSCALE } else { MIN_MANUAL }

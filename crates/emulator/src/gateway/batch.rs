@@ -9,7 +9,7 @@ use super::located::Located;
 use super::metadata::json_body;
 use super::reply::Reply;
 use crate::Failure;
-use crate::engine::{BatchReply, FeedScope};
+use crate::engine::{BatchReply, BatchRequest, FeedScope};
 
 impl Gateway {
     /// All or none, on one partition key; or each by itself, on one physical partition.
@@ -25,12 +25,16 @@ impl Gateway {
         let operations: Vec<BatchOperation> = call.json("batch")?;
         let continue_on_error = call.flag(&headers::BATCH_CONTINUE_ON_ERROR);
         let writing = self.writing(call, &container)?;
-        let session = writing.session.as_ref();
+        let request = BatchRequest {
+            operations: &operations,
+            session: writing.session.as_ref(),
+            pace: call.pace.clone(),
+        };
         let mut done = match (call.flag(&headers::BATCH_ATOMIC), call.scope()?) {
-            (true, FeedScope::Key(key)) => container.batch(self.region, &key, &operations, session)?,
+            (true, FeedScope::Key(key)) => container.batch(self.region, &key, &request)?,
             // Clients there are say no more than that the first error ends it, and rely on all or none.
             (false, FeedScope::Key(key)) if !continue_on_error => {
-                container.batch(self.region, &key, &operations, session)?
+                container.batch(self.region, &key, &request)?
             }
             (true, _) => {
                 return Err(Failure::bad_request(format!(
@@ -38,9 +42,7 @@ impl Gateway {
                     headers::PARTITION_KEY
                 )));
             }
-            (false, FeedScope::Range(id)) => {
-                container.bulk(self.region, &id, &operations, session, continue_on_error)?
-            }
+            (false, FeedScope::Range(id)) => container.bulk(self.region, &id, &request, continue_on_error)?,
             (false, _) => {
                 return Err(Failure::bad_request(format!(
                     "a batch that is not atomic is for one physical partition: send the header {}",

@@ -24,9 +24,11 @@ impl Gateway {
             start: start(call)?,
             max_items: call.most_items()?,
             session: reading.session.as_ref(),
+            pace: call.pace.clone(),
         };
         let page = container.change_feed(self.region, &request)?;
-        let (status, body) = if page.items.is_empty() {
+        // One that found nothing in the time that a page may take does not say that there is nothing.
+        let (status, body) = if page.items.is_empty() && !page.is_late {
             (CosmosStatus::NOT_MODIFIED, Bytes::new())
         } else {
             let rid = container.rid().to_string();

@@ -36,6 +36,10 @@ impl Handler for Global {
         Ok((gateway, pass))
     }
 
+    fn wants_body(&self, (gateway, pass): &Self::Pass) -> bool {
+        gateway.wants_body(pass)
+    }
+
     async fn answer(
         self: &Arc<Self>,
         (gateway, pass): Self::Pass,

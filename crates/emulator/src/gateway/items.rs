@@ -80,7 +80,8 @@ impl Gateway {
         let indexing = call.parsed(&headers::INDEXING_DIRECTIVE)?.unwrap_or(IndexingDirective::Default);
         let writing = self.writing(call, &container)?;
         let session = writing.session.as_ref();
-        let request = ItemRequest { body: call.body.clone(), indexing, session, ..request(call)? };
+        let pace = call.pace.clone();
+        let request = ItemRequest { body: call.body.clone(), indexing, session, pace, ..request(call)? };
         let reply = match write.run(&container, self.region, request) {
             Ok(reply) => item_reply(&container, reply),
             Err(failure) => return writing.refusal(&container, failure),

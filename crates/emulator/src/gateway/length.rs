@@ -8,7 +8,7 @@ use super::call::Call;
 pub(super) enum Length {
     /// No longer than its request is: it is done at once.
     Short,
-    /// As long as there is data to look at. It changes nothing, so that it can stop when its client leaves.
+    /// As long as there is data to look at. It changes nothing before its end, so that it can stop when its client leaves.
     Read,
     /// As long as there is data to change, to its end.
     Write,
@@ -31,18 +31,32 @@ impl Action {
         if runs_scripts {
             return Length::Script;
         }
+        if self.has_condition(&call.body) {
+            return Length::Read;
+        }
         match self.may_be_long() && !is_short_plan {
             false => Length::Short,
             true if self.writes() => Length::Write,
             true => Length::Read,
         }
     }
+
+    /// Whether the body of a write may hold a condition, which is as long as a query of one document may be. An escaped
+    /// letter may be one of its name.
+    fn has_condition(self, body: &[u8]) -> bool {
+        const NAME: &[u8] = b"\"condition\"";
+        let is_judged = matches!(self, Self::PatchItem | Self::Batch);
+        is_judged && (body.windows(NAME.len()).any(|part| part == NAME) || has_escapes(body))
+    }
 }
 
 /// Whether the query in a body may call functions of users. An escaped letter may be one of theirs.
 fn may_call_functions(body: &[u8]) -> bool {
-    body.windows(3).any(|three| three.eq_ignore_ascii_case(b"udf"))
-        || body.windows(2).any(|two| two == b"\\u")
+    body.windows(3).any(|three| three.eq_ignore_ascii_case(b"udf")) || has_escapes(body)
+}
+
+fn has_escapes(body: &[u8]) -> bool {
+    body.windows(2).any(|two| two == b"\\u")
 }
 
 #[cfg(test)]
@@ -56,7 +70,7 @@ mod tests {
     use crate::Pace;
 
     #[test]
-    fn whatever_runs_scripts_has_their_turns() {
+    fn what_may_take_long_is_told_by_its_action_and_body() {
         for (action, body, expected) in [
             (Action::QueryItems, r#"{"query":"SELECT * FROM c"}"#, Length::Read),
             (Action::QueryItems, r#"{"query":"SELECT VALUE udf.f(c) FROM c"}"#, Length::Script),
@@ -65,6 +79,12 @@ mod tests {
             (Action::PlanQuery, r#"{"query":"SELECT VALUE udf.f(c) FROM c"}"#, Length::Short),
             (Action::ExecuteProcedure, "[]", Length::Script),
             (Action::CreateItem, "{}", Length::Short),
+            (Action::CreateItem, r#"{"condition":1}"#, Length::Short),
+            (Action::PatchItem, r#"{"operations":[]}"#, Length::Short),
+            (Action::PatchItem, r#"{"condition":"FROM c","operations":[]}"#, Length::Read),
+            (Action::PatchItem, r#"{"c\u006fndition":"FROM c","operations":[]}"#, Length::Read),
+            (Action::Batch, r#"[{"resourceBody":{"condition":"FROM c"}}]"#, Length::Read),
+            (Action::Batch, r#"[{"resourceBody":{}}]"#, Length::Short),
             (Action::ListItems, "", Length::Read),
             (Action::DeleteContainer, "", Length::Write),
         ] {

@@ -97,18 +97,32 @@ pub(crate) struct Gateway {
 impl Handler for Gateway {
     type Pass = Pass;
 
-    /// Whatever would be refused anyway is refused before its body is read, unless a fault wants to see it first.
+    /// Whatever would be refused anyway is refused before its body is read. Where a fault wants to see it first, it hears
+    /// of that after the fault.
     fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<Pass, Box<Response<Bytes>>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         let admitted = self.visitors.check(origin.authority, &request.headers).and_then(|()| {
-            let looks_later = !self.faults.is_empty() || request.method == Method::OPTIONS;
-            if looks_later { Ok(Pass::Unchecked) } else { self.check(request).map(Pass::Checked) }
+            if request.method == Method::OPTIONS {
+                return Ok(Pass::Asking);
+            }
+            match self.check(request) {
+                Ok(admitted) => Ok(Pass::Checked(admitted)),
+                Err(failure) if self.faults.is_empty() => Err(failure),
+                Err(failure) => Ok(Pass::Refused(Box::new(failure))),
+            }
         });
         admitted.map_err(|failure| {
             let refusal = Reply::failure(&failure).traced(&request.headers).finish(&*self.world, 0);
             self.tell(self.asked(request, origin), Some(&refusal), Vec::new());
             Box::new(refusal)
         })
+    }
+
+    fn wants_body(&self, pass: &Pass) -> bool {
+        match pass {
+            Pass::Checked(_) => true,
+            Pass::Asking | Pass::Refused(_) => false,
+        }
     }
 
     /// Answers a request, once what it wrote is safe, unless a fault does something else to it.
@@ -177,8 +191,10 @@ impl Drop for Heard<'_> {
 pub(crate) enum Pass {
     /// It may be answered.
     Checked(Admitted),
-    /// Nobody has looked yet.
-    Unchecked,
+    /// It asks what may be asked, as anybody may.
+    Asking,
+    /// It may not be answered; a fault is to see it before it hears of that.
+    Refused(Box<Failure>),
 }
 
 impl Gateway {
@@ -278,24 +294,21 @@ impl Gateway {
     }
 
     async fn handle(self: &Arc<Self>, pass: Pass, request: &Parts, body: Bytes, origin: Origin<'_>) -> Reply {
-        if request.method == Method::OPTIONS {
-            return options();
-        }
-        let handled = self.try_handle(pass, request, body, origin).await;
+        let handled = match pass {
+            Pass::Checked(admitted) => self.try_handle(admitted, request, body, origin).await,
+            Pass::Asking => Ok(options()),
+            Pass::Refused(failure) => Err(*failure),
+        };
         handled.unwrap_or_else(|failure| Reply::failure(&failure))
     }
 
     async fn try_handle(
         self: &Arc<Self>,
-        pass: Pass,
+        Admitted { path, only }: Admitted,
         request: &Parts,
         body: Bytes,
         origin: Origin<'_>,
     ) -> Result<Reply, Failure> {
-        let Admitted { path, only } = match pass {
-            Pass::Checked(admitted) => admitted,
-            Pass::Unchecked => self.check(request)?,
-        };
         let action = route(&request.method, &path, &request.headers)?;
         let body = text_of(body)?;
         let call = Call { path, headers: &request.headers, body, origin, pace: Pace::default(), only };

@@ -12,8 +12,8 @@ use super::located::Located;
 use super::metadata::json_body;
 use super::reply::Reply;
 use crate::Failure;
-use crate::engine::charge;
 use crate::engine::query::{self, IndexMetrics, QueryFeatures, QueryPage, QueryRequest, ResumeFilter};
+use crate::engine::{FeedRequest, charge};
 
 impl Gateway {
     /// A page of what a query finds.
@@ -44,10 +44,15 @@ impl Gateway {
     /// A page of all items.
     pub(super) fn list_items(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
-        let (scope, reading, continuation) =
-            (call.scope()?, self.reading(call, &container)?, call.continuation()?);
-        let most = call.most_items()?;
-        let page = container.read_feed(self.region, &scope, most, continuation, reading.session.as_ref())?;
+        let (scope, reading) = (call.scope()?, self.reading(call, &container)?);
+        let request = FeedRequest {
+            scope: &scope,
+            max_items: call.most_items()?,
+            continuation: call.continuation()?,
+            session: reading.session.as_ref(),
+            pace: call.pace.clone(),
+        };
+        let page = container.read_feed(self.region, &request)?;
         let rid = container.rid().to_string();
         let body = FeedEnvelope::write(ResourceType::Document, &rid, &page.items);
         let hold = reading.hold(&container, &page.session);

@@ -17,7 +17,8 @@ impl Gateway {
     pub(super) fn list_ranges(&self, call: &Call<'_>) -> Result<Reply, Failure> {
         let container = self.container(call)?;
         let layout = container.layout();
-        let etag = Etag::from(format!("\"{}\"", layout.version()));
+        // A container that was made again under its name has other partitions of the same version.
+        let etag = Etag::from(format!("\"{}-{}\"", container.rid(), layout.version()));
         let known = call.text(&header::IF_NONE_MATCH)?.is_some_and(|tag| etag.is_named_by(tag));
         let mut reply = if known {
             Reply::new(CosmosStatus::NOT_MODIFIED, Bytes::new())

@@ -51,7 +51,8 @@ pub(super) async fn answer<H: Handler>(
         Err(refusal) => return Some(*refusal),
     };
     let refuse = |status, message| Answer::Send(handler.refuse(&parts, origin, status, message));
-    let answer = match timeout(BODY_TIME, body).await {
+    let body = if handler.wants_body(&pass) { timeout(BODY_TIME, body).await } else { Ok(Ok(Bytes::new())) };
+    let answer = match body {
         Ok(Ok(body)) => handler.answer(pass, &parts, body, origin).await,
         Ok(Err(BodyFailure::TooLarge)) => refuse(
             StatusCode::PAYLOAD_TOO_LARGE,

@@ -17,6 +17,11 @@ pub(crate) trait Handler: Send + Sync + 'static {
     /// Lets a request in or refuses it, by its head alone: the body of a refused request is never read.
     fn admit(&self, request: &Parts, origin: Origin<'_>) -> Result<Self::Pass, Box<Response<Bytes>>>;
 
+    /// Whether the body of a request that was let in is to be read. If not, it is answered as if it had none.
+    fn wants_body(&self, _pass: &Self::Pass) -> bool {
+        true
+    }
+
     /// Answers a request that was let in and whose body was read to its end.
     fn answer(
         self: &Arc<Self>,

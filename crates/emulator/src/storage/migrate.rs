@@ -8,7 +8,7 @@ use redb::{
 };
 
 use super::codec::encode_sequence;
-use super::disk::{FORMAT, InContainer, InLog, META, RESOURCES, Tables, WriteError};
+use super::disk::{CONFLICTS, FORMAT, InContainer, InLog, META, RESOURCES, Tables, WriteError};
 use super::ledger::Ledger;
 use super::sealed::{Definition, Sealed};
 
@@ -41,9 +41,10 @@ pub(super) fn migrate(database: &Database, reading: &ReadTransaction) -> Result<
 }
 
 /// Keeps earlier versions from reading what this one is about to write into a file whose rows it can read, and adds the
-/// table that there was not before the fifth format.
+/// tables that such a file may lack.
 pub(super) fn raise_format(database: &Database) -> Result<(), WriteError> {
     let writing = database.begin_write()?;
+    writing.open_table(CONFLICTS)?;
     writing.open_table(RESOURCES)?;
     writing.open_table(META)?.insert("format", FORMAT)?;
     writing.commit()?;
@@ -109,6 +110,16 @@ pub(crate) mod tests {
         writing.open_table(META).unwrap().insert("format", 2).unwrap();
         writing.commit().unwrap();
         std::fs::remove_file(directory.join(mark::FILE)).unwrap();
+    }
+
+    /// Writes a directory's file as a version of the third format would have that knew no conflicts.
+    pub(crate) fn back_to_format_3(directory: &Path) {
+        let database = Database::open(directory.join(disk::FILE)).unwrap();
+        let writing = database.begin_write().unwrap();
+        writing.delete_table(disk::CONFLICTS).unwrap();
+        writing.delete_table(disk::RESOURCES).unwrap();
+        writing.open_table(META).unwrap().insert("format", 3).unwrap();
+        writing.commit().unwrap();
     }
 
     fn unseal<K: Key + 'static>(

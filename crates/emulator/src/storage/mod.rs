@@ -35,7 +35,7 @@ pub(crate) use conflict::SavedConflict;
 pub use error::StorageError;
 pub(crate) use load::{Saved, SavedContainer};
 #[cfg(test)]
-pub(crate) use migrate::tests::back_to_format_2;
+pub(crate) use migrate::tests::{back_to_format_2, back_to_format_3};
 pub(crate) use record::{ContainerRecord, RangeRecord, Record, ResourceRecord};
 
 pub use volume::{Volume, VolumeFile};

@@ -1,6 +1,7 @@
 //! Who is let in, what is read of those who are not, and how long anybody may do nothing.
 
-use cosmonaut_emulator::{Answered, Emulator, Tls};
+use cosmonaut_emulator::{Answered, Effect, Emulator, Fault, Operations, Tls};
+use cosmonaut_wire::CosmosStatus;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -34,6 +35,28 @@ async fn what_is_not_signed_is_refused_before_its_body_has_come() {
     let head = format!("POST /dbs HTTP/1.1\r\nhost: {host}\r\ncontent-length: 8000000\r\n\r\n{{");
     let answer = raw(emulator.url(), &head).await;
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+}
+
+/// Here too the body never comes.
+#[tokio::test]
+async fn what_needs_no_body_is_answered_before_it_has_come() {
+    let emulator = Emulator::builder().start().await.unwrap();
+    let head = |method: &str| {
+        let host = authority(emulator.url());
+        format!("{method} /dbs HTTP/1.1\r\nhost: {host}\r\ncontent-length: 8000000\r\n\r\n{{")
+    };
+    let answer = raw(emulator.url(), &head("OPTIONS")).await;
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+
+    // A fault sees a request that is not signed, and then it is refused.
+    let fault = Fault::new(Effect::status(CosmosStatus::SERVICE_UNAVAILABLE)).on(Operations::Write).times(1);
+    emulator.control().add_fault(fault).await.unwrap();
+    for status in ["503", "401"] {
+        let answer = raw(emulator.url(), &head("POST")).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+    }
+    let answer = raw(emulator.url(), &head("OPTIONS")).await;
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
 }
 
 #[tokio::test]

@@ -129,6 +129,49 @@ async fn a_query_ends_when_its_client_leaves() {
     }
 }
 
+/// A patch on a condition, and a batch with one, of an item that takes minutes to judge.
+const JUDGED: &str =
+    "FROM c WHERE EXISTS(SELECT VALUE 1 FROM x IN c.l JOIN y IN c.l WHERE ARRAY_CONTAINS(c.big, x + y))";
+
+async fn judge(connection: &mut Connection, line: &str) -> Result<Answer, hyper::Error> {
+    let operations = json!([{"op": "incr", "path": "/n", "value": 1}]);
+    let patch = json!({"condition": JUDGED, "operations": operations});
+    let batch = json!([{"operationType": "Patch", "id": "big", "resourceBody": patch}]);
+    let headers =
+        [(KEY, "[\"a\"]"), ("x-ms-cosmos-is-batch-request", "True"), ("x-ms-cosmos-batch-atomic", "True")];
+    match line.starts_with("PATCH") {
+        true => connection.send(line, &headers[..1], &patch).await,
+        false => connection.send(line, &headers, &batch).await,
+    }
+}
+
+#[tokio::test]
+async fn others_are_answered_beside_a_condition_of_a_patch_and_it_ends_when_its_client_leaves() {
+    let emulator = account(endless()).await;
+    let (list, big): (Vec<u32>, Vec<String>) =
+        ((0..ELEMENTS).collect(), (0..2000).map(|n| format!("text {n}")).collect());
+    let item = json!({"id": "big", "pk": "a", "l": list, "big": big});
+    assert_eq!(send(&emulator, "POST /dbs/d/colls/c/docs", &[(KEY, &key("a"))], &item).await.code(), 201);
+    for line in ["PATCH /dbs/d/colls/c/docs/big", "POST /dbs/d/colls/c/docs"] {
+        let mut slow = Connection::open(emulator.url()).await.unwrap();
+        let mut patches = JoinSet::new();
+        patches.spawn(async move { judge(&mut slow, line).await.map(|_| ()) });
+        under_way(emulator.control(), 1).await;
+        let mut connection = Connection::open(emulator.url()).await.unwrap();
+        within(async {
+            assert_eq!(read(&mut connection, "c").await, 200);
+            let upsert = [(KEY, "[\"a\"]"), ("x-ms-documentdb-is-upsert", "true")];
+            let item = json!({"id": "0", "pk": "a"});
+            let written = connection.send("POST /dbs/d/colls/c/docs", &upsert, &item).await.unwrap();
+            assert!(matches!(written.code(), 200 | 201), "{}", written.body);
+        })
+        .await;
+        assert_eq!(emulator.control().long_requests(), 1, "it has not ended: {line}");
+        patches.shutdown().await;
+        under_way(emulator.control(), 0).await;
+    }
+}
+
 #[tokio::test]
 async fn a_query_whose_client_has_left_is_told_of() {
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();

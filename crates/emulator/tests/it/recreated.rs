@@ -51,6 +51,21 @@ async fn what_a_session_saw_of_the_old_one_does_not_bind_the_new_one() {
 }
 
 #[tokio::test]
+async fn who_knows_the_partitions_of_the_old_one_is_told_those_of_the_new_one() {
+    let emulator = with_container().await;
+    let mut connection = Connection::open(emulator.url()).await.unwrap();
+    let old = connection.get("/dbs/d/colls/c/pkranges").await.unwrap();
+    let tag = old.header("etag").to_owned();
+    let known = [("if-none-match", tag.as_str())];
+    let line = "GET /dbs/d/colls/c/pkranges";
+    assert_eq!(connection.send(line, &known, &Value::Null).await.unwrap().code(), 304);
+    make_again(&mut connection).await;
+    let new = connection.send(line, &known, &Value::Null).await.unwrap();
+    assert_eq!(new.code(), 200);
+    assert_ne!(new.body["_rid"], old.body["_rid"]);
+}
+
+#[tokio::test]
 async fn so_it_is_after_a_restart_and_when_the_database_went_with_it() {
     let directory = std::env::temp_dir().join(format!("cosmonaut-recreated-{}", std::process::id()));
     let start = || Emulator::builder().data(&directory).start();

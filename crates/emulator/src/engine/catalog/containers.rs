@@ -24,7 +24,7 @@ impl Engine {
     ) -> Result<Written<Arc<Container>>, Failure> {
         // A container that was made without a partition key has one partition.
         let is_fixed = properties.partition_key.system_key == Some(true);
-        let most = if is_fixed { throughput::PARTITION_MOST } else { throughput::MAX };
+        let most = throughput::most(is_fixed);
         throughput
             .map_or(Ok(()), |throughput| throughput::check(throughput, throughput::MIN_MANUAL, most))?;
         let mut catalog = locks::write(&self.catalog);
@@ -39,7 +39,7 @@ impl Engine {
         let now = self.now();
         let properties = complete(properties, rid, &self.new_etag(now), now)?;
         let (name, database_name) = (properties.id.clone(), database.properties.id.clone());
-        let partitions = own.map_or(1, throughput::partitions);
+        let partitions = own.filter(|_| !is_fixed).map_or(1, throughput::partitions);
         let around = self.surroundings(database, own);
         let first_version = catalog.retired.first_version(&database_name, &name);
         let (container, record) = Container::create(rid, properties, partitions, first_version, around)?;

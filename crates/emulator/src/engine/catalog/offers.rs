@@ -46,6 +46,15 @@ impl Catalog {
     }
 }
 
+impl Catalog {
+    /// The most that an offer may be set to.
+    fn most_throughput(&self, offer: &Offer) -> u32 {
+        let resource = offer.offer_resource_id.parse::<ResourceId>().ok();
+        let container = self.containers().find(|container| Some(container.rid()) == resource);
+        throughput::most(container.is_some_and(|container| container.is_fixed()))
+    }
+}
+
 impl Engine {
     /// All offers.
     pub fn offers(&self) -> Vec<Offer> {
@@ -75,7 +84,7 @@ impl Engine {
             let (number, current) = catalog.find_offer(rid).map(|(rid, offer)| (rid, offer.clone()))?;
             check_identity(&current, new)?;
             conditions.check_write(current.etag.as_deref().map(Etag::from).as_ref())?;
-            let wanted = wanted(&current, new, migration)?;
+            let wanted = wanted(&current, new, migration, catalog.most_throughput(&current))?;
             let mut changed = current;
             self.set(&mut changed, wanted);
             catalog.offers.insert(number, changed.clone());
@@ -183,6 +192,7 @@ fn wanted(
     current: &Offer,
     new: &Offer,
     migration: Option<Migration>,
+    most: u32,
 ) -> Result<ThroughputProperties, Failure> {
     use ThroughputProperties::{Autoscale, Manual};
     let now = current.throughput().ok_or_else(|| Failure::bad_request("the offer states no throughput"))?;
@@ -205,6 +215,6 @@ fn wanted(
             ));
         }
     }
-    throughput::check(asked, minimum_throughput(current), throughput::MAX)?;
+    throughput::check(asked, minimum_throughput(current), most)?;
     Ok(asked)
 }

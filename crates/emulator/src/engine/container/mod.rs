@@ -107,6 +107,11 @@ impl Container {
         self.keys.definition()
     }
 
+    /// Whether it was made without a partition key, and so has one partition for ever.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.definition().system_key == Some(true)
+    }
+
     /// What a session has seen of this container, if it may have seen one that had the same name before.
     pub fn own_part(&self, mut seen: SessionToken) -> SessionToken {
         seen.retain(|_, progress| match progress {

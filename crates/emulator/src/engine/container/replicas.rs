@@ -30,16 +30,16 @@ impl Container {
     }
 
     fn add_replica(&self, range: &PartitionRange, region: RegionId) -> Result<Arc<PartitionRange>, Failure> {
-        let index = self.new_index()?;
         let group = range.group();
+        let source = self.source(&group.lineage());
+        let no_source = || Failure::bad_request(format!("partition {} has no replica to copy", range.id));
+        // Whoever writes or reads goes on until all but the last documents are copied.
+        let copied = range.find_replica(source).ok_or_else(no_source)?.copy(self.new_index()?);
         let _turn = group.turn();
-        let locked = range.lock_all();
+        let mut locked = range.lock_all();
         let mut lineage = Lineage::clone(&group.lineage());
-        let source = self.source(&lineage);
-        let Some(state) = locked.iter().find(|state| state.region() == source) else {
-            return Err(Failure::bad_request(format!("partition {} has no replica to copy", range.id)));
-        };
-        let replica = Arc::new(Replica::new(region, range.number, self.new_bucket(), state.copy(index)));
+        let from = locked.iter_mut().find(|state| state.region() == source).ok_or_else(no_source)?;
+        let replica = Replica::new(region, range.number, self.new_bucket(), copied.finish(from));
         let mut queues = group.queues();
         // What the source does not have yet is on its way to the new replica as well.
         for from in lineage.regions.clone() {
@@ -49,7 +49,7 @@ impl Container {
         lineage.regions.push(region);
         raise_version(&mut lineage);
         group.set_lineage(lineage);
-        let replicas = range.replicas().iter().cloned().chain([replica]).collect();
+        let replicas = range.replicas().iter().cloned().chain([Arc::new(replica)]).collect();
         Ok(Arc::new(range.with_replicas(replicas)))
     }
 
@@ -195,7 +195,7 @@ fn reseed(locked: &mut [Locked<'_>], queues: &mut Queues, from: usize, indexes: 
     for (nth, index) in indexes.into_iter().enumerate() {
         if nth != from && locked[nth].lsn() > survives {
             let copy = locked[from].copy(index);
-            *locked[nth] = copy;
+            locked[nth].become_copy(copy);
             queues.put(locked[from].region(), locked[nth].region(), Backlog::default());
         }
     }

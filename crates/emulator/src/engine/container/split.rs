@@ -24,6 +24,12 @@ impl Container {
     pub fn split(&self, id: &PartitionKeyRangeId) -> Result<Written<[PartitionKeyRangeId; 2]>, Failure> {
         let _admin = locks::lock(&self.admin);
         self.check_not_deleted()?;
+        if self.is_fixed() {
+            return Err(Failure::bad_request(
+                "the container was made without a partition key and has one partition, which cannot be split (make a \
+                 container with a partition key)",
+            ));
+        }
         let parent = Arc::clone(self.layout().range(id)?);
         let (children, commit) = self.split_range(&parent)?;
         self.share_throughput();

@@ -9,12 +9,14 @@ use cosmonaut_wire::{EpkRange, PartitionKey, SessionToken};
 
 use super::incremental::{self, Reached};
 use super::versions::{self, PreviousImages};
-use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, SLICE};
+use super::{DEFAULT_PAGE, FeedPosition, PAGE_BYTES, SLICE, timed_out};
 use crate::engine::container::Container;
 use crate::engine::key::KeyReader;
+use crate::engine::layout::gone;
 use crate::engine::{Document, FeedScope, PartitionRange, Progress, RegionId, Replica, charge};
+use crate::pace::Next;
 use crate::storage::Commit;
-use crate::{Failure, Timestamp};
+use crate::{Failure, Pace, Timestamp};
 
 /// Which changes a feed shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub struct ChangeRequest<'a> {
     pub max_items: Option<usize>,
     /// What the session has seen.
     pub session: Option<&'a SessionToken>,
+    /// How long the page may take.
+    pub pace: Pace,
 }
 
 /// A page of changes.
@@ -59,6 +63,8 @@ pub struct ChangeRequest<'a> {
 pub struct ChangePage {
     /// The changes as JSON text. None of them if there is nothing new.
     pub items: Vec<Bytes>,
+    /// Whether the page has ended because it took long: there may be more, even if it has nothing.
+    pub is_late: bool,
     /// Where the next page starts; the entity tag of the reply.
     pub next: FeedPosition,
     /// What it cost.
@@ -79,11 +85,12 @@ pub struct ChangePage {
 pub(super) struct Room {
     items: usize,
     bytes: usize,
+    is_late: bool,
 }
 
 impl Room {
     fn new(max_items: Option<usize>) -> Self {
-        Self { items: max_items.unwrap_or(DEFAULT_PAGE).max(1), bytes: PAGE_BYTES }
+        Self { items: max_items.unwrap_or(DEFAULT_PAGE).max(1), bytes: PAGE_BYTES, is_late: false }
     }
 
     /// Takes the changes of one commit; false, and none taken, if they do not fit and the page has others.
@@ -98,7 +105,7 @@ impl Room {
     }
 
     fn is_full(&self) -> bool {
-        self.items == 0 || self.bytes == 0
+        self.items == 0 || self.bytes == 0 || self.is_late
     }
 }
 
@@ -126,10 +133,17 @@ impl Container {
             versions::check(&request.start)?;
             commits.push(self.keep_versions()?);
         }
-        let parts = request.scope.resolve(&self.layout(), self.definition())?;
+        let layout = self.layout();
+        if let FeedStart::After(position) = &request.start
+            && let Some(stranger) = position.stranger(&layout)
+        {
+            return Err(gone(stranger));
+        }
+        let parts = request.scope.resolve(&layout, self.definition())?;
         let single = if let [(range, _)] = &parts[..] { Some(Arc::clone(range)) } else { None };
         let mut page = ChangePage {
             items: Vec::new(),
+            is_late: false,
             next: FeedPosition::PerRange(Vec::new()),
             charge: 0.0,
             lsn: 0,
@@ -166,9 +180,11 @@ impl Container {
         let replica = range.replica(region);
         let now = self.now();
         replica.admit(now)?;
-        let mut after = begin(&request.start, range, replica);
+        let mut after = begin(request, range, replica)?;
         let reached = loop {
-            let reached = replica.read(|state| {
+            let key = if let FeedScope::Key(key) = &request.scope { Some(key) } else { None };
+            let part = Part { keys, key, reader: self.keys(), after: after.clone(), now };
+            let looked = replica.read(|state| {
                 self.check_alive(state)?;
                 range.check_session(request.session, state)?;
                 if state.lsn() >= page.lsn {
@@ -178,22 +194,36 @@ impl Container {
                 let seen = range.session(state);
                 page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
                 if room.is_full() {
-                    return Ok(Reached::End(after.clone()));
+                    page.is_late |= room.is_late;
+                    return Ok(Looked::All(Reached::End(after.clone())));
                 }
-                let key = if let FeedScope::Key(key) = &request.scope { Some(key) } else { None };
-                let part = Part { keys, key, reader: self.keys(), after: after.clone(), now };
-                match request.mode {
-                    FeedMode::Incremental => Ok(incremental::read(state, &part, room, &mut page.items)),
-                    FeedMode::FullFidelity => {
-                        let images = PreviousImages::kept_by(&self.properties());
-                        versions::read(state, &part, images, room, &mut page.items).map(Reached::End)
+                Ok(match request.mode {
+                    FeedMode::Incremental => {
+                        Looked::All(incremental::read(state, &part, room, &mut page.items))
                     }
+                    FeedMode::FullFidelity => Looked::Commits(versions::look(state, &part.after)?),
+                })
+            });
+            let reached = looked.and_then(|looked| match looked {
+                Looked::All(reached) => Ok(reached),
+                Looked::Commits(commits) => {
+                    let images = PreviousImages::kept_by(&self.properties());
+                    versions::read(commits, &part, images, room, &mut page.items)
                 }
             });
-            match reached {
-                Ok(Reached::Slice(point)) => after = point,
-                Ok(Reached::End(point)) => break Ok(point),
-                Err(failure) => break Err(failure),
+            match (reached, request.pace.next()) {
+                (Err(failure), _) => break Err(failure),
+                (Ok(_), Next::Stop) => break Err(timed_out()),
+                (Ok(Reached::End(point)), next) => {
+                    // A partition without news does not use up the time of the next one, however late it is.
+                    room.is_late |= next == Next::EndPage && point != after;
+                    break Ok(point);
+                }
+                (Ok(Reached::Slice(point)), Next::EndPage) => {
+                    (room.is_late, page.is_late) = (true, true);
+                    break Ok(point);
+                }
+                (Ok(Reached::Slice(point)), Next::GoOn) => after = point,
             }
         };
         replica.spend(charge::feed(0));
@@ -201,17 +231,33 @@ impl Container {
     }
 }
 
+/// What was looked at of a partition while it was held.
+enum Looked {
+    /// All that is needed.
+    All(Reached),
+    /// Commits, which are yet to be described.
+    Commits(versions::Stretch),
+}
+
 /// The point after which a reader begins.
-fn begin(start: &FeedStart, range: &PartitionRange, replica: &Replica) -> Progress {
-    match start {
+fn begin(
+    request: &ChangeRequest<'_>,
+    range: &PartitionRange,
+    replica: &Replica,
+) -> Result<Progress, Failure> {
+    Ok(match &request.start {
         FeedStart::Beginning => Progress::default(),
         FeedStart::Now => replica.read(|state| state.progress().clone()),
         FeedStart::Time(seconds) => {
             let mut point = Progress::default();
             // Others have their turn between two slices. What is written meanwhile comes after the point.
-            while !replica.read(|state| state.pass_before(*seconds, &mut point, SLICE)) {}
+            while !replica.read(|state| state.pass_before(*seconds, &mut point, SLICE)) {
+                if request.pace.next() == Next::Stop {
+                    return Err(timed_out());
+                }
+            }
             point
         }
         FeedStart::After(position) => position.of(range).cloned().unwrap_or_default(),
-    }
+    })
 }

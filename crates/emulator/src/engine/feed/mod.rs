@@ -10,7 +10,11 @@ mod versions;
 
 pub use changes::{ChangePage, ChangeRequest, FeedMode, FeedStart};
 pub use position::FeedPosition;
-pub use read_feed::FeedPage;
+pub use read_feed::{FeedPage, FeedRequest};
+
+use cosmonaut_wire::CosmosStatus;
+
+use crate::Failure;
 
 /// How many items a page has if the request does not say.
 const DEFAULT_PAGE: usize = 100;
@@ -20,3 +24,12 @@ const PAGE_BYTES: usize = 4 * 1024 * 1024;
 ///
 /// Few in tests, so that their small containers are read in several slices.
 const SLICE: usize = if cfg!(test) { 3 } else { 1024 };
+
+/// The failure of a page that nobody can be waiting for any more.
+fn timed_out() -> Failure {
+    Failure::new(
+        CosmosStatus::REQUEST_TIMEOUT,
+        "Request timed out. The feed has not come to a place where its page can end for longer than clients wait (ask for \
+         one partition at a time)",
+    )
+}

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use cosmonaut_wire::PartitionKeyRangeId;
 
 use crate::Failure;
-use crate::engine::{PartitionRange, Progress};
+use crate::engine::{Layout, PartitionRange, Progress};
 
 /// How far a reader of the change feed has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,16 @@ pub enum FeedPosition {
 }
 
 impl FeedPosition {
+    /// A partition that the reader has come to and no partition of a container is, or ever was: the position is one of
+    /// another container.
+    pub(super) fn stranger(&self, layout: &Layout) -> Option<&PartitionKeyRangeId> {
+        let Self::PerRange(known) = self else { return None };
+        let is_one = |id: &PartitionKeyRangeId| {
+            layout.ranges().iter().any(|range| range.id == *id || range.parents.contains(id))
+        };
+        known.iter().map(|(id, _)| id).find(|id| !is_one(id))
+    }
+
     /// How far the reader has come in a partition; `None` if it has seen nothing of it.
     pub(super) fn of(&self, range: &PartitionRange) -> Option<&Progress> {
         match self {

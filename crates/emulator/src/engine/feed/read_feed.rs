@@ -10,11 +10,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use cosmonaut_wire::{EffectivePartitionKey, EpkRange, SessionToken};
 
-use super::{DEFAULT_PAGE, PAGE_BYTES, SLICE};
+use super::{DEFAULT_PAGE, PAGE_BYTES, SLICE, timed_out};
 use crate::engine::container::Container;
 use crate::engine::{Document, FeedScope, PartitionRange, RegionId, charge};
+use crate::pace::Next;
 use crate::storage::Commit;
-use crate::{Failure, Timestamp};
+use crate::{Failure, Pace, Timestamp};
 
 /// A page of items.
 #[derive(Clone, Debug, Default)]
@@ -47,26 +48,41 @@ struct Stretch {
 /// The parts of partitions that make up a scope.
 type Parts = Vec<(Arc<PartitionRange>, EpkRange)>;
 
+/// What a page of items is asked with.
+#[derive(Clone, Debug)]
+pub struct FeedRequest<'a> {
+    /// What part of the container.
+    pub scope: &'a FeedScope,
+    /// How many items at most.
+    pub max_items: Option<usize>,
+    /// Where the last page ended.
+    pub continuation: Option<&'a str>,
+    /// What the session has seen.
+    pub session: Option<&'a SessionToken>,
+    /// How long the page may take.
+    pub pace: Pace,
+}
+
+impl<'a> FeedRequest<'a> {
+    /// The first page.
+    pub fn new(scope: &'a FeedScope) -> Self {
+        Self { scope, max_items: None, continuation: None, session: None, pace: Pace::default() }
+    }
+}
+
 impl Container {
     /// Reads a page of items.
-    pub fn read_feed(
-        &self,
-        region: RegionId,
-        scope: &FeedScope,
-        max_items: Option<usize>,
-        continuation: Option<&str>,
-        session: Option<&SessionToken>,
-    ) -> Result<FeedPage, Failure> {
-        let parts = scope.resolve(&self.layout(), self.definition())?;
-        let begin = continuation.map(str::parse::<Stretch>).transpose()?;
+    pub fn read_feed(&self, region: RegionId, request: &FeedRequest<'_>) -> Result<FeedPage, Failure> {
+        let parts = request.scope.resolve(&self.layout(), self.definition())?;
+        let begin = request.continuation.map(str::parse::<Stretch>).transpose()?;
         let mut stretch = begin.or_else(|| next_stretch(&parts, None));
-        let most = max_items.unwrap_or(DEFAULT_PAGE).max(1);
+        let most = request.max_items.unwrap_or(DEFAULT_PAGE).max(1);
+        let page = FeedPage::default();
         let mut reader =
-            Reader { container: self, region, scope, session, parts, most, page: FeedPage::default() };
-        let mut bytes = 0;
+            Reader { container: self, region, request, parts, most, page, bytes: 0, is_late: false };
         while let Some(current) = stretch {
-            stretch = reader.read(current, &mut bytes)?;
-            if reader.page.items.len() == most || bytes >= PAGE_BYTES || reader.page.continuation.is_some() {
+            stretch = reader.read(current)?;
+            if reader.is_full() || reader.is_late || reader.page.continuation.is_some() {
                 break;
             }
         }
@@ -75,7 +91,7 @@ impl Container {
             page.continuation = stretch.map(|next| next.to_string());
         }
         page.range = if let [(range, _)] = &reader.parts[..] { Some(Arc::clone(range)) } else { None };
-        page.charge = charge::feed(bytes);
+        page.charge = charge::feed(reader.bytes);
         Ok(page)
     }
 }
@@ -84,67 +100,105 @@ impl Container {
 struct Reader<'a> {
     container: &'a Container,
     region: RegionId,
-    scope: &'a FeedScope,
-    session: Option<&'a SessionToken>,
+    request: &'a FeedRequest<'a>,
     parts: Parts,
     most: usize,
     page: FeedPage,
+    bytes: usize,
+    /// Whether the page has taken as long as it may.
+    is_late: bool,
+}
+
+/// What is found of a stretch in one partition.
+struct Scan {
+    range: Arc<PartitionRange>,
+    keys: EpkRange,
+    /// Up to which number it has looked; none once it has seen everything.
+    reached: Option<u64>,
+    found: Vec<Arc<Document>>,
+    bytes: usize,
+}
+
+/// The first items of a stretch by number.
+struct Found {
+    documents: Vec<Arc<Document>>,
+    /// After which number there may be more.
+    more_after: Option<u64>,
 }
 
 impl Reader<'_> {
+    fn is_full(&self) -> bool {
+        self.page.items.len() == self.most || self.bytes >= PAGE_BYTES
+    }
+
     /// Adds items of a stretch; returns where to go on, if anywhere. A stretch that does not fit is continued.
-    fn read(&mut self, stretch: Stretch, bytes: &mut usize) -> Result<Option<Stretch>, Failure> {
+    fn read(&mut self, stretch: Stretch) -> Result<Option<Stretch>, Failure> {
+        let Found { documents, more_after } = self.find(&stretch)?;
         let mut after = stretch.after;
-        for (number, body) in self.find(&stretch)? {
+        for document in documents {
             let items = &mut self.page.items;
-            if items.len() == self.most || !items.is_empty() && *bytes + body.len() > PAGE_BYTES {
+            let bytes = self.bytes + document.text_len();
+            if items.len() == self.most || !items.is_empty() && bytes > PAGE_BYTES {
                 self.page.continuation = Some(Stretch { keys: stretch.keys, after }.to_string());
                 return Ok(None);
             }
-            *bytes += body.len();
-            after = number;
-            items.push(body);
+            self.bytes = bytes;
+            after = document.number;
+            items.push(document.text().into());
+        }
+        if let Some(after) = more_after {
+            self.page.continuation = Some(Stretch { keys: stretch.keys, after }.to_string());
+            return Ok(None);
         }
         Ok(next_stretch(&self.parts, Some(&stretch.keys.max)))
     }
 
-    /// The first items of a stretch by number: one more than a page has, to tell whether more follow.
-    fn find(&mut self, stretch: &Stretch) -> Result<Vec<(u64, Bytes)>, Failure> {
+    /// Looks for a little more than a page has, to tell whether more follows, or for as long as a page may take.
+    fn find(&mut self, stretch: &Stretch) -> Result<Found, Failure> {
         let now = self.container.now();
-        let most = self.most + 1;
-        let mut found = Vec::new();
-        for (range, keys) in self.parts.clone() {
+        let mut scans = Vec::new();
+        for (range, keys) in &self.parts {
             let Some(keys) = keys.intersection(&stretch.keys) else { continue };
-            let replica = range.replica(self.region);
-            replica.admit(now)?;
-            let part = (&range, &keys);
-            let mut from = Some(stretch.after);
-            let enough = found.len() + most;
-            while let Some(after) = from {
-                let next = self.find_some(part, after, now, &mut found)?;
-                from = next.filter(|_| found.len() < enough);
-            }
-            replica.spend(charge::feed(0));
+            range.replica(self.region).admit(now)?;
+            let reached = Some(stretch.after);
+            scans.push(Scan { range: Arc::clone(range), keys, reached, found: Vec::new(), bytes: 0 });
         }
-        found.sort_unstable_by_key(|(number, _)| *number);
-        found.truncate(most);
-        Ok(found)
+        // By turns, so that every partition gets on before the page ends.
+        while !self.is_late {
+            let mut is_done = true;
+            for scan in &mut scans {
+                if !scan.has_enough(self.most) {
+                    self.look(scan, now)?;
+                    is_done = false;
+                }
+            }
+            if is_done {
+                break;
+            }
+            self.is_late = match self.request.pace.next() {
+                Next::GoOn => false,
+                Next::EndPage => true,
+                Next::Stop => return Err(timed_out()),
+            };
+        }
+        for scan in &scans {
+            scan.range.replica(self.region).spend(charge::feed(0));
+        }
+        let more_after = scans.iter().filter_map(|scan| scan.reached).min();
+        let mut documents: Vec<_> = scans.into_iter().flat_map(|scan| scan.found).collect();
+        documents.retain(|document| more_after.is_none_or(|after| document.number <= after));
+        documents.sort_unstable_by_key(|document| document.number);
+        Ok(Found { documents, more_after })
     }
-}
 
-impl Reader<'_> {
-    /// Looks at some documents of a partition; returns the last of them if there may be more.
-    fn find_some(
-        &mut self,
-        (range, keys): (&Arc<PartitionRange>, &EpkRange),
-        after: u64,
-        now: Timestamp,
-        found: &mut Vec<(u64, Bytes)>,
-    ) -> Result<Option<u64>, Failure> {
-        let Self { container, scope, session, page, .. } = self;
+    /// Looks at some documents of a partition.
+    fn look(&mut self, scan: &mut Scan, now: Timestamp) -> Result<(), Failure> {
+        let Self { container, request, page, .. } = self;
+        let Scan { range, keys, reached, found, bytes } = scan;
+        let Some(after) = *reached else { return Ok(()) };
         range.replica(self.region).read(|state| {
             container.check_alive(state)?;
-            range.check_session(*session, state)?;
+            range.check_session(request.session, state)?;
             if state.lsn() >= page.lsn {
                 (page.lsn, page.committed) = (state.lsn(), range.committed().min(state.lsn()));
             }
@@ -152,17 +206,26 @@ impl Reader<'_> {
             let seen = range.session(state);
             page.session.merge(&seen).map_err(|error| Failure::bad_request(error.to_string()))?;
             let (mut looked, mut last) = (0, after);
-            for document in state.documents_after(after).take(SLICE) {
+            for document in state.shared_after(after).take(SLICE) {
                 (looked, last) = (looked + 1, document.number);
                 if keys.contains(&document.epk)
-                    && is_named(container, scope, document)
+                    && is_named(container, request.scope, document)
                     && state.is_live(document, now)
                 {
-                    found.push((document.number, document.text().into()));
+                    *bytes += document.text_len();
+                    found.push(Arc::clone(document));
                 }
             }
-            Ok((looked == SLICE).then_some(last))
+            *reached = (looked == SLICE).then_some(last);
+            Ok(())
         })
+    }
+}
+
+impl Scan {
+    /// Whether no page of so many items needs more of this partition.
+    fn has_enough(&self, most: usize) -> bool {
+        self.reached.is_none() || self.found.len() > most || self.bytes > PAGE_BYTES
     }
 }
 

@@ -2,13 +2,17 @@
 //!
 //! It reaches back only as far as the container keeps its log.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use cosmonaut_wire::PartitionKeyValue;
 use cosmonaut_wire::model::{ChangeMetadata, ChangeOperationType, ContainerProperties, FullFidelityChange};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::SLICE;
 use super::changes::{FeedStart, Part, Room};
+use super::incremental::Reached;
 use crate::Failure;
 use crate::engine::key::KeyReader;
 use crate::engine::{Change, Document, LogEntry, Progress, ReplicaState};
@@ -51,35 +55,52 @@ impl PreviousImages {
     }
 }
 
-/// Adds what was committed after a point; returns the point up to which everything is in the page.
+/// Commits that come next in a feed.
+pub(super) struct Stretch {
+    entries: Vec<Arc<LogEntry>>,
+    /// How far the replica was, if these were its last.
+    end: Option<Progress>,
+}
+
+/// The commits after a point, as far as a slice goes; 400 if some of them are not kept any more.
+pub(super) fn look(state: &ReplicaState, after: &Progress) -> Result<Stretch, Failure> {
+    let entries = state.log_after(after, SLICE).ok_or_else(|| {
+        Failure::bad_request(format!(
+            "You must read the change feed from within the retention period. The changes after {after} are not all kept any \
+             more: start again from now, and read more often than the retention of the container",
+        ))
+    })?;
+    let end = (entries.len() < SLICE).then(|| state.progress().clone());
+    Ok(Stretch { entries, end })
+}
+
+/// Adds what was committed; returns the point up to which everything is in the page. No lock need be held.
 pub(super) fn read(
-    state: &ReplicaState,
+    Stretch { entries, end }: Stretch,
     part: &Part<'_>,
     images: PreviousImages,
     room: &mut Room,
     items: &mut Vec<Bytes>,
-) -> Result<Progress, Failure> {
-    let log = state.log_after(&part.after).ok_or_else(|| {
-        Failure::bad_request(format!(
-            "You must read the change feed from within the retention period. The changes after {} are not all kept any \
-             more: start again from now, and read more often than the retention of the container",
-            part.after
-        ))
-    })?;
+) -> Result<Reached, Failure> {
     let mut reached = part.after.clone();
-    for entry in log {
+    for entry in &entries {
         let shown = entry.changes.iter().filter(|change| part.shows(change.document()));
         let commit = shown
             .map(|change| describe(entry, change, part.reader, images))
             .collect::<Result<Vec<_>, _>>()?;
         if !commit.is_empty() && !room.take(&commit, items.is_empty()) {
-            return Ok(reached);
+            return Ok(Reached::End(reached));
         }
         items.extend(commit);
         reached.set(entry.origin(), entry.lsn);
     }
-    reached.join(state.progress());
-    Ok(reached)
+    Ok(match end {
+        None => Reached::Slice(reached),
+        Some(progress) => {
+            reached.join(&progress);
+            Reached::End(reached)
+        }
+    })
 }
 
 fn describe(

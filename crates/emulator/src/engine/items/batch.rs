@@ -15,10 +15,29 @@ use super::patch::Patch;
 use super::put::{Put, PutMode};
 use super::read::Read;
 use super::{Conditions, ItemRequest, Outcome, Site};
-use crate::Failure;
+use crate::engine::key::KeyReader;
 use crate::engine::replica::Transaction;
 use crate::engine::{Container, Hold, PartitionRange, RegionId, Standing};
 use crate::storage::Commit;
+use crate::{Failure, Pace};
+
+/// What a batch or bulk request is asked with.
+#[derive(Clone, Debug)]
+pub struct BatchRequest<'a> {
+    /// What is to be done, in order.
+    pub operations: &'a [BatchOperation],
+    /// What the session has seen.
+    pub session: Option<&'a SessionToken>,
+    /// How long it may take to decide about its patches.
+    pub pace: Pace,
+}
+
+impl<'a> BatchRequest<'a> {
+    /// A request without a session.
+    pub fn new(operations: &'a [BatchOperation]) -> Self {
+        Self { operations, session: None, pace: Pace::default() }
+    }
+}
 
 /// What a batch or bulk request came to.
 #[derive(Debug)]
@@ -55,13 +74,69 @@ pub(super) enum Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    pub(super) fn apply(&self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
+    pub(super) fn apply(&mut self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
         match self {
             Self::Put(put) => put.apply(site, tx),
             Self::Read(read) => read.apply(site.container, tx.state(), tx.now()),
             Self::Delete(delete) => delete.apply(site, tx),
             Self::Patch(patch) => patch.apply(site, tx),
         }
+    }
+
+    /// Judges what has to be before it can be applied; false if nothing has. No lock may be held.
+    pub(super) fn judge_wanted(&mut self, keys: &KeyReader, pace: &Pace) -> bool {
+        match self {
+            Self::Patch(patch) => patch.judge_wanted(keys, pace),
+            Self::Put(_) | Self::Read(_) | Self::Delete(_) => false,
+        }
+    }
+}
+
+/// Operations as far as they can be checked without looking at the container.
+struct All<'a>(Vec<Result<Prepared<'a>, Failure>>);
+
+impl All<'_> {
+    /// Applies them; `tried` says which was the last.
+    fn apply(
+        &mut self,
+        site: Site<'_>,
+        tx: &mut Transaction<'_>,
+        tried: &mut Option<usize>,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let mut outcomes = Vec::with_capacity(self.0.len());
+        for (nth, operation) in self.0.iter_mut().enumerate() {
+            *tried = Some(nth);
+            match operation.as_mut().map_err(|failure| failure.clone())?.apply(site, tx) {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(failure) => {
+                    self.look_after(nth, site, tx);
+                    return Err(failure);
+                }
+            }
+        }
+        Ok(outcomes)
+    }
+
+    /// If an operation has to be judged, looks which of those after it have to be too: most batches need only one more
+    /// attempt then.
+    fn look_after(&mut self, nth: usize, site: Site<'_>, tx: &Transaction<'_>) {
+        if !matches!(&self.0[nth], Ok(Prepared::Patch(patch)) if patch.wants_judging()) {
+            return;
+        }
+        for operation in &mut self.0[nth + 1..] {
+            if let Ok(Prepared::Patch(patch)) = operation {
+                patch.look(site, tx);
+            }
+        }
+    }
+
+    /// Judges what has to be; false if nothing has.
+    fn judge_wanted(&mut self, keys: &KeyReader, pace: &Pace) -> bool {
+        let mut any = false;
+        for operation in self.0.iter_mut().flatten() {
+            any |= operation.judge_wanted(keys, pace);
+        }
+        any
     }
 }
 
@@ -72,23 +147,24 @@ impl Container {
         &self,
         region: RegionId,
         key: &PartitionKey,
-        operations: &[BatchOperation],
-        session: Option<&SessionToken>,
+        request: &BatchRequest<'_>,
     ) -> Result<BatchReply, Failure> {
+        let &BatchRequest { operations, session, ref pace } = request;
         check_limits(operations)?;
         check_same_key(operations, key)?;
         let epk = self.keys().place(key)?;
         // A malformed operation fails as the operation it is, at its place.
-        let prepared: Vec<_> = operations.iter().map(|operation| self.prepare(operation, key)).collect();
-        let mut tried = None;
-        let done = self.transact(region, &epk, |site, tx| {
-            site.range.check_session(session, tx.state())?;
-            let apply = |(nth, operation): (usize, &Result<Prepared<'_>, Failure>)| {
-                tried = Some(nth);
-                operation.as_ref().map_err(Clone::clone)?.apply(site, tx)
-            };
-            prepared.iter().enumerate().map(apply).collect::<Result<Vec<Outcome>, Failure>>()
-        });
+        let mut prepared = All(operations.iter().map(|operation| self.prepare(operation, key)).collect());
+        let (done, tried) = loop {
+            let mut tried = None;
+            let done = self.transact(region, &epk, |site, tx| {
+                site.range.check_session(session, tx.state())?;
+                prepared.apply(site, tx, &mut tried)
+            });
+            if !prepared.judge_wanted(self.keys(), pace) {
+                break (done, tried);
+            }
+        };
         let (results, standing, range, commit, hold) = match (done, tried) {
             (Ok(done), _) => {
                 let results: Vec<_> = done.value.into_iter().map(result).collect();
@@ -128,6 +204,7 @@ impl Container {
             conditions,
             session: None,
             indexing: IndexingDirective::Default,
+            pace: Pace::default(),
         };
         Ok(match operation.operation_type {
             BatchOperationType::Create => Prepared::Put(self.prepare_put(PutMode::Create, &request())?),

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 
 use cosmonaut_wire::model::{BatchOperation, BatchResult};
-use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyRangeId, SessionToken};
+use cosmonaut_wire::{CosmosStatus, PartitionKey, PartitionKeyRangeId};
 
 use super::batch::{check_limits, failure_result, overall, result};
-use super::{BatchReply, Outcome};
-use crate::Failure;
+use super::{BatchReply, BatchRequest, Outcome};
 use crate::engine::container::Transacted;
 use crate::engine::layout::gone;
 use crate::engine::{Container, Hold, PartitionRange, RegionId};
+use crate::{Failure, Pace};
 
 impl Container {
     /// Runs operations one by one; each names its partition key. 410/1002 if the partition is gone.
@@ -22,10 +22,10 @@ impl Container {
         &self,
         region: RegionId,
         range: &PartitionKeyRangeId,
-        operations: &[BatchOperation],
-        session: Option<&SessionToken>,
+        request: &BatchRequest<'_>,
         continue_on_error: bool,
     ) -> Result<BatchReply, Failure> {
+        let &BatchRequest { operations, session, ref pace } = request;
         check_limits(operations)?;
         let range = Arc::clone(self.layout().range(range)?);
         let mut results: Vec<BatchResult> = Vec::with_capacity(operations.len());
@@ -42,7 +42,7 @@ impl Container {
                 results.push(BatchResult::new(CosmosStatus::FAILED_DEPENDENCY.code().as_u16(), 0.0));
                 continue;
             }
-            match self.one_of_bulk(region, &range, operation) {
+            match self.one_of_bulk(region, &range, operation, pace) {
                 Ok(done) => {
                     // Commits resolve in order, so the last one stands for all.
                     (standing, commit, hold) = (done.standing, done.commit, done.hold);
@@ -66,17 +66,23 @@ impl Container {
         region: RegionId,
         range: &PartitionRange,
         operation: &BatchOperation,
+        pace: &Pace,
     ) -> Result<Transacted<Outcome>, Failure> {
         let key = self.key_of_operation(operation)?;
         let epk = self.keys().place(&key)?;
-        let prepared = self.prepare(operation, &key)?;
-        self.transact(region, &epk, |site, tx| {
-            // The client chose the partition by its own map, which may be out of date.
-            if site.range.id != range.id {
-                return Err(gone(&range.id));
+        let mut prepared = self.prepare(operation, &key)?;
+        loop {
+            let done = self.transact(region, &epk, |site, tx| {
+                // The client chose the partition by its own map, which may be out of date.
+                if site.range.id != range.id {
+                    return Err(gone(&range.id));
+                }
+                prepared.apply(site, tx)
+            });
+            if !prepared.judge_wanted(self.keys(), pace) {
+                return done;
             }
-            prepared.apply(site, tx)
-        })
+        }
     }
 
     /// The key that an operation names or, if it does not, that of the item it carries.

@@ -19,6 +19,9 @@ pub(super) struct Delete<'a> {
     pub(super) conditions: Conditions<'a>,
 }
 
+/// How many items of a partition key are deleted in one commit. Nobody else reads or writes the partition meanwhile.
+const DELETED_AT_ONCE: usize = 256;
+
 /// What a delete by partition key came to.
 #[derive(Clone, Debug)]
 pub struct KeyDeleted {
@@ -44,29 +47,34 @@ impl Container {
 
     /// Deletes all items of a partition key, or of a hierarchical prefix.
     ///
-    /// The service does this in the background; here it is done when it is answered, one commit per partition.
+    /// The service does this in the background; here it is done when it is answered, in commits between which others
+    /// have their turn. An item that is made meanwhile stays.
     pub fn delete_partition_key(&self, region: RegionId, key: &PartitionKey) -> Result<KeyDeleted, Failure> {
         if key.components().is_empty() && self.definition().system_key != Some(true) {
             return Err(Failure::bad_request("an empty partition key names no items to delete"));
         }
         let keys = keys_of(key, self.definition())?;
         let mut done = KeyDeleted { items: 0, charge: 0.0, commits: Vec::new(), hold: Hold::none() };
-        let mut next = keys.min;
+        let (mut next, end, mut terms) = (keys.min, self.next_number(), 0);
         while next < keys.max {
             let deleted = self.transact(region, &next, |site, tx| {
-                let named = |document: &&Document| self.keys().covers(key, &document.key);
+                let named = |found: &&Document| found.number < end && self.keys().covers(key, &found.key);
                 let part = EpkRange { min: next.clone(), max: keys.max.clone() };
-                let numbers: Vec<u64> =
-                    tx.state().in_epk(&part).filter(named).map(|found| found.number).collect();
+                let found = tx.state().in_epk(&part).filter(named).take(DELETED_AT_ONCE);
+                let numbers: Vec<u64> = found.map(|found| found.number).collect();
                 let terms: usize = numbers.iter().map(|number| tx.delete(*number, false)).sum();
-                Ok((numbers.len(), charge::write(0, terms), site.range.range.max.clone()))
+                let is_last = numbers.len() < DELETED_AT_ONCE;
+                Ok((numbers.len(), terms, is_last.then(|| site.range.range.max.clone())))
             })?;
-            let (items, charge, reached) = deleted.value;
+            let (items, of_slice, reached) = deleted.value;
             done.items += items;
-            done.charge += charge;
+            terms += of_slice;
             done.commits.push(deleted.commit);
             done.hold.extend(deleted.hold);
-            next = reached;
+            if let Some(reached) = reached {
+                done.charge += charge::write(0, std::mem::take(&mut terms));
+                next = reached;
+            }
         }
         Ok(done)
     }

@@ -8,6 +8,7 @@ use cosmonaut_wire::model::TimeToLive;
 use cosmonaut_wire::{CosmosStatus, EffectivePartitionKey, PartitionKey};
 
 use super::MAX_ITEM_BYTES;
+use super::members::check_members;
 use super::text::check_text;
 use crate::Failure;
 use crate::engine::document::SYSTEM_MEMBERS;
@@ -42,6 +43,7 @@ impl Incoming {
         if item.kind() != Kind::Object {
             return Err(Failure::bad_request("the item is not a JSON object"));
         }
+        check_members(item, keys.paths())?;
         let mut open = Vec::with_capacity(body.len() + 1);
         open.push(b'{');
         let (mut id, mut ttl) = (None, None);
@@ -50,11 +52,7 @@ impl Incoming {
                 continue;
             }
             if name.is("id") {
-                if id.replace(value).is_some() {
-                    return Err(Failure::bad_request(
-                        "the item has the member \"id\" twice, so that it has no one id: leave one of them out",
-                    ));
-                }
+                id = Some(value);
             } else if name.is("ttl") {
                 ttl = Some(value);
             }
@@ -192,12 +190,26 @@ mod tests {
             (r#"{"id":"1","ttl":null}"#, "ttl null"),
             (r#"{"id":"1","ttl":1.5}"#, "ttl 1.5"),
             (r#"{"id":"1","ttl":"x"}"#, "ttl \"x\""),
+            (r#"{"id":"1","pk":"a","id":"2"}"#, "member \"id\" twice"),
+            (r#"{"id":"1","pk":"a","p\u006b":"b"}"#, "member \"pk\" twice"),
+            (r#"{"id":"1","ttl":1,"n":2,"ttl":3}"#, "member \"ttl\" twice"),
+            (r#"{"_ts":1,"id":"1","_ts":2}"#, "member \"_ts\" twice"),
+            (r#"{"id":"1","n":1,"n":1}"#, "member \"n\" twice"),
             (&format!(r#"{{"id":"1","d":{deep}}}"#), "not acceptable"),
         ] {
             let failure = read(body, None).unwrap_err();
             assert_eq!(failure.status, CosmosStatus::BAD_REQUEST, "{body}");
             assert!(failure.message.contains(part), "{body}: {failure}");
         }
+    }
+
+    #[test]
+    fn a_key_inside_of_an_object_is_there_once() {
+        let keys = KeyReader::new(&PartitionKeyDefinition::new(["/a/b", "/c"])).unwrap();
+        let read = |body: &str| Incoming::read(body.as_bytes(), &keys, None);
+        assert!(read(r#"{"id":"1","a":{"b":1,"x":{"y":1,"y":2}},"c":[{"z":1,"z":2}]}"#).is_ok());
+        let failure = read(r#"{"id":"1","a":{"b":1,"b":2},"c":3}"#).unwrap_err();
+        assert!(failure.message.contains("member \"b\" twice"), "{failure}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod delete;
 #[cfg(feature = "scripts")]
 mod draft;
 mod incoming;
+mod members;
 mod patch;
 mod patch_tree;
 mod put;
@@ -23,7 +24,7 @@ use cosmonaut_wire::{
     CosmosStatus, Etag, IndexingDirective, PartitionKey, ResourceId, ResourceType, SessionToken,
 };
 
-pub use batch::BatchReply;
+pub use batch::{BatchReply, BatchRequest};
 pub use conditions::Conditions;
 pub use delete::KeyDeleted;
 #[cfg(feature = "scripts")]
@@ -36,7 +37,7 @@ use super::replica::ReplicaState;
 use super::{Container, Document, Hold, PartitionRange, Standing};
 use crate::failure::NOT_FOUND_HELP;
 use crate::storage::Commit;
-use crate::{Failure, Timestamp};
+use crate::{Failure, Pace, Timestamp};
 
 /// The largest item, system members not counted.
 pub const MAX_ITEM_BYTES: usize = 2 * 1024 * 1024;
@@ -56,13 +57,15 @@ pub struct ItemRequest<'a> {
     pub session: Option<&'a SessionToken>,
     /// Whether the written item is indexed.
     pub indexing: IndexingDirective,
+    /// How long it may take to decide about a patch.
+    pub pace: Pace,
 }
 
 impl<'a> ItemRequest<'a> {
     /// A request without conditions.
     pub fn new(key: Option<PartitionKey>, id: &'a str, body: impl Into<Bytes>) -> Self {
         let (conditions, indexing) = (Conditions::default(), IndexingDirective::Default);
-        Self { key, id, body: body.into(), conditions, session: None, indexing }
+        Self { key, id, body: body.into(), conditions, session: None, indexing, pace: Pace::default() }
     }
 }
 

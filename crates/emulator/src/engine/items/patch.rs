@@ -1,9 +1,14 @@
 //! Changing parts of an item.
 //!
 //! The operations work on the item's own text (`patch_tree`); here is what they mean and what they may not touch.
+//!
+//! What may take long is decided about a copy, with no lock held. It counts if the item is still as it was when it is
+//! committed, and is decided anew if not.
+
+use std::sync::Arc;
 
 use cosmonaut_query::ast::PathSegment;
-use cosmonaut_query::eval::{Environment, Limits, Program};
+use cosmonaut_query::eval::{Environment, EvalError, Limits, Program};
 use cosmonaut_query::raw::validate;
 use cosmonaut_query::{Parameters, Setting};
 use cosmonaut_wire::model::{PatchDocument, PatchOperation, PatchPath, from_json};
@@ -16,8 +21,9 @@ use super::{Conditions, ItemReply, ItemRequest, Outcome, Site, find_live, not_fo
 use crate::engine::document::SYSTEM_MEMBERS;
 use crate::engine::key::KeyReader;
 use crate::engine::replica::Transaction;
-use crate::engine::{Container, RegionId, charge};
-use crate::{Failure, Timestamp};
+use crate::engine::{Container, Document, RegionId, charge};
+use crate::pace::Next;
+use crate::{Failure, Pace, Timestamp};
 
 /// A patch, ready to be applied.
 pub(super) struct Patch<'a> {
@@ -26,15 +32,32 @@ pub(super) struct Patch<'a> {
     conditions: Conditions<'a>,
     condition: Option<Program>,
     operations: Vec<PatchOperation>,
+    /// What has to be judged before the patch can be applied.
+    wanted: Option<Arc<Document>>,
+    judged: Option<Judged>,
 }
+
+/// What a patch makes of a version of an item.
+struct Judged {
+    version: Arc<Document>,
+    patched: Result<Incoming, Failure>,
+}
+
+/// Items of so many bytes are patched while their partition waits; larger ones before.
+const SMALL: usize = 64 * 1024;
 
 impl Container {
     /// Changes parts of an item.
     pub fn patch_item(&self, region: RegionId, request: ItemRequest<'_>) -> Result<ItemReply, Failure> {
         let key = required_key(self, request.key.as_ref())?.clone();
         let epk = self.keys().place(&key)?;
-        let patch = self.prepare_patch(key, &request)?;
-        self.transact_one(region, &epk, request.session, |site, tx| patch.apply(site, tx))
+        let mut patch = self.prepare_patch(key, &request)?;
+        loop {
+            let done = self.transact_one(region, &epk, request.session, |site, tx| patch.apply(site, tx));
+            if !patch.judge_wanted(self.keys(), &request.pace) {
+                return done;
+            }
+        }
     }
 
     pub(super) fn prepare_patch<'a>(
@@ -51,38 +74,104 @@ impl Container {
         let compiled = |text| compile(text, &Setting::of(&self.properties()), self.now());
         let condition = document.condition.as_deref().map(compiled).transpose()?;
         let (id, conditions, operations) = (request.id, request.conditions, document.operations);
-        Ok(Patch { key, id, conditions, condition, operations })
+        Ok(Patch { key, id, conditions, condition, operations, wanted: None, judged: None })
     }
 }
 
 impl Patch<'_> {
-    pub(super) fn apply(&self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
-        let keys = site.container.keys();
-        let current = find_live(tx.state(), site.container.rid(), &self.key, self.id, tx.now())
-            .ok_or_else(|| not_found(self.id))?;
+    /// Applies the patch, unless it has to be judged before: then it wants that, and fails.
+    pub(super) fn apply(&mut self, site: Site<'_>, tx: &mut Transaction<'_>) -> Result<Outcome, Failure> {
+        let current = self.find(site, tx).ok_or_else(|| not_found(self.id))?;
         self.conditions.check_item(current.etag)?;
-        let text = current.text();
-        self.check_condition(&text)?;
-        let body = apply(&text, &self.operations)?;
         let (number, indexed) = (current.number, current.indexed);
-        let incoming = Incoming::read(&body, keys, Some(&self.key))?;
-        if *incoming.id != *current.id() {
-            return Err(Failure::bad_request("a patch cannot change the id of an item"));
-        }
-        Ok(write(site, tx, Some(number), &incoming, indexed)?.outcome(CosmosStatus::OK))
+        let judged = match self.judged.take() {
+            Some(judged) if judged.is_about(&current, tx) => judged,
+            _ if self.takes_long(&current) => {
+                self.wanted = Some(current);
+                return Err(Failure::conflict("the patch is not judged yet").with_charge(0.0));
+            }
+            _ => self.judge(current, site.container.keys(), &Pace::default()),
+        };
+        let incoming = self.judged.insert(judged).patched.as_ref().map_err(Clone::clone)?;
+        Ok(write(site, tx, Some(number), incoming, indexed)?.outcome(CosmosStatus::OK))
     }
 
-    fn check_condition(&self, text: &[u8]) -> Result<(), Failure> {
+    /// Looks what is to be judged, for a patch whose turn has not come yet.
+    pub(super) fn look(&mut self, site: Site<'_>, tx: &Transaction<'_>) {
+        let current = self.find(site, tx).filter(|current| self.takes_long(current));
+        let is_judged =
+            |current: &Arc<Document>| self.judged.as_ref().is_some_and(|judged| judged.is_about(current, tx));
+        self.wanted = current.filter(|current| !is_judged(current));
+    }
+
+    /// Whether it has failed only because it has to be judged.
+    pub(super) fn wants_judging(&self) -> bool {
+        self.wanted.is_some()
+    }
+
+    /// Judges what has to be; false if nothing has. No lock may be held.
+    pub(super) fn judge_wanted(&mut self, keys: &KeyReader, pace: &Pace) -> bool {
+        let Some(version) = self.wanted.take() else { return false };
+        self.judged = Some(self.judge(version, keys, pace));
+        true
+    }
+
+    fn find(&self, site: Site<'_>, tx: &Transaction<'_>) -> Option<Arc<Document>> {
+        find_live(tx.state(), site.container.rid(), &self.key, self.id, tx.now()).cloned()
+    }
+
+    fn takes_long(&self, current: &Document) -> bool {
+        self.condition.is_some() || current.text_len() > SMALL
+    }
+
+    fn judge(&self, version: Arc<Document>, keys: &KeyReader, pace: &Pace) -> Judged {
+        Judged { patched: self.patched(&version, keys, pace), version }
+    }
+
+    fn patched(&self, version: &Document, keys: &KeyReader, pace: &Pace) -> Result<Incoming, Failure> {
+        let text = version.text();
+        self.check_condition(&text, pace)?;
+        let body = apply(&text, &self.operations)?;
+        let incoming = Incoming::read(&body, keys, Some(&self.key))?;
+        if *incoming.id != *version.id() {
+            return Err(Failure::bad_request("a patch cannot change the id of an item"));
+        }
+        Ok(incoming)
+    }
+
+    fn check_condition(&self, text: &[u8], pace: &Pace) -> Result<(), Failure> {
         let Some(condition) = &self.condition else { return Ok(()) };
-        match condition.matches(text) {
+        // An item that others change all the time is judged again and again.
+        if pace.next() == Next::Stop {
+            return Err(timed_out());
+        }
+        match condition.interrupted_by(pace.interrupt()).matches(text) {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::precondition_failed(
                 "One of the specified pre-condition is not met: the patch's condition does not hold for the item",
             )
             .with_charge(charge::NOTHING)),
+            Err(EvalError::Interrupted) => Err(timed_out()),
             Err(error) => Err(Failure::bad_request(format!("the patch's condition cannot be evaluated: {error}"))),
         }
     }
+}
+
+impl Judged {
+    /// Whether it is about the version that there is now. A version of this transaction may have had another tag, and a
+    /// new item another number, when that was tried before.
+    fn is_about(&self, current: &Document, tx: &Transaction<'_>) -> bool {
+        let is_own = (current.origin, current.lsn) == (tx.origin(), tx.lsn());
+        let is_same = is_own || (self.version.number, self.version.etag) == (current.number, current.etag);
+        is_same && self.version.open() == current.open()
+    }
+}
+
+fn timed_out() -> Failure {
+    Failure::new(
+        CosmosStatus::REQUEST_TIMEOUT,
+        "Request timed out. The patch's condition takes longer to evaluate than clients wait (narrow its JOINs)",
+    )
 }
 
 /// The item after all operations, each seeing what those before it did.

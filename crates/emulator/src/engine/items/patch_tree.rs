@@ -2,6 +2,8 @@
 //!
 //! So a patch keeps the order of members, the spelling of numbers and everything else that it does not name.
 
+use std::collections::HashMap;
+
 use cosmonaut_query::raw::RawJson;
 use cosmonaut_query::value::{Kind, write_number, write_string};
 use serde_json::Number;
@@ -86,13 +88,15 @@ impl Node {
         let part = |value: RawJson<'_>| Self::Text(value.as_bytes().to_vec());
         let opened = match value.kind() {
             Kind::Object => {
-                let mut members: Vec<(String, Node)> = Vec::new();
-                for (name, value) in value.members() {
-                    let name = name.name().into_owned();
-                    members.retain(|(known, _)| *known != name);
-                    members.push((name, part(value)));
+                let (mut members, mut places) = (Vec::new(), HashMap::new());
+                for (nth, (name, value)) in value.members().enumerate() {
+                    let name = name.name();
+                    members.push(Some((name.clone().into_owned(), part(value))));
+                    if let Some(earlier) = places.insert(name, nth) {
+                        members[earlier] = None;
+                    }
                 }
-                Self::Object(members)
+                Self::Object(members.into_iter().flatten().collect())
             }
             Kind::Array => Self::Array(value.elements().map(part).collect()),
             Kind::Undefined | Kind::Null | Kind::Bool | Kind::Number | Kind::String => return,

@@ -49,8 +49,13 @@ impl ReplicaState {
     pub(crate) fn copy(&self, index: Index) -> Self {
         let mut copy = self.empty_child(index);
         copy.fill(self.shared().cloned().collect());
-        copy.take_over(self, self.log.clone());
-        copy.phase = self.phase;
+        copy.take_over_all(self);
         copy
+    }
+
+    /// Takes over all but the documents from the replica of another region.
+    pub(super) fn take_over_all(&mut self, from: &Self) {
+        self.take_over(from, from.log.clone());
+        self.phase = from.phase;
     }
 }

@@ -71,6 +71,17 @@ impl Replica {
         halves
     }
 
+    /// Begins to copy the replica for another region.
+    pub(crate) fn copy(&self, index: Index) -> Copied {
+        let mut copied = self.begin_copy(index);
+        self.each_document(&mut |number, document| copied.take(number, document));
+        copied
+    }
+
+    fn begin_copy(&self, index: Index) -> Copied {
+        Copied(self.read(|state| state.empty_child(index)))
+    }
+
     fn begin_halves(&self, keys: [&EpkRange; 2], indexes: [Index; 2]) -> Halves {
         self.read(|state| {
             let [low, high] = indexes.map(|index| state.empty_child(index));
@@ -80,10 +91,39 @@ impl Replica {
 }
 
 impl ReplicaState {
+    /// Becomes a copy of another replica. Whoever is copying this one looks at everything again.
+    pub(crate) fn become_copy(&mut self, copy: Self) {
+        let touched = self.touched.take().map(|mut touched| {
+            touched.extend(self.shared().chain(copy.shared()).map(|document| document.number));
+            touched
+        });
+        *self = copy;
+        self.touched = touched;
+    }
+
     /// The documents that were written since they were copied. Nobody begins to note them again.
     fn rest(&mut self) -> Vec<(u64, Option<Arc<Document>>)> {
         let touched = self.touched.take().unwrap_or_default();
         touched.into_iter().map(|number| (number, self.share(number).cloned())).collect()
+    }
+}
+
+/// A replica of another region in the making.
+pub(crate) struct Copied(ReplicaState);
+
+impl Copied {
+    fn take(&mut self, number: u64, document: Option<Arc<Document>>) {
+        self.0.remove(number);
+        if let Some(document) = document {
+            self.0.insert(document);
+        }
+    }
+
+    /// What the region starts with, now that nobody else can look at the replica that was copied.
+    pub(crate) fn finish(mut self, source: &mut Locked<'_>) -> ReplicaState {
+        source.rest().into_iter().for_each(|(number, document)| self.take(number, document));
+        self.0.take_over_all(source);
+        self.0
     }
 }
 
@@ -165,6 +205,10 @@ mod tests {
         }))
     }
 
+    fn document_of_another(number: u64) -> Arc<Document> {
+        document(number, 9)
+    }
+
     fn replica() -> Replica {
         let mut state = ReplicaState::new(Progress::default(), index(), UniqueKeys::new(None).unwrap());
         (1..=40).for_each(|number| {
@@ -206,6 +250,35 @@ mod tests {
             }
             assert_eq!(format!("{:?}", state.index()), format!("{expected:?}"));
         });
+    }
+
+    #[test]
+    fn a_copy_that_is_made_beside_writes_has_what_the_replica_has() {
+        for is_replaced in [false, true] {
+            let replica = replica();
+            let mut copied = replica.begin_copy(index());
+            replica.each_document(&mut |number, document| {
+                copied.take(number, document);
+                if number < 100 {
+                    write_beside(&replica, number);
+                }
+                if number == 20 && is_replaced {
+                    let mut other =
+                        ReplicaState::new(Progress::default(), index(), UniqueKeys::new(None).unwrap());
+                    for number in (1..=60).step_by(3) {
+                        other.insert(document_of_another(number));
+                    }
+                    replica.write(|state| state.become_copy(other.copy(index())));
+                }
+            });
+            write_beside(&replica, 3);
+            let copy = copied.finish(&mut replica.lock());
+            replica.read(|state| {
+                assert_eq!(copy.documents().collect::<Vec<_>>(), state.documents().collect::<Vec<_>>());
+                assert_eq!(format!("{:?}", copy.index()), format!("{:?}", state.index()));
+                assert_eq!((copy.progress(), copy.phase()), (state.progress(), state.phase()));
+            });
+        }
     }
 
     #[test]

@@ -188,6 +188,11 @@ impl ReplicaState {
         self.documents.range(Bound::Excluded(&number), Bound::Unbounded).map(|(_, document)| &**document)
     }
 
+    /// The same, to be kept.
+    pub(crate) fn shared_after(&self, number: u64) -> impl Iterator<Item = &Arc<Document>> {
+        self.documents.range(Bound::Excluded(&number), Bound::Unbounded).map(|(_, document)| document)
+    }
+
     /// All documents up to a number and with it, expired or not, by number.
     pub fn documents_up_to(&self, number: u64) -> impl DoubleEndedIterator<Item = &Document> {
         self.documents.range(Bound::Unbounded, Bound::Included(&number)).map(|(_, document)| &**document)
@@ -290,14 +295,18 @@ impl ReplicaState {
         &self.index
     }
 
-    /// The commits that the log still holds after a point, oldest first; `None` if some of them are gone.
-    pub fn log_after(&self, position: &Progress) -> Option<impl Iterator<Item = &LogEntry>> {
+    /// The next commits that the log still holds after a point, oldest first; `None` if some of them are gone.
+    pub(crate) fn log_after(&self, position: &Progress, most: usize) -> Option<Vec<Arc<LogEntry>>> {
         if !position.covers(&self.truncated) {
             return None;
         }
-        let position = position.clone();
-        let is_after = move |entry: &&LogEntry| entry.lsn > position.get(entry.origin());
-        Some(self.log.iter().map(|entry| &**entry).filter(is_after))
+        let is_after = |entry: &&Arc<LogEntry>| entry.lsn > position.get(entry.origin());
+        // Commits of several regions come one after another in no order of their numbers.
+        let begin = match self.progress.sequences().count() {
+            0 | 1 => self.log.partition_point(|entry| !is_after(&entry)),
+            _ => 0,
+        };
+        Some(self.log.range(begin..).filter(is_after).take(most).cloned().collect())
     }
 
     /// The last commits that the log does not hold any more.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use cosmonaut_wire::{CosmosStatus, SessionToken, mutation};
 
 use crate::Failure;
-use crate::engine::topology::Consistency;
+use crate::engine::topology::{Consistency, region_left};
 use crate::engine::{Container, FeedScope, PartitionRange, RegionId};
 
 /// Resolves once the other regions are where a request needs them to be.
@@ -130,11 +130,14 @@ impl Container {
 
 impl PartitionRange {
     /// The latest commit that most regions have, or have had. A region that is cut off is one of those that count, until
-    /// the writes were moved without waiting for it.
+    /// the writes were moved without waiting for it. One that has left does not count, though whoever waits since before
+    /// still knows its replica.
     pub(crate) fn committed_by_most(&self) -> i64 {
         let group = self.group();
         let links = group.account.network.links();
-        let counted = self.replicas().iter().filter(|replica| !group.is_given_up(&links, replica.region));
+        let lineage = group.lineage();
+        let counts = |region| lineage.regions.contains(&region) && !group.is_given_up(&links, region);
+        let counted = self.replicas().iter().filter(|replica| counts(replica.region));
         let mut applied: Vec<i64> = counted.map(|replica| replica.applied()).collect();
         applied.sort_unstable_by(|a, b| b.cmp(a));
         let now = applied.get(applied.len() / 2).copied().unwrap_or(0);
@@ -167,6 +170,9 @@ impl PartitionRange {
             }
             // What is lost no region will ever show, so there is nothing to wait for.
             Until::Applied(_, lsn) if lost(lsn) => Ok(true),
+            Until::Applied(region, _) if !self.group().lineage().regions.contains(&region) => {
+                Err(region_left())
+            }
             Until::Applied(region, lsn) => Ok(self.replica(region).applied() >= lsn),
             Until::Bounded(region) => Ok(self.is_within_bounds(region)),
         }

@@ -12,7 +12,7 @@ fn raw(body: Value) -> Box<RawValue> {
 }
 
 fn statuses(container: &Container, operations: &[BatchOperation]) -> Vec<u16> {
-    let reply = container.batch(HERE, &PartitionKey::from("a"), operations, None).unwrap();
+    let reply = container.batch(HERE, &PartitionKey::from("a"), &BatchRequest::new(operations)).unwrap();
     reply.results.iter().map(|result| result.status_code).collect()
 }
 
@@ -32,7 +32,7 @@ fn a_batch_is_one_commit_and_sees_its_own_writes() {
         BatchOperation::replace("2", raw(json!({"id": "2", "pk": "a", "x": 1}))),
         BatchOperation::delete("2"),
     ];
-    let reply = container.batch(HERE, &PartitionKey::from("a"), &operations, None).unwrap();
+    let reply = container.batch(HERE, &PartitionKey::from("a"), &BatchRequest::new(&operations)).unwrap();
     let statuses: Vec<u16> = reply.results.iter().map(|result| result.status_code).collect();
     assert_eq!((reply.status, statuses), (CosmosStatus::OK, vec![201, 200, 200, 201, 200, 204]));
     assert_eq!((reply.standing.lsn, lsn(&container)), (1, 1));
@@ -66,8 +66,9 @@ fn a_failure_undoes_everything_and_names_itself() {
         assert_eq!(container.read_item(HERE, at("a", "1")).unwrap().body, before);
         assert_eq!((lsn(&container), container.usage(HERE).documents), (1, 1));
     }
-    let reply =
-        container.batch(HERE, &PartitionKey::from("a"), &[BatchOperation::read("nowhere")], None).unwrap();
+    let reply = container
+        .batch(HERE, &PartitionKey::from("a"), &BatchRequest::new(&[BatchOperation::read("nowhere")]))
+        .unwrap();
     assert_eq!(reply.status, CosmosStatus::MULTI_STATUS);
 }
 
@@ -87,7 +88,7 @@ fn a_batch_has_one_to_a_hundred_operations() {
             .map(|nth| BatchOperation::upsert(raw(json!({"id": nth.to_string(), "pk": "a"}))))
             .collect();
         assert_eq!(
-            container.batch(HERE, &PartitionKey::from("a"), &operations, None).is_ok(),
+            container.batch(HERE, &PartitionKey::from("a"), &BatchRequest::new(&operations)).is_ok(),
             fits,
             "{count}"
         );
@@ -109,12 +110,13 @@ fn bulk_operations_stand_by_themselves() {
         BatchOperation::read("1"),
     ];
     let run = |continue_on_error| {
-        let reply = container.bulk(HERE, &"0".into(), &operations, None, continue_on_error).unwrap();
+        let reply =
+            container.bulk(HERE, &"0".into(), &BatchRequest::new(&operations), continue_on_error).unwrap();
         reply.results.iter().map(|result| result.status_code).collect::<Vec<_>>()
     };
     assert_eq!(run(true), [201, 409, 201, 200, 400]);
     assert_eq!(run(false), [409, 424, 424, 424, 424]);
     assert_eq!(lsn(&container), 2);
-    let gone = container.bulk(HERE, &"7".into(), &operations, None, true).unwrap_err();
+    let gone = container.bulk(HERE, &"7".into(), &BatchRequest::new(&operations), true).unwrap_err();
     assert_eq!(gone.status, CosmosStatus::PARTITION_KEY_RANGE_GONE);
 }

@@ -153,6 +153,23 @@ fn raising_an_offer_past_what_partitions_deliver_splits_them() {
 }
 
 #[test]
+fn a_container_without_a_partition_key_stays_one_partition() {
+    let (_, engine) = engine();
+    let mut properties = ContainerProperties::new("c", "/_partitionKey");
+    properties.partition_key.system_key = Some(true);
+    let container = add_container(&engine, properties, 10_000);
+    assert_eq!(container.layout().ranges().len(), 1);
+    let mut offer = engine.offer_of(container.rid()).unwrap();
+    for (throughput, fits) in [(10_100, false), (30_000, false), (9_000, true)] {
+        offer.set_throughput(ThroughputProperties::manual(throughput));
+        let replaced = engine.replace_offer(&offer.rid, &offer, None, Conditions::default());
+        assert_eq!(replaced.is_ok(), fits, "{throughput}");
+    }
+    assert_eq!(container.split(&"0".into()).unwrap_err().status, CosmosStatus::BAD_REQUEST);
+    assert_eq!(container.layout().ranges().len(), 1);
+}
+
+#[test]
 fn a_container_without_throughput_shares_its_databases() {
     let (_, engine) = engine();
     let shared = Some(ThroughputProperties::manual(1_000));

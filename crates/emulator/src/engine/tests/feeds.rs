@@ -18,7 +18,14 @@ fn changes(
     start: FeedStart,
     max: usize,
 ) -> Result<ChangePage, Failure> {
-    let request = ChangeRequest { scope: scope.clone(), mode, start, max_items: Some(max), session: None };
+    let request = ChangeRequest {
+        scope: scope.clone(),
+        mode,
+        start,
+        max_items: Some(max),
+        session: None,
+        pace: Pace::default(),
+    };
     container.change_feed(HERE, &request)
 }
 
@@ -45,7 +52,16 @@ fn drain(
 fn read_all(container: &Container, scope: &FeedScope, max: usize) -> Vec<Value> {
     let (mut items, mut continuation) = (Vec::new(), None);
     loop {
-        let page = container.read_feed(HERE, scope, Some(max), continuation.as_deref(), None).unwrap();
+        let page = container
+            .read_feed(
+                HERE,
+                &FeedRequest {
+                    max_items: Some(max),
+                    continuation: continuation.as_deref(),
+                    ..FeedRequest::new(scope)
+                },
+            )
+            .unwrap();
         assert!(page.items.len() <= max);
         items.extend(page.items.iter().map(|item| json_of(item)));
         continuation = page.continuation;
@@ -127,7 +143,7 @@ fn a_commit_is_never_divided_between_pages() {
         BatchOperation::create(to_raw_value(&json!({"id": id.to_string(), "pk": "a", "n": 1})).unwrap())
     };
     let operations: Vec<_> = (1..=5).map(item).collect();
-    let _ = container.batch(HERE, &PartitionKey::from("a"), &operations, None).unwrap();
+    let _ = container.batch(HERE, &PartitionKey::from("a"), &BatchRequest::new(&operations)).unwrap();
     put(&container, "a", "6", 0);
     for (max, sizes) in [(1, vec![1, 5, 1]), (3, vec![1, 5, 1]), (6, vec![6, 1]), (7, vec![7])] {
         let mut start = FeedStart::Beginning;
@@ -228,10 +244,32 @@ fn all_versions_are_kept_once_somebody_reads_them() {
 }
 
 #[test]
+fn a_position_of_partitions_that_a_container_never_had_is_410() {
+    let (_, engine) = engine();
+    let container = add_container(&engine, ContainerProperties::new("c", "/pk"), 12_000);
+    let _ = container.split(&"1".into()).unwrap();
+    let read = |position: &str| {
+        let start = FeedStart::After(position.parse().unwrap());
+        changes(&container, &FeedScope::Container, FeedMode::Incremental, start, 10)
+    };
+    for position in ["\"0:5,1:5\"", "\"0:5,2:5,3:5\"", "\"17\""] {
+        assert!(read(position).is_ok(), "{position}");
+    }
+    for position in ["\"77:5\"", "\"0:5,77:5\""] {
+        assert_eq!(read(position).unwrap_err().status, CosmosStatus::PARTITION_KEY_RANGE_GONE, "{position}");
+    }
+}
+
+#[test]
 fn continuations_that_are_none_are_named() {
     let (_, container) = container();
     for text in ["", "x", "00-01", "FF-00-1", "00-FF-x", "00-FF-1-1"] {
-        let failure = container.read_feed(HERE, &FeedScope::Container, None, Some(text), None).unwrap_err();
+        let failure = container
+            .read_feed(
+                HERE,
+                &FeedRequest { continuation: Some(text), ..FeedRequest::new(&FeedScope::Container) },
+            )
+            .unwrap_err();
         assert!(failure.message.contains(&format!("{text:?}")), "{failure}");
     }
 }
@@ -310,7 +348,7 @@ proptest! {
         }
         let (mut seen, mut continuation, mut splits) = (Vec::new(), None, splits.into_iter());
         loop {
-            let got = container.read_feed(HERE, &FeedScope::Container, Some(page), continuation.as_deref(), None).unwrap();
+            let got = container.read_feed(HERE, &FeedRequest { max_items: Some(page), continuation: continuation.as_deref(), ..FeedRequest::new(&FeedScope::Container) }).unwrap();
             prop_assert!(got.items.len() <= page);
             seen.extend(got.items.iter().map(|item| json_of(item)["id"].as_str().unwrap().parse::<usize>().unwrap()));
             continuation = got.continuation;

@@ -232,6 +232,19 @@ fn deleting_by_key_takes_all_items_of_the_key_and_no_others() {
 }
 
 #[test]
+fn the_items_of_a_key_are_deleted_in_several_commits() {
+    let (_, container) = container();
+    for id in 0..600 {
+        container.create_item(HERE, with("a", "", &json!({"id": id.to_string(), "pk": "a"}))).unwrap();
+    }
+    let lsn = || container.replica_for(&Default::default(), HERE).read(|state| state.lsn());
+    let before = lsn();
+    let deleted = container.delete_partition_key(HERE, &PartitionKey::from("a")).unwrap();
+    assert_eq!((deleted.items, container.usage(HERE).documents), (600, 0));
+    assert_eq!((lsn() - before, deleted.commits.len()), (3, 3));
+}
+
+#[test]
 fn keys_of_every_version_find_their_items() {
     let (_, engine) = engine();
     for (nth, version) in [(0, 1), (1, 2)] {

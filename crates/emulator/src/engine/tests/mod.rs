@@ -6,6 +6,8 @@ mod damage;
 mod feeds;
 mod items;
 mod model;
+mod paced_feeds;
+mod patches;
 mod regions;
 mod splits;
 mod storage;
@@ -17,9 +19,12 @@ use cosmonaut_wire::model::{ContainerProperties, DatabaseProperties, ThroughputP
 use cosmonaut_wire::{PartitionKey, ResourcePath};
 use serde_json::Value;
 
-use super::{AccountConfig, Container, Engine, EngineConfig, ItemReply, ItemRequest, RegionId};
+use super::{
+    AccountConfig, BatchRequest, Container, Engine, EngineConfig, FeedRequest, ItemReply, ItemRequest,
+    RegionId,
+};
 use crate::storage::Journal;
-use crate::{Failure, Timestamp, World};
+use crate::{Failure, Pace, Timestamp, World};
 
 const HERE: RegionId = RegionId(0);
 

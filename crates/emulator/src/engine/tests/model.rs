@@ -238,8 +238,10 @@ impl Run {
                 _ => {}
             }
         }
-        let reply =
-            self.container.batch(HERE, &PartitionKey::from(format!("k{of}")), &operations, None).unwrap();
+        let reply = self
+            .container
+            .batch(HERE, &PartitionKey::from(format!("k{of}")), &BatchRequest::new(&operations))
+            .unwrap();
         prop_assert_eq!(reply.status.code().as_u16() == 200, succeeds);
         if succeeds {
             for ((kind, id), result) in kinds.iter().zip(&reply.results) {

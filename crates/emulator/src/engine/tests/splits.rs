@@ -50,7 +50,7 @@ fn requests_for_the_old_partition_are_told_that_it_is_gone() {
     let _ = container.split(&"0".into()).unwrap();
     let old = FeedScope::Range("0".into());
     let failures = [
-        container.read_feed(HERE, &old, None, None, None).unwrap_err(),
+        container.read_feed(HERE, &FeedRequest::new(&old)).unwrap_err(),
         container.split(&"0".into()).unwrap_err(),
         container.layout().range(&"0".into()).unwrap_err(),
     ];

@@ -66,7 +66,8 @@ pub(super) fn picture(engine: &Engine) -> String {
         for range in container.layout().ranges() {
             let state = range.replica(HERE).read(|state| {
                 let documents: Vec<_> = state.documents().cloned().collect();
-                let log: Vec<_> = state.log_after(state.progress()).into_iter().flatten().cloned().collect();
+                let log: Vec<_> =
+                    state.log_after(state.progress(), usize::MAX).into_iter().flatten().collect();
                 format!("{} {documents:?} {log:?}", state.lsn())
             });
             seen += &format!("{} {:?} {:?} {state}\n", range.id, range.range, range.parents);
@@ -88,7 +89,7 @@ pub(super) fn fill(engine: &Engine, properties: ContainerProperties) -> Arc<Cont
     let item =
         |id: u32| BatchOperation::create(to_raw_value(&json!({"id": format!("b{id}"), "pk": "k2"})).unwrap());
     let operations: Vec<_> = (0..5).map(item).collect();
-    let _ = container.batch(HERE, &PartitionKey::from("k2"), &operations, None).unwrap();
+    let _ = container.batch(HERE, &PartitionKey::from("k2"), &BatchRequest::new(&operations)).unwrap();
     let _ = container.split(&"0".into()).unwrap();
     let last =
         container.create_item(HERE, with("after", "", &json!({"id": "split", "pk": "after"}))).unwrap();
@@ -168,6 +169,7 @@ fn the_feed_of_all_versions_goes_on_after_a_restart_and_a_split() {
             start: FeedStart::After("\"0\"".parse().unwrap()),
             max_items: Some(1000),
             session: None,
+            pace: Pace::default(),
         };
         engine.container(&path("/dbs/d/colls/c")).unwrap().change_feed(HERE, &request).unwrap().items
     };
@@ -192,6 +194,7 @@ fn whoever_reads_all_versions_without_a_policy_goes_on_after_a_restart() {
             start,
             max_items: Some(1000),
             session: None,
+            pace: Pace::default(),
         };
         engine.container(&path("/dbs/d/colls/c")).unwrap().change_feed(HERE, &request).unwrap()
     };
@@ -247,6 +250,9 @@ fn a_file_of_an_earlier_format_is_taken_over() {
     let before = picture(&engine);
     drop(engine);
     crate::storage::back_to_format_2(directory.path());
+    assert_eq!(picture(&open(&directory)), before);
+    assert_eq!(picture(&open(&directory)), before);
+    crate::storage::back_to_format_3(directory.path());
     assert_eq!(picture(&open(&directory)), before);
     assert_eq!(picture(&open(&directory)), before);
 }

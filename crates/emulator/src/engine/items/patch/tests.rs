@@ -20,6 +20,16 @@ fn patched(body: &str, patch: &str) -> Result<String, String> {
     }
 }
 
+/// Comparing each member with all before it takes minutes here.
+#[test]
+fn an_item_of_very_many_members_is_patched() {
+    let members: Vec<String> = (0..150_000).map(|n| format!("\"{n}\":0")).collect();
+    let body = format!("{{{},\"7\":1}}", members.join(","));
+    let text = patched(&body, r#"[{"op":"incr","path":"/7","value":1}]"#).unwrap();
+    assert!(text.ends_with("\"149999\":0,\"7\":2}"), "the last of the members of a name counts");
+    assert_eq!(text.matches("\"7\":").count(), 1);
+}
+
 #[test]
 fn operations_do_what_the_service_documents() {
     for (body, patch, expected) in [

@@ -102,6 +102,7 @@ fn the_feed_of_all_versions_misses_nothing_after_a_long_absence() {
                 start: FeedStart::After("\"0\"".parse().unwrap()),
                 max_items: Some(10_000),
                 session: None,
+                pace: Pace::default(),
             };
             account.container.change_feed(region, &request).unwrap().items.len() as u64
         };

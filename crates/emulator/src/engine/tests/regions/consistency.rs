@@ -35,6 +35,32 @@ fn a_strong_write_is_held_until_most_regions_have_it() {
 }
 
 #[test]
+fn nobody_waits_for_a_region_that_has_left() {
+    let account = promising(Consistency::Strong);
+    let engine = &account.engine;
+    engine.set_link(A, B, PAUSED);
+    engine.set_link(A, C, PAUSED);
+    let held = account.put(A, "1", 1).unwrap().hold;
+    engine.remove_region(B).unwrap();
+    assert!(!is_done(&held), "C is one of two");
+    engine.remove_region(C).unwrap();
+    assert!(is_done(&held), "A is all there is");
+    assert!(is_done(&account.put(A, "1", 2).unwrap().hold));
+}
+
+#[test]
+fn a_read_that_waits_in_a_region_that_leaves_is_told() {
+    let account = promising(Consistency::Strong);
+    let engine = &account.engine;
+    engine.set_link(A, C, PAUSED);
+    assert!(is_done(&account.put(A, "1", 1).unwrap().hold));
+    let barrier = account.container.barrier(C, &FeedScope::Container).unwrap();
+    assert!(!is_done(&barrier));
+    engine.remove_region(C).unwrap();
+    assert_eq!(barrier.is_done().unwrap_err().status, CosmosStatus::DATABASE_ACCOUNT_NOT_FOUND);
+}
+
+#[test]
 fn what_most_regions_have_had_is_shown_by_every_region_whoever_is_cut_off_since() {
     let account = promising(Consistency::Strong);
     let engine = &account.engine;

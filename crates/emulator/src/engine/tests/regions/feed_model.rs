@@ -104,6 +104,7 @@ impl Run {
                 start: start.clone(),
                 max_items: Some(most),
                 session: None,
+                pace: Pace::default(),
             };
             let page = container.change_feed(region, &request).unwrap();
             (page.items, FeedStart::After(page.next.to_string().parse().unwrap()))

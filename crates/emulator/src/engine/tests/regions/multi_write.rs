@@ -102,6 +102,7 @@ fn a_feed_reader_changes_regions_without_missing_or_repeating() {
             start,
             max_items: Some(most),
             session: None,
+            pace: Pace::default(),
         };
         let page = account.container.change_feed(region, &request).unwrap();
         let ids = page.items.iter().map(|item| json_of(item)["id"].as_str().unwrap().to_owned());

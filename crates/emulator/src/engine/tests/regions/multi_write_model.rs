@@ -100,7 +100,7 @@ impl Run {
                 let _ = self
                     .account
                     .container
-                    .batch(self.region(region), &key(item).into(), &both, None)
+                    .batch(self.region(region), &key(item).into(), &BatchRequest::new(&both))
                     .unwrap();
             }
             Step::Delete { session, region, item } => {
@@ -228,6 +228,7 @@ fn versions(account: &Account) -> Vec<String> {
         start: FeedStart::After("\"0\"".parse().unwrap()),
         max_items: Some(10_000),
         session: None,
+        pace: Pace::default(),
     };
     let page = account.container.change_feed(region, &request).unwrap();
     let mut versions: Vec<_> =

@@ -34,6 +34,7 @@ fn versions(account: &Account, region: RegionId) -> Vec<i64> {
         start: FeedStart::After("\"0\"".parse().unwrap()),
         max_items: Some(100),
         session: None,
+        pace: Pace::default(),
     };
     let page = account.container.change_feed(region, &request).unwrap();
     page.items.iter().filter_map(|item| json_of(item)["current"]["n"].as_i64()).collect()
@@ -187,7 +188,10 @@ fn a_batch_comes_back_whole() {
     account.put(B, "a", 1).unwrap();
     account.world.pass_millis(800);
     let put = |id: &str| BatchOperation::upsert(to_raw_value(&json!({"id": id, "pk": "k", "n": 2})).unwrap());
-    let batch = account.container.batch(B, &PartitionKey::from("k"), &[put("a"), put("b")], None).unwrap();
+    let batch = account
+        .container
+        .batch(B, &PartitionKey::from("k"), &BatchRequest::new(&[put("a"), put("b")]))
+        .unwrap();
     let_the_first_arrive(&account);
     batch.commit.wait().unwrap();
     drop(account);

@@ -133,8 +133,14 @@ fn a_feed_reader_that_moves_to_a_region_behind_sees_nothing_twice() {
     account.put(A, "2", 2).unwrap();
     let page = |region, start| {
         let scope = FeedScope::Container;
-        let request =
-            ChangeRequest { scope, mode: FeedMode::Incremental, start, max_items: None, session: None };
+        let request = ChangeRequest {
+            scope,
+            mode: FeedMode::Incremental,
+            start,
+            max_items: None,
+            session: None,
+            pace: Pace::default(),
+        };
         account.container.change_feed(region, &request).unwrap()
     };
     let first = page(A, FeedStart::Beginning);

@@ -20,7 +20,7 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
     let instance = &*core.hub().key(target_instance(item));
     // Chosen once, so that a repeated request cannot deliver twice.
     let id = Message::client_id(&clock::unique_id());
-    let sent_at = core.store.now_ms();
+    let sent_at = core.store.settled_ms(&call).await?;
     let visible_at = delay.map_or(AT_ONCE, |delay| sent_at.saturating_add(clock::millis(delay)));
     let text = core.store.seal(&call, to_text(operation, item)?)?;
     let (body, pieces) = Pieces::of(text).split();

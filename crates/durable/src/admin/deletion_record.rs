@@ -83,8 +83,8 @@ impl Admin<'_> {
         let document = Document::new(&self.records(), &*id, content);
         match self.core.store.create_with(&call, &document, &to_keep).await {
             Ok(_) => {}
-            // The id is new: what is there is what an earlier attempt wrote.
-            Err(failure) if failure.cause() == Cause::Conflict => {}
+            // What is there is what an earlier attempt wrote.
+            Err(failure) if failure.cause() == Cause::Conflict && failure.maybe_applied() => {}
             Err(failure) => return Err(failure.into_error(&call)),
         }
         let elsewhere = if chunks > 0 { instances.len() } else { 0 };

@@ -57,8 +57,8 @@ impl Admin<'_> {
     /// Finishes what others have begun to remove and left.
     pub(crate) async fn finish_cleanup(&self) -> Result<(), ProviderError> {
         let call = self.call("finish_cleanup");
-        let query =
-            Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", self.core.store.now_ms());
+        let now = self.core.store.settled_ms(&call).await?;
+        let query = Query::new("SELECT * FROM c WHERE c.visibleAt <= @now").with("@now", now);
         let mut first_error = None;
         for row in self.within::<Row>(&call, &self.records(), query).await? {
             // A record that cannot be finished must not keep the others from it.

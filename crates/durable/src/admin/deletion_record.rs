@@ -11,7 +11,7 @@ use super::Admin;
 use super::cleanup::OWN_TIME;
 use super::deletion::OPERATION;
 use crate::clock;
-use crate::model::{Document, Kind, Pieces, chunk_id};
+use crate::model::{AT_ONCE, Document, Kind, Pieces, chunk_id};
 use crate::orchestration::to_text;
 use crate::store::Cause;
 
@@ -78,13 +78,13 @@ impl Admin<'_> {
             token: token.clone(),
             committed: false,
             withdrawn: false,
-            visible_at: self.core.store.now_ms() + clock::millis(OWN_TIME),
+            visible_at: self.core.store.settled_ms(&call).await? + clock::millis(OWN_TIME),
         };
         let document = Document::new(&self.records(), &*id, content);
         match self.core.store.create_with(&call, &document, &to_keep).await {
             Ok(_) => {}
-            // The id is new: what is there is what an earlier attempt wrote.
-            Err(failure) if failure.cause() == Cause::Conflict => {}
+            // What is there is what an earlier attempt wrote.
+            Err(failure) if failure.cause() == Cause::Conflict && failure.maybe_applied() => {}
             Err(failure) => return Err(failure.into_error(&call)),
         }
         let elsewhere = if chunks > 0 { instances.len() } else { 0 };
@@ -125,7 +125,7 @@ impl Admin<'_> {
             token: token.to_owned(),
             committed,
             withdrawn: false,
-            visible_at: self.core.store.now_ms() + clock::millis(OWN_TIME),
+            visible_at: self.core.store.settled_ms(&call).await? + clock::millis(OWN_TIME),
         };
         match self.core.store.create(&call, &Document::new(&self.records(), &*id, content)).await {
             Ok(_) => {
@@ -182,7 +182,8 @@ impl Admin<'_> {
     pub(super) async fn mark(&self, record: &mut Record, patch: Patch) -> Result<bool, ProviderError> {
         let call = self.call(OPERATION);
         let kept = clock::instant();
-        let patch = patch.set("/visibleAt", self.core.store.now_ms() + clock::millis(OWN_TIME));
+        let own_until = self.core.store.settled_ms(&call).await? + clock::millis(OWN_TIME);
+        let patch = patch.set("/visibleAt", own_until);
         match self.core.store.patch(&call, (&self.records(), &record.id), patch, false).await {
             Ok(_) => {
                 record.kept = kept;
@@ -215,11 +216,10 @@ impl Admin<'_> {
 
     /// Leaves a record to whoever comes first. If that cannot be written, its time ends by itself.
     pub(super) async fn leave(&self, record: &Record) {
-        let now = self.core.store.now_ms();
-        let patch = Patch::new().set("/visibleAt", now);
+        let patch = Patch::new().set("/visibleAt", AT_ONCE);
         match self.core.store.patch(&self.call(OPERATION), (&self.records(), &record.id), patch, false).await
         {
-            Ok(_) => self.core.dispatch.unfinished(&self.records(), now),
+            Ok(_) => self.core.dispatch.unfinished(&self.records(), AT_ONCE),
             Err(failure) => tracing::debug!(id = record.id, ?failure, "the record of a deletion is not left"),
         }
     }

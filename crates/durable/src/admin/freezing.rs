@@ -69,7 +69,7 @@ impl Admin<'_> {
                     self.core.store.replace(call, &head).await
                 }
                 None => {
-                    let now = self.core.store.now_ms();
+                    let now = self.core.store.settled_ms(call).await?;
                     let mut head = Head::unborn(instance, clock::unique_id(), now);
                     head.content.lock.clone_from(&lock);
                     self.core.store.create(call, &head).await

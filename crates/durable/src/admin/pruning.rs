@@ -73,7 +73,7 @@ impl Admin<'_> {
         if ids.len() <= Batch::MAX_WRITES {
             return self.remove(call, instance, ids).await;
         }
-        let record = Prune::record(instance, executions, self.core.store.now_ms());
+        let record = Prune::record(instance, executions, self.core.store.settled_ms(call).await?);
         self.core.store.upsert(call, &record).await.map_err(|failure| failure.into_error(call))?;
         self.remove(call, instance, ids).await?;
         self.remove_record(call, &record.id).await

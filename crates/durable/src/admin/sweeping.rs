@@ -64,7 +64,8 @@ impl Admin<'_> {
         };
         let mut next = before.clone();
         if let Some(time) = retention.ended_instances {
-            let until = self.core.store.now_ms().saturating_sub(clock::millis(time));
+            let now = self.core.store.settled_ms(&call).await?;
+            let until = now.saturating_sub(clock::millis(time));
             let roots = self.ended_roots(&call, before.from, until).await?;
             next.from = goes_on(&roots);
             for root in roots {

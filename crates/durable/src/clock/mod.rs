@@ -7,8 +7,8 @@ mod reading;
 mod server_time;
 
 use std::future::Future;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::task::AbortHandle;
@@ -167,24 +167,22 @@ pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A random number, evenly spread over all 64 bits; no secret is made of it.
-#[expect(clippy::disallowed_methods, reason = "this is the door")]
+/// A random number, evenly spread over all 64 bits.
 pub(crate) fn random() -> u64 {
-    static STATE: OnceLock<AtomicU64> = OnceLock::new();
-    let state = STATE.get_or_init(|| {
-        let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-        AtomicU64::new(nanos ^ u64::from(std::process::id()) << 40)
-    });
-    // SplitMix64: a step is one addition, so that concurrent callers need no lock.
-    let mut z = state.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
+    u64::from_le_bytes(random_bytes())
 }
 
 /// A text of 32 hexadecimal digits that is not used twice.
 pub(crate) fn unique_id() -> String {
-    format!("{:016x}{:016x}", random(), random())
+    format!("{:032x}", u128::from_le_bytes(random_bytes()))
+}
+
+/// Bytes of the operating system. A generator of this process would go on alike in each copy of a machine or a container,
+/// and messages and locks of two copies would have the same ids.
+fn random_bytes<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("every supported system has random numbers");
+    bytes
 }
 
 /// A task in the background; stopped when this is dropped.

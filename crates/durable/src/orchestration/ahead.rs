@@ -46,8 +46,9 @@ impl Ahead {
         let kept = ids.collect();
         // One operation of each transaction is the head's.
         for writes in parts(self.writes, (Batch::MAX_WRITES - 1, MAX_BYTES), Write::size) {
+            let now = core.store.settled_ms(call).await?;
             let (began, time) = (core.store.clock().reading(), held.prolonged());
-            let until = core.store.now_ms().saturating_add(clock::millis(time));
+            let until = now.saturating_add(clock::millis(time));
             let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
             let guard = Some(Guard { id: HEAD.to_owned(), patch, then_delete: false });
             let batch = Batch { partition: &held.head.instance_id, guard, writes: &writes };

@@ -90,7 +90,7 @@ async fn commit(
     let was_tried = held.was_tried(&Outline::of(&turn));
     let earlier = earlier_execution(core, &call, held, turn.execution).await?;
     let setting = Setting {
-        now: core.store.now_ms(),
+        now: core.store.settled_ms(&call).await?,
         owed_until: core.owed_until(),
         shift: core.store.clock().shift_ms(),
         texts: core.store.texts().clone(),
@@ -127,8 +127,7 @@ async fn find_out(core: &Core, instance: &str, token: &str) -> Result<(), Provid
 /// What another provider object has locked, or this one before it forgot.
 async fn hold_again(core: &Core, instance: &str, token: &str) -> Result<Arc<Held>, ProviderError> {
     let call = core.store.call(OPERATION, core.settings.call_timeout);
-    core.store.settle_time(&call).await?;
-    let snapshot = load(core, &call, instance, core.store.now_ms()).await?;
+    let snapshot = load(core, &call, instance, core.store.settled_ms(&call).await?).await?;
     let head = snapshot.head.ok_or_else(|| lost_lock(OPERATION))?;
     let lock =
         head.content.lock.clone().filter(|lock| lock.token == token).ok_or_else(|| lost_lock(OPERATION))?;

@@ -118,8 +118,7 @@ async fn try_lock(
     lock_timeout: Duration,
     filter: Option<&DispatcherCapabilityFilter>,
 ) -> Result<Outcome, ProviderError> {
-    core.store.settle_time(call).await?;
-    let now = core.store.now_ms();
+    let now = core.store.settled_ms(call).await?;
     let snapshot = load(core, call, instance, now).await?;
     // Its partition answers. A write that is cut off may leave a lock that nobody has, so that it gets more time.
     let call = &core.store.call(call.operation(), lock_timeout.max(PATIENCE));

@@ -8,7 +8,7 @@ use duroxide::providers::ProviderError;
 use super::lost_lock;
 use crate::clock::{self, End};
 use crate::core::Core;
-use crate::model::{Document, HEAD, Head, InstanceToken};
+use crate::model::{AT_ONCE, Document, HEAD, Head, InstanceToken};
 use crate::store::{Call, Cause};
 
 /// The least time that a call is repeated for while the service cannot answer.
@@ -53,7 +53,10 @@ pub(crate) async fn abandon(
         None => read_head(core, &call, &instance).await?.ok_or_else(|| lost_lock(operation))?,
     };
     let lock = head.content.lock.filter(|lock| lock.token == token).ok_or_else(|| lost_lock(operation))?;
-    let not_before = delay.map_or(0, |delay| core.store.now_ms().saturating_add(clock::millis(delay)));
+    let not_before = match delay {
+        Some(delay) => core.store.settled_ms(&call).await?.saturating_add(clock::millis(delay)),
+        None => AT_ONCE,
+    };
     let mut deliveries = head.content.deliveries;
     for id in &lock.messages {
         let delivery = deliveries.entry(id.clone()).or_default();
@@ -78,9 +81,9 @@ pub(super) async fn prolong(
     token: &str,
     extend_for: Duration,
 ) -> Result<Option<u64>, ProviderError> {
-    core.store.settle_time(call).await?;
+    let now = core.store.settled_ms(call).await?;
     let began = core.store.clock().reading();
-    let until = core.store.now_ms().saturating_add(clock::millis(extend_for));
+    let until = now.saturating_add(clock::millis(extend_for));
     let patch = Patch::new().set("/lock/until", until).condition(holds_lock(token));
     let is_set = |head: &Document<Head>| {
         head.content.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until)

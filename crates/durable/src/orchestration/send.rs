@@ -18,23 +18,30 @@ pub(crate) async fn send(core: &Core, item: &WorkItem, delay: Option<Duration>) 
     }
     let call = core.store.call(operation, core.settings.call_timeout);
     let instance = &*core.hub().key(target_instance(item));
-    // Chosen once, so that a repeated request cannot deliver twice.
-    let id = Message::client_id(&clock::unique_id());
-    let sent_at = core.store.now_ms();
+    let sent_at = core.store.settled_ms(&call).await?;
     let visible_at = delay.map_or(AT_ONCE, |delay| sent_at.saturating_add(clock::millis(delay)));
     let text = core.store.seal(&call, to_text(operation, item)?)?;
     let (body, pieces) = Pieces::of(text).split();
     let chunks = pieces.len() as u32;
-    let kept = core.store.write_chunks(&call, (instance, &id), pieces).await?;
-    let message = Document::new(instance, &*id, Message { visible_at, sent_at, body, chunks });
-    match core.store.create_with(&call, &message, &kept).await {
-        Ok(_) => {}
-        // The id is new: what is there is what an earlier attempt wrote.
-        Err(failure) if failure.cause() == Cause::Conflict => {}
-        Err(failure) => return Err(failure.into_error(&call)),
+    let content = Message { visible_at, sent_at, body, chunks };
+    loop {
+        // Repeated requests have the same id, so that they cannot deliver twice.
+        let id = Message::client_id(&clock::unique_id());
+        let kept = core.store.write_chunks(&call, (instance, &id), pieces.clone()).await?;
+        let message = Document::new(instance, &*id, content.clone());
+        match core.store.create_with(&call, &message, &kept).await {
+            Ok(_) => {}
+            Err(failure) if failure.cause() == Cause::Conflict => {
+                // What is there is either what an earlier attempt wrote, or another message.
+                if !failure.maybe_applied() {
+                    continue;
+                }
+            }
+            Err(failure) => return Err(failure.into_error(&call)),
+        }
+        core.dispatch.message_at(instance, &id, visible_at);
+        return Ok(());
     }
-    core.dispatch.message_at(instance, &id, visible_at);
-    Ok(())
 }
 
 /// An item as JSON.

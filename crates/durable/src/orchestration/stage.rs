@@ -59,7 +59,10 @@ pub(super) async fn commit(
     let mark = StageMark { token: token.to_owned(), count, done: 0, is_last: plan.is_nothing };
     let patch = match mark.count {
         0 => head_patch(plan, token),
-        _ => head_patch(plan, token).set("/stage", &mark).set("/visibleAt", core.store.now_ms()),
+        _ => {
+            let now = core.store.settled_ms(call).await?;
+            head_patch(plan, token).set("/stage", &mark).set("/visibleAt", now)
+        }
     };
     let guard = Guard { id: HEAD.to_owned(), patch, then_delete: false };
     let batch = Batch { partition: instance, guard: Some(guard), writes: &kept };
@@ -146,7 +149,7 @@ async fn apply(
     let patch = if is_done {
         Patch::new().set("/stage", ()).set("/visibleAt", ())
     } else {
-        Patch::new().set("/stage/done", done + 1).set("/visibleAt", core.store.now_ms())
+        Patch::new().set("/stage/done", done + 1).set("/visibleAt", core.store.settled_ms(call).await?)
     };
     let patch = patch.condition(format!("FROM c WHERE c.stage.token = '{token}' AND c.stage.done = {done}"));
     writes.push(Write::delete(Stage::id(token, *done)));

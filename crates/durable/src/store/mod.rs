@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cosmonaut::options::FeedOptions;
+use cosmonaut::options::{FeedOptions, ReadContainerOptions};
 use cosmonaut::{ContainerClient, Etag, FeedScope, ItemOptions, ItemResponse, Patch, Query};
 use duroxide::providers::ProviderError;
 use serde::de::DeserializeOwned;
@@ -96,13 +96,26 @@ impl Store {
         Ok(())
     }
 
-    /// Asks for the server's time once more if the machine may have slept meanwhile.
+    /// Asks for the server's time once more if the machine may have slept meanwhile, or its clock was set.
     pub(crate) async fn settle_time(&self, call: &Call) -> Result<(), ProviderError> {
         if !self.clock.is_in_doubt() {
             return Ok(());
         }
-        let learned = self.learn_time().await;
-        learned.map_err(|error| ProviderError::retryable(call.operation(), error.to_string()))
+        let asked = call.run(|timeout| async move {
+            // The call learns the time from the date of the answer.
+            self.container.read().options(ReadContainerOptions::default().timeout(timeout)).await
+        });
+        asked.await.map(drop).map_err(|failure| {
+            // Nothing is wrong with what the call is about.
+            let message = failure.into_error(call).message;
+            ProviderError::retryable(call.operation(), message)
+        })
+    }
+
+    /// The server's time, for what other processes are to compare or what is not to be undone.
+    pub(crate) async fn settled_ms(&self, call: &Call) -> Result<u64, ProviderError> {
+        self.settle_time(call).await?;
+        Ok(self.now_ms())
     }
 
     /// What all calls together have cost.

@@ -65,9 +65,9 @@ pub(super) async fn prolong(
     token: &str,
     extend_for: Duration,
 ) -> Result<Option<u64>, ProviderError> {
-    core.store.settle_time(call).await?;
+    let now = core.store.settled_ms(call).await?;
     let began = core.store.clock().reading();
-    let until = core.store.now_ms().saturating_add(clock::millis(extend_for));
+    let until = now.saturating_add(clock::millis(extend_for));
     let patch = Patch::new().set("/lock/until", until).condition(holds_lock(core, token));
     let is_set =
         |work: &Work| work.lock.as_ref().is_some_and(|lock| lock.token == token && lock.until == until);
@@ -86,7 +86,10 @@ pub(crate) async fn abandon(
     let operation = "abandon_work_item";
     let token = WorkToken::decode(token, core.hub()).ok_or_else(|| lost_lock(operation))?;
     let call = core.store.call(operation, PATIENCE);
-    let visible_at = delay.map_or(AT_ONCE, |delay| core.store.now_ms().saturating_add(clock::millis(delay)));
+    let visible_at = match delay {
+        Some(delay) => core.store.settled_ms(&call).await?.saturating_add(clock::millis(delay)),
+        None => AT_ONCE,
+    };
     let mut patch = Patch::new().set("/lock", ()).set("/visibleAt", visible_at);
     if ignore_attempt {
         // It was locked, so there was one.

@@ -136,9 +136,8 @@ async fn lock(
     (instance, id): (&str, &str),
     timeout: Duration,
 ) -> Result<Option<Fetched<WorkItem>>, ProviderError> {
-    core.store.settle_time(call).await?;
-    let own_clock = core.store.clock();
-    let (began, now, token) = (own_clock.reading(), own_clock.now_ms(), clock::unique_id());
+    let (own_clock, now) = (core.store.clock(), core.store.settled_ms(call).await?);
+    let (began, token) = (own_clock.reading(), clock::unique_id());
     let until = now.saturating_add(clock::millis(timeout));
     let patch = Patch::new()
         .set("/lock", serde_json::json!({"token": token, "until": until}))

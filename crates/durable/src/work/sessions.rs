@@ -21,7 +21,7 @@ pub(super) async fn claim(
     let partition = &*core.hub().key(&session_partition(session)).into_owned();
     let owner = &*config.owner_id;
     loop {
-        let now = core.store.now_ms();
+        let now = core.store.settled_ms(call).await?;
         let until = now.saturating_add(clock::millis(config.lock_timeout));
         let patch = Patch::new()
             .set("/owner", owner)
@@ -67,7 +67,13 @@ pub(super) async fn claim(
 
 /// Notes that a session is in use. Its work does not depend on that.
 pub(super) async fn touch(core: &Core, call: &Call, session: &str) {
-    let now = core.store.now_ms();
+    let now = match core.store.settled_ms(call).await {
+        Ok(now) => now,
+        Err(error) => {
+            tracing::debug!(session, %error, "the use of a session is not noted");
+            return;
+        }
+    };
     let patch = Patch::new().set("/lastActivity", now).condition(format!("FROM c WHERE c.until > {now}"));
     let partition = session_partition(session);
     let place = (&*core.hub().key(&partition), SESSION);
@@ -87,7 +93,7 @@ pub(crate) async fn renew_all(
         return Ok(0);
     }
     let call = core.store.call("renew_session_lock", core.settings.call_timeout);
-    let now = core.store.now_ms();
+    let now = core.store.settled_ms(&call).await?;
     let in_use = now.saturating_sub(clock::millis(idle_timeout));
     let query = Query::new(
         "SELECT * FROM c WHERE c.type = 'session' AND ARRAY_CONTAINS(@owners, c.owner) AND c.until > @now \
@@ -118,7 +124,7 @@ pub(crate) async fn renew_all(
 pub(crate) async fn clean_up(core: &Core) -> Result<usize, ProviderError> {
     let call = core.store.call("cleanup_orphaned_sessions", core.settings.call_timeout);
     let query = Query::new("SELECT * FROM c WHERE c.type = 'session' AND c.until < @now")
-        .with("@now", core.store.now_ms());
+        .with("@now", core.store.settled_ms(&call).await?);
     let free = sessions(core, &call, &query).await?;
     if free.is_empty() {
         return Ok(0);

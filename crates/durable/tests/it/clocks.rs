@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use cosmonaut::CosmosStatus;
-use cosmonaut::fault_injection::{FaultInjectionResult, FaultInjectionRule, FaultInjector};
-use duroxide::providers::{Provider, TagFilter};
+use cosmonaut::fault_injection::{
+    FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
+};
+use cosmonaut::{CosmosStatus, FeedScope};
+use cosmonaut_driver::OperationType;
+use duroxide::providers::{Provider, ProviderError, SessionFetchConfig, TagFilter, WorkItem};
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{ActivityContext, OrchestrationContext, OrchestrationRegistry};
 use duroxide_cosmonaut::CosmosProvider;
@@ -117,6 +120,108 @@ async fn a_machine_that_wakes_up_believes_none_of_the_locks_that_it_had() {
         home.all("a").await.into_iter().find_map(|document| document["lock"]["until"].as_u64()).unwrap();
     assert!(until.abs_diff(other) < 60_000, "{until} {other}");
     Turn::first("c").ack(&provider, &turn).await.unwrap();
+}
+
+const HOUR_MS: i64 = 60 * 60 * 1000;
+
+fn of_session(item: WorkItem) -> WorkItem {
+    match item {
+        WorkItem::ActivityExecute { instance, execution_id, id, name, input, tag, .. } => {
+            let session_id = Some("s".into());
+            WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag }
+        }
+        other => other,
+    }
+}
+
+/// What there is to do at this moment for a worker, of its session or of a free one.
+async fn work_of_session(provider: &CosmosProvider, owner: &str) -> Result<Option<String>, ProviderError> {
+    let session = SessionFetchConfig { owner_id: owner.into(), lock_timeout: LOCK };
+    let fetched = provider.fetch_work_item(LOCK, Duration::ZERO, Some(&session), &TagFilter::Any).await;
+    Ok(fetched?.map(|(_, token, _)| token))
+}
+
+/// The session of the test: whose it is, and until when.
+async fn session(home: &Home) -> (String, u64) {
+    let all = home.all(FeedScope::Container).await;
+    let session = all.iter().find(|document| document["type"] == "session").expect("the session is there");
+    (session["owner"].as_str().unwrap().to_owned(), session["until"].as_u64().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_not_taken_from_its_owner_by_a_machine_whose_clock_was_set() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = server.home();
+    let owner = home.provider().await;
+    owner.enqueue_for_worker(of_session(activity("a", 2, "x"))).await.unwrap();
+    owner.enqueue_for_worker(of_session(activity("b", 2, "x"))).await.unwrap();
+    work_of_session(&owner, "owner").await.unwrap().unwrap();
+    let other = Home { client: server.faulty_client(&faults), ..home.clone() }.provider().await;
+    // It knows of the activities, and not yet of the session.
+    assert!(work_now(&other).await.is_none());
+    // The clock is set, and nobody can be asked how late it is.
+    let refused = FaultInjectionResult::Status { status: CosmosStatus::FORBIDDEN, retry_after: None };
+    let condition = FaultInjectionCondition {
+        operation: Some(OperationType::Read),
+        ..FaultInjectionCondition::default()
+    };
+    faults.set(FaultInjectionRule::new("time", refused).when(condition));
+    other.skew_clock(HOUR_MS);
+    let taken = work_of_session(&other, "other").await;
+    assert!(!matches!(taken, Ok(Some(_))), "{taken:?}");
+    assert_eq!(session(&home).await.0, "owner");
+    faults.remove("time");
+    assert_eq!(work_of_session(&other, "other").await.unwrap(), None);
+    assert_eq!(session(&home).await.0, "owner");
+}
+
+#[tokio::test]
+async fn sessions_are_renewed_and_cleaned_up_by_the_servers_time_on_machines_whose_clocks_were_set() {
+    let home = Server::shared(Account::OneRegion).home();
+    let (owner, other) = (home.provider().await, home.provider().await);
+    owner.enqueue_for_worker(of_session(activity("a", 2, "x"))).await.unwrap();
+    let token = work_of_session(&owner, "owner").await.unwrap().unwrap();
+    owner.ack_work_item(&token, None).await.unwrap();
+    let (_, until) = session(&home).await;
+    other.skew_clock(HOUR_MS);
+    assert_eq!(other.cleanup_orphaned_sessions(Duration::ZERO).await.unwrap(), 0);
+    owner.skew_clock(HOUR_MS);
+    assert_eq!(owner.renew_session_lock(&["owner"], LOCK, LOCK).await.unwrap(), 1);
+    let (_, renewed) = session(&home).await;
+    assert!(renewed.abs_diff(until) < LOCK.as_millis() as u64, "{until} {renewed}");
+}
+
+#[tokio::test]
+async fn a_delay_is_by_the_servers_time_on_a_machine_whose_clock_was_set() {
+    let home = Server::shared(Account::OneRegion).home();
+    let (provider, exact) = (home.provider().await, home.provider().await);
+    let delay = Some(Duration::from_secs(600));
+    send(&provider, start("a")).await;
+    provider.enqueue_for_worker(activity("b", 2, "x")).await.unwrap();
+    let (_, turn) = fetch(&provider).await;
+    let (_, work) = fetch_work(&provider).await;
+    exact.enqueue_for_orchestrator(signal("c", 1), delay).await.unwrap();
+    // It is set anew each time, so that none of them knows of the one before.
+    provider.skew_clock(HOUR_MS);
+    provider.enqueue_for_orchestrator(signal("d", 1), delay).await.unwrap();
+    provider.skew_clock(2 * HOUR_MS);
+    provider.abandon_orchestration_item(&turn, delay, false).await.unwrap();
+    provider.skew_clock(3 * HOUR_MS);
+    provider.abandon_work_item(&work, delay, false).await.unwrap();
+
+    let times = async |instance: &str| {
+        let documents = home.all(instance).await;
+        let deliveries = documents.iter().filter_map(|document| document["deliveries"].as_object());
+        let put_off = deliveries.flat_map(|all| all.values()).filter_map(|it| it["notBefore"].as_u64());
+        let own = documents.iter().filter_map(|document| document["visibleAt"].as_u64());
+        own.chain(put_off).filter(|time| *time > 0).collect::<Vec<_>>()
+    };
+    let expected = times("c").await;
+    for place in ["a", "b", "d"] {
+        let found = times(place).await;
+        assert_eq!((found.len(), expected.len()), (1, 1), "{place}: {found:?}");
+        assert!(found[0].abs_diff(expected[0]) < 60_000, "{place}: {found:?}, and not {expected:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

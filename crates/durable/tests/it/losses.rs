@@ -10,7 +10,7 @@ use crate::harness::{Account, Home, Server};
 use crate::steps::*;
 use crate::world::{LONG, until};
 
-const EAST: &str = "East US";
+pub(crate) const EAST: &str = "East US";
 pub(crate) const WEST: &str = "West US";
 
 /// The next turn to run. That a session has seen what is lost takes some seconds to find out.

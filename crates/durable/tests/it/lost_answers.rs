@@ -1,8 +1,10 @@
 //! An answer that gets lost leaves the caller not knowing what happened; the provider finds out.
 
+use cosmonaut::CosmosStatus;
 use cosmonaut::fault_injection::{
     FaultInjectionCondition, FaultInjectionResult, FaultInjectionRule, FaultInjector,
 };
+use cosmonaut_driver::OperationType;
 use duroxide::providers::{Provider, TagFilter};
 
 use crate::harness::{Account, Home, Server};
@@ -56,4 +58,23 @@ async fn each_call_happens_once_although_its_first_answer_is_lost() {
     provider.ack_work_item(&fetched.1, Some(completion(INSTANCE, 2))).await.unwrap();
     assert_eq!((home.count("work").await, home.count("message").await), (1, 1));
     assert!(!provider.ack_work_item(&fetched.1, None).await.unwrap_err().is_retryable());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_whose_id_another_one_has_gets_a_new_id() {
+    let (server, faults) = (Server::shared(Account::OneRegion), FaultInjector::new());
+    let home = Home { client: server.faulty_client(&faults), ..server.home() };
+    let provider = home.provider().await;
+    assert!(fetch_now(&provider).await.is_none());
+    // To the provider it is as if another client's message had the id.
+    let taken = FaultInjectionResult::Status { status: CosmosStatus::CONFLICT, retry_after: None };
+    let once = FaultInjectionCondition {
+        operation: Some(OperationType::Create),
+        max_hits: Some(1),
+        ..FaultInjectionCondition::default()
+    };
+    faults.set(FaultInjectionRule::new("taken", taken).when(once));
+    send(&provider, start(INSTANCE)).await;
+    assert_eq!(faults.hits("taken"), Some(1));
+    assert_eq!(fetch(&provider).await.0.messages, [start(INSTANCE)]);
 }

@@ -1,4 +1,4 @@
-//! Processes whose account loses the region that they write to.
+//! Processes whose account loses the region that they write to, with and without what only that region had.
 
 use cosmonaut_emulator::{Failover, Outage};
 
@@ -7,17 +7,43 @@ use super::killed::{Choices, seed, start_some};
 use super::ledger::Ledger;
 use super::worker::{Part, Worker};
 use crate::harness::{Account, Server};
+use crate::isolation::in_two;
+use crate::losses::{EAST, WEST, has_lost, replicated};
+
+const PROCESSES: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn orchestrations_of_several_processes_end_although_the_write_region_is_lost() {
     let (server, ledger) = (Server::start(Account::ThreeRegions), Ledger::default());
     let home = server.home();
     let (roots, output) = start_some(&home, 0..3).await;
-    let start = |name: &str| Worker::start(Part::Runtime, name, &server, &home, &ledger);
-    let workers = [start("one"), start("two")];
+    let start = |n: usize| Worker::start(Part::Runtime, &format!("process {n}"), &server, &home, &ledger);
+    let workers: Vec<_> = (0..PROCESSES).map(start).collect();
     Choices(seed()).moment(&ledger).await;
-    server.control().take_down("East US", Outage::Refuse).await.unwrap();
-    server.control().move_writes("West US", Failover::Forced).unwrap();
+    server.control().take_down(EAST, Outage::Refuse).await.unwrap();
+    server.control().move_writes(WEST, Failover::Forced).unwrap();
+    let documents = settled(&home, &roots).await;
+    drop(workers);
+    audit(&documents, &ledger, &roots, &output);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orchestrations_of_several_processes_end_as_they_should_although_some_of_what_they_did_is_lost() {
+    let (server, ledger) = (Server::start(Account::ThreeRegions), Ledger::default());
+    let home = server.home();
+    in_two(&server, &home).await;
+    let (roots, output) = start_some(&home, 0..3).await;
+    // That they were started is known everywhere: nobody could repair it.
+    replicated(&server, &home).await;
+    let start = |n: usize| Worker::start(Part::Runtime, &format!("process {n}"), &server, &home, &ledger);
+    let workers: Vec<_> = (0..PROCESSES).map(start).collect();
+    let mut choices = Choices(seed());
+    choices.moment(&ledger).await;
+    server.control().pause(None, None).unwrap();
+    choices.moment(&ledger).await;
+    server.control().take_down(EAST, Outage::Refuse).await.unwrap();
+    has_lost(server.control().move_writes(WEST, Failover::Forced).unwrap().lost);
+    server.control().resume(None, None).unwrap();
     let documents = settled(&home, &roots).await;
     drop(workers);
     audit(&documents, &ledger, &roots, &output);

@@ -8,11 +8,8 @@ use serde::Deserialize;
 
 use super::big_integers::has_big_integer;
 use super::error::ScriptError;
-use super::memory::Metered;
+use super::memory::{MEMORY_TO_GROW, Metered};
 use super::watch::Watch;
-
-/// The most memory that a script may use.
-const MEMORY: usize = 64 << 20;
 
 /// The deepest stack. Threads that run scripts have twice as much at least.
 const STACK: usize = 768 << 10;
@@ -58,7 +55,7 @@ impl Sandbox {
     pub(crate) fn new(watch: Rc<Watch>) -> Result<Self, ScriptError> {
         let runtime =
             Runtime::new_with_alloc(Metered::new(Rc::clone(&watch))).map_err(|_| ScriptError::Memory)?;
-        runtime.set_memory_limit(MEMORY);
+        runtime.set_memory_limit(MEMORY_TO_GROW);
         runtime.set_max_stack_size(STACK);
         let looking = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || looking.must_stop())));

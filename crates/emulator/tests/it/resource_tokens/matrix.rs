@@ -13,7 +13,7 @@ const HOLDINGS: [(&str, &str, Option<&str>); 6] = [
     ("key", "dbs/d/colls/c", Some("a")),
     ("item", "dbs/d/colls/c/docs/1", Some("a")),
     ("script", "dbs/d/colls/c/sprocs/s", None),
-    ("trigger", "dbs/d/colls/c/triggers/t", None),
+    ("trigger", "dbs/d/colls/c/triggers/g", None),
     ("function", "dbs/d/colls/c/udfs/f", None),
 ];
 
@@ -49,7 +49,7 @@ fn rows() -> Vec<Row> {
     let item = |id: &str, pk: &str| json!({"id": id, "pk": pk});
     let query = || json!({"query": "SELECT * FROM c"});
     let script = || json!({"id": "s", "body": "1"});
-    let trigger = || json!({"id": "t", "body": "1", "triggerType": "Pre", "triggerOperation": "All"});
+    let trigger = || json!({"id": "g", "body": "1", "triggerType": "Pre", "triggerOperation": "All"});
     let create = || json!([{"operationType": "Upsert", "resourceBody": {"id": "9", "pk": "a"}}]);
     let container = || json!({"id": "c", "partitionKey": {"paths": ["/pk"]}});
     let mut rows = vec![
@@ -115,10 +115,10 @@ fn rows() -> Vec<Row> {
         row("POST /dbs/d/colls/c/udfs", &[], json!({"id": "f", "body": "1"}), WRITE, "x....."),
         row("PUT /dbs/d/colls/c/udfs/f", &[NEVER], json!({"id": "f", "body": "1"}), WRITE, "x....x"),
         row("GET /dbs/d/colls/c/triggers", &[], nothing(), READ, "x....."),
-        row("GET /dbs/d/colls/c/triggers/t", &[], nothing(), READ, "x...x."),
+        row("GET /dbs/d/colls/c/triggers/g", &[], nothing(), READ, "x...x."),
         row("POST /dbs/d/colls/c/triggers", &[], trigger(), WRITE, "x....."),
-        row("PUT /dbs/d/colls/c/triggers/t", &[NEVER], trigger(), WRITE, "x...x."),
-        row("DELETE /dbs/d/colls/c/triggers/t", &[NEVER], nothing(), WRITE, "x...x."),
+        row("PUT /dbs/d/colls/c/triggers/g", &[NEVER], trigger(), WRITE, "x...x."),
+        row("DELETE /dbs/d/colls/c/triggers/g", &[NEVER], nothing(), WRITE, "x...x."),
         row("POST /dbs/d/colls/c/sprocs", &[], script(), WRITE, "x..."),
         row("POST /dbs/d/colls/c/sprocs", &[UPSERT], script(), WRITE, "x..."),
         row("PUT /dbs/d/colls/c/sprocs/s", &[NEVER], script(), WRITE, "x..x"),

@@ -74,7 +74,7 @@ async fn account() -> (Emulator, Arc<Later>) {
         }
         make(&inside("udfs"), &[], json!({"id": "f", "body": "function () {}"})).await;
         let trigger =
-            json!({"id": "t", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All"});
+            json!({"id": "g", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All"});
         make(&inside("triggers"), &[], trigger).await;
     }
     (emulator, world)

@@ -202,7 +202,7 @@ fn the_time_of_a_script_is_that_of_its_calls() {
     // Each line crosses no other, which is only known when each was compared with all the others.
     let ring = |nth: u32| {
         let turn = f64::from(nth % 60_000) / 60_000.0 * std::f64::consts::TAU;
-        let far = if nth % 2 == 0 { 10.0 } else { 9.0 };
+        let far = if nth.is_multiple_of(2) { 10.0 } else { 9.0 };
         json!([turn.cos() * far, turn.sin() * far])
     };
     let shape = json!({"type": "Polygon", "coordinates": [(0..=60_000).map(ring).collect::<Vec<_>>()]});

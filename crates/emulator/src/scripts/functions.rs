@@ -106,7 +106,7 @@ impl LoadedFunction {
         let (compiled, entry) = sandbox.with(|inside| {
             let host = inside.own(Object::new(inside.ctx.clone()))?;
             let entry = inside.prepare(host, CONFIG)?;
-            let compiled = inside.watched(|| inside.compile(name, source))?;
+            let compiled = inside.compile(name, source)?;
             Ok((Persistent::save(&inside.ctx, compiled), Persistent::save(&inside.ctx, entry)))
         })?;
         Ok(Self { compiled, entry, sandbox })
@@ -117,15 +117,13 @@ impl LoadedFunction {
             let entry = inside.own(self.entry.clone().restore(&inside.ctx))?;
             let function = inside.own(self.compiled.clone().restore(&inside.ctx))?;
             let compute: Function<'_> = inside.own(entry.get("compute"))?;
-            inside.watched(|| {
-                let computed = compute.call((function, arguments));
-                let result: Option<String> = inside.outcome(&entry, name, computed)?;
-                // Promises of a function are never heard of again.
-                while inside.ctx.execute_pending_job() {
-                    inside.check()?;
-                }
-                Ok(result)
-            })
+            let computed = compute.call((function, arguments));
+            let result: Option<String> = inside.outcome(&entry, name, computed)?;
+            // Promises of a function are never heard of again.
+            while inside.ctx.execute_pending_job() {
+                inside.check()?;
+            }
+            Ok(result)
         })
     }
 }

@@ -11,9 +11,6 @@ mod breaches;
 mod error;
 mod functions;
 mod host;
-#[cfg(test)]
-mod in_time;
-mod memory;
 mod procedure;
 mod sandbox;
 mod store;

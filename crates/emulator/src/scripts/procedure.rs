@@ -73,7 +73,7 @@ pub(crate) fn run(
     let ended = Sandbox::new(Rc::clone(watch)).and_then(|sandbox| {
         sandbox.with(|inside| {
             let entry = inside.prepare(install(inside, host, watch)?, &config(setting))?;
-            let ended = inside.watched(|| run_inside(inside, &entry, id, source, arguments));
+            let ended = run_inside(inside, &entry, id, source, arguments);
             if setting.logging {
                 logged = text_of(&entry, "logged").unwrap_or_default();
             }

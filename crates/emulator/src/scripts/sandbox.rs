@@ -8,8 +8,10 @@ use serde::Deserialize;
 
 use super::big_integers::has_big_integer;
 use super::error::ScriptError;
-use super::memory::{MEMORY_TO_GROW, Metered};
 use super::watch::Watch;
+
+/// The most memory that a script may use.
+const MEMORY: usize = 64 << 20;
 
 /// The deepest stack. Threads that run scripts have twice as much at least.
 const STACK: usize = 768 << 10;
@@ -53,9 +55,8 @@ pub(super) struct Thrown {
 
 impl Sandbox {
     pub(crate) fn new(watch: Rc<Watch>) -> Result<Self, ScriptError> {
-        let runtime =
-            Runtime::new_with_alloc(Metered::new(Rc::clone(&watch))).map_err(|_| ScriptError::Memory)?;
-        runtime.set_memory_limit(MEMORY_TO_GROW);
+        let runtime = Runtime::new().map_err(|_| ScriptError::Memory)?;
+        runtime.set_memory_limit(MEMORY);
         runtime.set_max_stack_size(STACK);
         let looking = Rc::clone(&watch);
         runtime.set_interrupt_handler(Some(Box::new(move || looking.must_stop())));
@@ -102,14 +103,6 @@ impl<'js> Inside<'js, '_> {
         let () = self.own(guarded.call((look, is_proxy)))?;
         let made: Function<'js> = self.own(self.eval(API, api))?;
         self.own(made.call((host, config)))
-    }
-
-    /// Runs a part of a script. What runs before and after it gets memory even if the script must stop.
-    pub(super) fn watched<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.watch.watch_memory(true);
-        let done = work();
-        self.watch.watch_memory(false);
-        done
     }
 
     /// The function of a script's source, which takes the list of arguments.

@@ -1,6 +1,6 @@
 //! How much a script may use, and why it was stopped.
 //!
-//! The sandbox asks every few thousand steps and every so many bytes of memory, and the host at every call.
+//! The sandbox asks every few thousand steps, and the host at every call.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::time::Duration;
 use crate::pace::Next;
 use crate::{Pace, Timestamp, World};
 
-/// How often a script may be asked whether it goes on: some ten thousand steps of its engine lie between, or a megabyte
-/// of memory. It ends what no clock ends, where time stands still while a script runs.
+/// How often a script may be asked whether it goes on: some ten thousand steps of its engine lie between. It ends what
+/// no clock ends, where time stands still while a script runs.
 const MOST_LOOKS: u64 = 200_000;
 
 /// How many calls of the store one run is granted.
@@ -58,7 +58,6 @@ pub(crate) struct Watch {
     open_calls: Cell<u32>,
     open_bytes: Cell<usize>,
     refused: Cell<bool>,
-    watches_memory: Cell<bool>,
     stopped: RefCell<Option<Stopped>>,
 }
 
@@ -74,7 +73,6 @@ impl Watch {
             open_calls: Cell::new(0),
             open_bytes: Cell::new(0),
             refused: Cell::new(false),
-            watches_memory: Cell::new(false),
             stopped: RefCell::new(None),
         }
     }
@@ -151,21 +149,6 @@ impl Watch {
     /// How long a call of the store may take: no longer than the script.
     pub(crate) fn pace(&self) -> Pace {
         self.budget.pace.for_part(&self.budget.world, self.budget.time.saturating_sub(self.used()))
-    }
-
-    /// From here on the engine asks for memory on behalf of a script, or not any more.
-    pub(super) fn watch_memory(&self, is_watched: bool) {
-        self.watches_memory.set(is_watched);
-    }
-
-    /// Whether the engine gets no more memory, asked every so many bytes.
-    pub(super) fn withholds_memory(&self) -> bool {
-        self.watches_memory.get() && self.must_stop()
-    }
-
-    /// The same, asked of every piece of memory in between.
-    pub(super) fn has_withheld_memory(&self) -> bool {
-        self.watches_memory.get() && self.stopped.borrow().is_some()
     }
 
     fn used(&self) -> Duration {

@@ -32,7 +32,11 @@ const SLICE_MICROS: u64 = 2_000;
 
 /// The limits of one piece of work. The default has none.
 #[derive(Clone, Default)]
-pub struct Pace(Option<Arc<Limits>>);
+pub struct Pace {
+    limits: Option<Arc<Limits>>,
+    /// When this part of the work is given up, if that is earlier.
+    part_ends: Option<Timestamp>,
+}
 
 struct Limits {
     world: Arc<dyn World>,
@@ -74,7 +78,7 @@ impl Pace {
             let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
             Timestamp(now.0.saturating_add(micros))
         };
-        Self(Some(Arc::new(Limits {
+        let limits = Limits {
             page_ends: after(page_time),
             gives_up: after(page_time.max(PATIENCE)),
             is_unwanted: AtomicBool::new(false),
@@ -82,12 +86,28 @@ impl Pace {
             waited: AtomicU64::new(0),
             world,
             turn: turn.map(Mutex::new),
-        })))
+        };
+        Self { limits: Some(Arc::new(limits)), part_ends: None }
+    }
+
+    /// The same for a part of the work, which is given up after a time, counted from now. `world` tells the time where
+    /// the work has no limits.
+    #[cfg_attr(
+        not(feature = "scripts"),
+        expect(dead_code, reason = "a build without scripts has no such parts")
+    )]
+    pub(crate) fn for_part(&self, world: &Arc<dyn World>, time: Duration) -> Self {
+        let limits = match &self.limits {
+            Some(limits) => Self { limits: Some(Arc::clone(limits)), part_ends: None },
+            None => Self::new(Arc::clone(world), time, None),
+        };
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        Self { part_ends: Some(Timestamp(world.now().0.saturating_add(micros))), ..limits }
     }
 
     /// What to do next, after others had their turn if it was time for that. No lock may be held.
     pub(crate) fn next(&self) -> Next {
-        let Some(limits) = &self.0 else { return Next::GoOn };
+        let Some(limits) = &self.limits else { return Next::GoOn };
         if limits.is_unwanted.load(Ordering::Relaxed) {
             return Next::Stop;
         }
@@ -95,7 +115,7 @@ impl Pace {
         if now.micros_since(Timestamp(limits.since.load(Ordering::Relaxed))) >= SLICE_MICROS {
             limits.give_way();
         }
-        if now >= limits.gives_up {
+        if now >= limits.gives_up || self.part_ends.is_some_and(|end| now >= end) {
             Next::Stop
         } else if now >= limits.page_ends {
             Next::EndPage
@@ -106,7 +126,7 @@ impl Pace {
 
     /// Stops evaluations under way when they should.
     pub(crate) fn interrupt(&self) -> Interrupt {
-        match &self.0 {
+        match &self.limits {
             None => Interrupt::never(),
             Some(_) => {
                 let pace = self.clone();
@@ -117,14 +137,14 @@ impl Pace {
 
     /// Nobody waits for the result.
     pub(crate) fn stop(&self) {
-        if let Some(limits) = &self.0 {
+        if let Some(limits) = &self.limits {
             limits.is_unwanted.store(true, Ordering::Relaxed);
         }
     }
 
     /// Waits for the first turn.
     pub(crate) fn begin(&self) {
-        if let Some(limits) = &self.0 {
+        if let Some(limits) = &self.limits {
             limits.give_way();
         }
     }
@@ -132,13 +152,13 @@ impl Pace {
     /// How long the work has waited for its turns so far.
     #[cfg_attr(not(feature = "scripts"), expect(dead_code, reason = "a build without scripts runs none"))]
     pub(crate) fn waited(&self) -> Duration {
-        let waited = self.0.as_ref().map_or(0, |limits| limits.waited.load(Ordering::Relaxed));
+        let waited = self.limits.as_ref().map_or(0, |limits| limits.waited.load(Ordering::Relaxed));
         Duration::from_micros(waited)
     }
 
     /// Lets others have their turn.
     pub(crate) fn finish(&self) {
-        if let Some(turn) = self.0.as_ref().and_then(|limits| limits.turn.as_ref()) {
+        if let Some(turn) = self.limits.as_ref().and_then(|limits| limits.turn.as_ref()) {
             locks::lock(turn).held = None;
         }
     }
@@ -193,6 +213,6 @@ impl Wake for Unpark {
 
 impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Pace" } else { "Pace::default" })
+        f.write_str(if self.limits.is_some() { "Pace" } else { "Pace::default" })
     }
 }

@@ -4,6 +4,8 @@
 //! over, and nothing of the host can be reached but the functions of [`api.js`](self). What it writes is gathered in a draft of the engine and committed at
 //! its end. Which request runs which script is the gateway's business.
 
+#[cfg(test)]
+mod beside_writes;
 mod big_integers;
 mod breaches;
 mod error;

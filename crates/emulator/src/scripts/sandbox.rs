@@ -187,21 +187,28 @@ fn file_of(id: &str) -> String {
 const NO_BIG_INTEGERS: &str = "Exception = SyntaxError: Integers of any length, such as 1n, are not available; nor is text \
                                that looks like one behind a slash that may divide or begin a regular expression";
 
-const NO_LONG_PATTERNS: &str = "Exception = SyntaxError: A line has too many bars or characters other than those of ASCII for \
-                                one regular expression: divide it into several lines";
+const NO_LONG_PATTERNS: &str = "Exception = SyntaxError: The source has too many bars, classes such as \\p{L}, or lines of \
+                                characters other than those of ASCII for its regular expressions: divide them into \
+                                several lines or scripts";
 
 /// So many alternatives or ranges of a regular expression are compiled in no time: it takes their number squared.
 const MOST_PARTS: usize = 16_384;
 
-/// Whether a source may have a regular expression that takes long to compile, which nothing stops. A regular expression
-/// stands in one line, and whoever writes programs has less in one.
+/// So many classes of characters by their properties are compiled in no time.
+const MOST_CLASSES: usize = 2_048;
+
+/// Whether a source may have regular expressions that take long to compile, which nothing stops. Each stands in one line,
+/// and whoever writes programs has less in one.
 fn has_long_pattern(source: &str) -> bool {
-    source.split(['\n', '\r', '\u{2028}', '\u{2029}']).any(|line| {
-        line.len() > MOST_PARTS && line.contains('/') && {
-            let (bars, wide) = line.chars().fold((0, 0), |(bars, wide), c| {
-                (bars + usize::from(c == '|'), wide + usize::from(!c.is_ascii()))
-            });
-            bars > MOST_PARTS || wide > MOST_PARTS && line.contains('[')
-        }
-    })
+    if source.len() <= MOST_CLASSES || !source.contains('/') {
+        return false;
+    }
+    let classes = source.matches("\\p").count() + source.matches("\\P").count();
+    let lines = source.split(['\n', '\r', '\u{2028}', '\u{2029}']).filter(|line| line.contains('/'));
+    let work = |line: &str| {
+        let bars = line.bytes().filter(|byte| *byte == b'|').count();
+        let wide = if line.contains('[') { line.chars().filter(|c| !c.is_ascii()).count() } else { 0 };
+        bars.saturating_mul(bars).saturating_add(wide.saturating_mul(wide))
+    };
+    classes > MOST_CLASSES || lines.map(work).fold(0, usize::saturating_add) > MOST_PARTS * MOST_PARTS
 }

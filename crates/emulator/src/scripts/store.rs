@@ -93,7 +93,7 @@ impl Store {
                 rows.push_str(&page.rows);
             }
             continuation = page.continuation;
-            if !is_whole || continuation.is_none() || watch.must_stop() {
+            if !is_whole || continuation.is_none() || self.draft.is_stale() || watch.must_stop() {
                 break;
             }
             if rows.len() > MOST_ROWS {
@@ -115,9 +115,9 @@ impl Store {
         let named = (0..).zip(shapes).map(|(nth, value)| QueryParameter { name: format!("@p{nth}"), value });
         let spec = QuerySpec { query: query.to_owned(), parameters: named.collect() };
         let query = FeedQuery { spec, page_size: PageSize::Any, continuation: None };
-        let (properties, by) = (self.draft.container().properties(), (watch.pace(), &self.functions));
-        let page =
-            query::run_over_items([Bytes::from_static(b"{}")], &query, &properties, by, watch.world())?;
+        let (properties, pace) = (self.draft.container().properties(), watch.pace());
+        let (item, by) = ([Bytes::from_static(b"{}")], (&pace, &self.functions));
+        let page = query::run_over_items(item, &query, &properties, by, watch.world())?;
         let value = page.rows.get(0).map(String::from_utf8_lossy);
         Ok(value.map_or_else(|| "{}".to_owned(), |value| format!("{{\"body\":{value}}}")))
     }
@@ -139,24 +139,28 @@ impl Store {
             Some(_) => return Err(Failure::bad_request("the continuation is not one of a script's query")),
         };
         let continuation = continuation.map(|text| text[1..].to_owned());
-        let (rows, next, charge) = if by_index {
+        let pace = watch.pace();
+        self.draft.begin_query();
+        let found = if by_index {
             let request = QueryRequest {
                 page_size,
                 continuation,
                 cross_partition: false,
-                pace: watch.pace().clone(),
+                pace,
                 functions: self.functions.clone(),
                 ..QueryRequest::new(spec.clone(), FeedScope::Key(self.draft.key().clone()))
             };
-            let page = query::run(self.draft.container(), self.draft.region(), &request, watch.world())?;
-            (page.rows, page.continuation, page.charge)
+            let page = query::run(self.draft.container(), self.draft.region(), &request, watch.world());
+            page.map(|page| (page.rows, page.continuation, page.charge))
         } else {
             let query = FeedQuery { spec: spec.clone(), page_size, continuation };
             let properties = self.draft.container().properties();
-            let by = (watch.pace(), &self.functions);
-            let page = query::run_over_items(self.draft.texts(), &query, &properties, by, watch.world())?;
-            (page.rows, page.continuation, page.charge)
+            let by = (&pace, &self.functions);
+            let page = query::run_over_items(self.draft.texts(), &query, &properties, by, watch.world());
+            page.map(|page| (page.rows, page.continuation, page.charge))
         };
+        self.draft.end_query();
+        let (rows, next, charge) = found?;
         self.draft.spend(charge, by_index);
         let rows: Vec<_> = rows.iter().map(String::from_utf8_lossy).collect();
         let mark = if by_index { INDEX } else { LIST };

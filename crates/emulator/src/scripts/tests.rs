@@ -460,6 +460,8 @@ fn a_regular_expression_that_takes_long_to_compile_is_no_source() {
     for (pattern, code) in [
         ("a|".repeat(20_000), 65535),
         (format!("[{wide}]"), 65535),
+        (format!("[{}]", "\\p{L}".repeat(20_000)), 65535),
+        (["a|".repeat(12_000), "a|".repeat(12_000)].join("/;\n/"), 65535),
         ("a|".repeat(5_000), 0),
         ("a".repeat(50_000), 0),
     ] {

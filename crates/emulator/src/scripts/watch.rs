@@ -146,8 +146,9 @@ impl Watch {
         &*self.budget.world
     }
 
-    pub(crate) fn pace(&self) -> &Pace {
-        &self.budget.pace
+    /// How long a call of the store may take: no longer than the script.
+    pub(crate) fn pace(&self) -> Pace {
+        self.budget.pace.for_part(&self.budget.world, self.budget.time.saturating_sub(self.used()))
     }
 
     fn used(&self) -> Duration {

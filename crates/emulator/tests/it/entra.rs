@@ -101,6 +101,12 @@ async fn a_token_is_accepted_by_who_has_signed_it() {
         assert_eq!(answer.code(), 401);
         assert!(answer.body["message"].as_str().unwrap().contains("not signed"), "{}", answer.body);
     }
+    // Who has signed it may have meant something else by it.
+    let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"RS256","crit":["b64"],"b64":false}"#);
+    let (_, rest) = SIGNED.split_once('.').unwrap();
+    let answer = ask(&emulator, &format!("{header}.{rest}"), "GET /dbs", &Value::Null).await;
+    assert_eq!(answer.code(), 401);
+    assert!(answer.body["message"].as_str().unwrap().contains("crit"), "{}", answer.body);
 }
 
 #[tokio::test]

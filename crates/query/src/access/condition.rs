@@ -105,7 +105,10 @@ impl Aliases {
             return None;
         };
         let path = self.path(argument)?;
+        // Integers that no double holds have sizes that are rounded.
+        const FIRST_ROUNDED: f64 = 9_007_199_254_740_992.0;
         Some(match size {
+            size if size >= FIRST_ROUNDED => IndexFilter::Defined(path),
             size if size > 0.0 => any_of(path, vec![Value::Number(size), Value::Number(-size)]),
             0.0 => IndexFilter::Equal(path, Value::Number(0.0)),
             _ => IndexFilter::nothing(),

@@ -32,12 +32,13 @@ impl KeyedRow {
     }
 
     /// What it takes in memory.
-    fn held_bytes(&self) -> usize {
+    pub fn held_bytes(&self) -> usize {
         self.row.len() + self.keys.iter().map(key_bytes).sum::<usize>() + size_of::<KeyedRow>()
     }
 }
 
-fn key_bytes(key: &Value) -> usize {
+/// What a value takes in memory.
+pub(super) fn key_bytes(key: &Value) -> usize {
     let content = match key {
         Value::Undefined | Value::Null | Value::Bool(_) | Value::Number(_) | Value::Integer(_) => 0,
         Value::String(text) => text.len(),

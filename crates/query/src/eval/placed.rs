@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use cosmonaut_wire::partition_key::murmur128;
 
 use super::block::{Block, MORE};
+use super::collect::key_bytes;
 use super::error::EvalError;
 use super::group::Group;
 use super::program::Program;
@@ -53,6 +54,8 @@ pub struct PlacedRun {
     /// The least lead of each row, where equal rows may have several: where rows are sorted by what they do not show.
     leads: Option<HashMap<[u8; 16], Box<[u8]>>>,
     held: usize,
+    /// How many bytes of rows of groups are wanted.
+    wanted_bytes: usize,
     scratch: Vec<u8>,
 }
 
@@ -97,6 +100,7 @@ impl PlacedRun {
             groups: Window::new(group_after, group_wanted, usize::MAX),
             leads: (!block.order.is_empty()).then(HashMap::new),
             held: 0,
+            wanted_bytes,
             scratch: Vec::new(),
             program,
         }
@@ -139,22 +143,34 @@ impl PlacedRun {
             return Ok(self.rows.finish());
         }
         let groups = std::mem::take(&mut self.groups.entries);
-        let mut rows = Vec::new();
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        let mut has_more = self.groups.ceiling.is_some();
         program.with_scope(b"", |scope| {
+            let limit = scope.run.limits.held_bytes;
             for (place, entry) in groups {
+                // The row that crosses the limit is one more than there is room for.
+                if bytes > self.wanted_bytes {
+                    has_more = true;
+                    break;
+                }
                 let group = entry.content.finish();
                 let scope = Scope { group: Some(&group), ..scope };
                 let mut text = Vec::new();
                 let row = block.projection.write(&scope, &mut text)?.then_some(text);
                 scope.run.look()?;
+                self.held -= entry.held;
                 match row {
-                    Some(row) if block.distinct => self.take_row(&row, &[], scope.run.limits.held_bytes)?,
-                    row => rows.push(PlacedRow { place, row, nth: entry.nth }),
+                    Some(row) if block.distinct => self.take_row(&row, &[], limit)?,
+                    row => {
+                        let more = row.as_ref().map_or(0, Vec::len);
+                        (bytes, self.held) = (bytes + more, self.held + more + size_of::<PlacedRow>());
+                        self.check(limit)?;
+                        rows.push(PlacedRow { place, row, nth: entry.nth });
+                    }
                 }
             }
             Ok(())
         })?;
-        let has_more = self.groups.ceiling.is_some();
         Ok(if block.distinct { self.rows.finish() } else { PlacedRows { rows, has_more } })
     }
 
@@ -167,8 +183,9 @@ impl PlacedRun {
             let keys = grouping.keys(scope, &mut text)?;
             let place = Place { lead: lead.into(), hash: hash_of(&text) };
             self.scratch = text;
-            if let Some(entry) = self.groups.entry(place, || (Group::new(grouping, keys), 0), &mut self.held)
-            {
+            let bytes: usize = keys.iter().map(key_bytes).sum();
+            let make = || (Group::new(grouping, keys), bytes);
+            if let Some(entry) = self.groups.entry(place, make, &mut self.held) {
                 let more = entry.content.gather(grouping, scope)?;
                 entry.held += more;
                 self.held += more;

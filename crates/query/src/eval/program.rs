@@ -137,13 +137,22 @@ impl Program {
         })
     }
 
-    /// Appends the rows of one document with their `ORDER BY` keys, unsorted.
+    /// Appends the rows of one document with their `ORDER BY` keys, unsorted. They may take a part of what a run may hold.
     pub fn keyed_rows(&self, document: &[u8], out: &mut Vec<KeyedRow>) -> Result<(), EvalError> {
+        /// The caller may hold the rows of other documents.
+        const PART: usize = 4;
         let block = &self.inner.block;
         self.with_scope(document, |scope| {
+            let (limit, mut held) = (scope.run.limits.held_bytes / PART, 0);
             let _ = block.each_row(scope, &mut |bound| {
                 let keyed = collect::keyed_row(block, &bound)?;
                 bound.run.row(keyed.as_ref().map_or(0, |keyed| keyed.row.len()))?;
+                let bytes = keyed.as_ref().map_or(0, KeyedRow::held_bytes);
+                bound.run.work(bytes)?;
+                held += bytes;
+                if held > limit {
+                    return Err(EvalError::TooMuchHeld { limit });
+                }
                 out.extend(keyed);
                 MORE
             })?;

@@ -146,7 +146,7 @@ pub(super) fn bin<'a>(args: &mut Args<'a, '_>) -> Option<Val<'a>> {
         (Part::Nanosecond, None) => (size / NANOS_PER_TICK).max(1),
         (_, None) => return None,
     };
-    text(origin + (ticks - origin).div_euclid(length).checked_mul(length)?)
+    text((ticks - origin).div_euclid(length).checked_mul(length)?.checked_add(origin)?)
 }
 
 /// `DateTimeFromParts(year, month, day, [hour], [minute], [second], [ticks])`

@@ -2,12 +2,12 @@
 
 use super::all;
 
-/// What `ORDER BY RANK` alone knows, and the table of functions does not.
-const ONLY_IN_RANKS: &str = "FullTextScore";
+/// What `ORDER BY RANK` alone knows, or what is written like a function, and the table of functions does not have.
+const OTHERS: [&str; 4] = ["FullTextScore", "EXISTS", "FIRST", "LAST"];
 
 /// The names that somebody can mean. Those with a line before them are for what plans ask of partitions.
 fn names() -> impl Iterator<Item = &'static str> {
-    all().iter().map(|function| function.name).filter(|name| !name.starts_with('_')).chain([ONLY_IN_RANKS])
+    all().iter().map(|function| function.name).filter(|name| !name.starts_with('_')).chain(OTHERS)
 }
 
 /// The function whose name is nearest to the one given, if one is near enough to be meant.
@@ -24,7 +24,8 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         (distance(wanted.as_bytes(), known.as_bytes()), name)
     });
     let near = distances.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance);
-    near.map(|(_, name)| name).or_else(|| begun(&wanted))
+    // A name that is written like a function may stand where it is none.
+    near.map(|(_, name)| name).or_else(|| begun(&wanted)).filter(|name| !name.eq_ignore_ascii_case(&wanted))
 }
 
 /// The shortest name that goes on from this one, as `LENGTH` does from `LEN`, if there is but one and half of it is
@@ -71,6 +72,8 @@ mod tests {
             ("ISDEFINED", Some("IS_DEFINED")),
             ("LEN", Some("LENGTH")),
             ("CONUT", Some("COUNT")),
+            ("FRIST", Some("FIRST")),
+            ("EXIST", Some("EXISTS")),
             ("SUBSTR", Some("SUBSTRING")),
             ("FULLTEXTSCOR", Some("FullTextScore")),
             ("VECTORSCORE", None),

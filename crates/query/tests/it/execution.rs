@@ -121,6 +121,48 @@ fn joins_and_nested_sources_are_bounded() {
 }
 
 #[test]
+fn what_the_rows_of_one_document_are_sorted_by_is_held_within_limits() {
+    let limits = Limits { held_bytes: 40_000, ..Limits::default() };
+    let text = "SELECT VALUE 1 FROM c JOIN t IN c.l ORDER BY c.s";
+    let program = compile_in(text, &Parameters::new(), &[], limits).unwrap();
+    let document = |tags: usize| format!("{{\"l\":{:?},\"s\":\"{}\"}}", vec![1; tags], "x".repeat(1000));
+    for (tags, expected) in [(5, Ok(())), (50, Err(EvalError::TooMuchHeld { limit: 10_000 }))] {
+        let mut keyed = Vec::new();
+        assert_eq!(program.keyed_rows(document(tags).as_bytes(), &mut keyed), expected);
+        assert!(keyed.len() < 10);
+    }
+}
+
+#[test]
+fn groups_are_held_and_shown_within_limits() {
+    let text = "SELECT c.s, COUNT(1) AS n FROM c GROUP BY c.s";
+    let document = |nth: usize| format!("{{\"s\":\"{nth}{}\"}}", "x".repeat(1000));
+    let limits = Limits { held_bytes: 40_000, ..Limits::default() };
+    let program = compile_in(text, &Parameters::new(), &[], limits).unwrap();
+    let mut run = program.start_placed(None, (100, usize::MAX));
+    let pushed = (0..100).map(|nth| run.push(document(nth).as_bytes(), b"")).find(Result::is_err);
+    assert_eq!(pushed, Some(Err(EvalError::TooMuchHeld { limit: 40_000 })));
+    // No more texts are made than a page has room for, and one: the others come again.
+    let program = compile(text);
+    let (mut after, mut seen) = (None, Vec::new());
+    loop {
+        let mut run = program.start_placed(after.clone(), (100, 3_000));
+        (0..20).for_each(|nth| run.push(document(nth).as_bytes(), b"").unwrap());
+        let found = run.finish().unwrap();
+        assert!((1..=4).contains(&found.rows.len()), "{}", found.rows.len());
+        after = found.rows.last().map(|row| row.place.clone());
+        seen.extend(found.rows.into_iter().filter_map(|row| row.row));
+        if !found.has_more {
+            break;
+        }
+    }
+    let all = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!((all, seen.len()), (20, 20));
+}
+
+#[test]
 fn budgets_end_runs_with_errors_that_say_so() {
     let list: String = (0..200).map(|i| i.to_string()).collect::<Vec<_>>().join(",");
     let document = format!("{{\"l\":[{list}],\"s\":\"{}\"}}", "x".repeat(600));

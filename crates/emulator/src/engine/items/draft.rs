@@ -8,15 +8,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use cosmonaut_wire::{CosmosStatus, EffectivePartitionKey, IndexingDirective, PartitionKey, SessionToken};
+use cosmonaut_wire::{
+    CosmosStatus, EffectivePartitionKey, EpkRange, IndexingDirective, PartitionKey, SessionToken,
+};
 
 use super::incoming::Incoming;
 use super::put::{PutMode, Version, write_version};
 use super::{Conditions, ItemRequest, Outcome, find_live, not_found, required_key};
 use crate::Failure;
 use crate::engine::container::Transacted;
+use crate::engine::scope::keys_of;
 use crate::engine::unique::UniqueKeys;
-use crate::engine::{Container, Document, DocumentParts, Progress, RegionId, VersionTag, charge};
+use crate::engine::{
+    Container, Document, DocumentParts, Progress, RegionId, ReplicaState, VersionTag, charge,
+};
 
 /// Reads and writes of one partition key, not yet committed.
 pub(crate) struct Draft {
@@ -24,8 +29,11 @@ pub(crate) struct Draft {
     region: RegionId,
     key: PartitionKey,
     epk: EffectivePartitionKey,
-    /// How far the partition was when the draft was begun.
-    base: Progress,
+    /// The key's places on the ring.
+    keys: EpkRange,
+    /// What all reads see.
+    base: Moment,
+    has_queried: bool,
     unique: UniqueKeys,
     /// By id, what was looked at.
     items: HashMap<Box<str>, Item>,
@@ -34,6 +42,38 @@ pub(crate) struct Draft {
     /// The part of it that was taken from the throughput already.
     paid: f64,
     is_stale: bool,
+}
+
+/// A moment in the life of a partition key.
+struct Moment {
+    /// How far the partition was.
+    progress: Progress,
+    /// How many items the key had, expired ones included.
+    items: usize,
+}
+
+impl Moment {
+    fn of(state: &ReplicaState, keys: &EpkRange) -> Self {
+        Self { progress: state.progress().clone(), items: count(state, keys) }
+    }
+
+    fn is_before(&self, document: &Document) -> bool {
+        document.lsn > self.progress.get(document.origin)
+    }
+
+    /// Whether items of the key were written or deleted since then.
+    fn is_past(&self, state: &ReplicaState, keys: &EpkRange) -> bool {
+        let commits = state.progress().total().saturating_sub(self.progress.total());
+        let items = count(state, keys);
+        if commits == 0 || items != self.items {
+            return items != self.items;
+        }
+        // As many as there were, and each as old: so none was deleted either. What is fewer is gone through.
+        match usize::try_from(commits).is_ok_and(|commits| commits < items) {
+            true => state.changed_after(&self.progress).any(|document| keys.contains(&document.epk)),
+            false => state.in_epk(keys).any(|document| self.is_before(document)),
+        }
+    }
 }
 
 /// An item that was looked at.
@@ -81,16 +121,31 @@ impl Draft {
         container.check_writer(range, region)?;
         let replica = range.replica(region);
         replica.admit(container.now())?;
+        let keys = keys_of(&key, container.definition())?;
         let base = replica.read(|state| {
             container.check_alive(state)?;
             range.check_session(session, state)?;
-            Ok::<_, Failure>(state.progress().clone())
+            Ok::<_, Failure>(Moment::of(state, &keys))
         })?;
         let unique = UniqueKeys::new(container.properties().unique_key_policy.as_ref())?;
         let container = Arc::clone(container);
         let (items, writes) = (HashMap::new(), Vec::new());
-        let (charge, paid, is_stale) = (0.0, 0.0, false);
-        Ok(Self { container, region, key, epk, base, unique, items, writes, charge, paid, is_stale })
+        let (charge, paid, has_queried, is_stale) = (0.0, 0.0, false, false);
+        Ok(Self {
+            container,
+            region,
+            key,
+            epk,
+            keys,
+            base,
+            has_queried,
+            unique,
+            items,
+            writes,
+            charge,
+            paid,
+            is_stale,
+        })
     }
 
     pub(crate) fn container(&self) -> &Arc<Container> {
@@ -121,6 +176,22 @@ impl Draft {
         if is_paid {
             self.paid += charge;
         }
+    }
+
+    /// A query of the key begins.
+    pub(crate) fn begin_query(&mut self) {
+        // What is seen first may be as it is now.
+        if !self.has_queried && self.items.is_empty() {
+            let replica = self.container.replica_for(&self.epk, self.region);
+            self.base = replica.read(|state| Moment::of(state, &self.keys));
+        }
+        self.has_queried = true;
+    }
+
+    /// A query has ended: what it has found was so all the time, or the draft is stale.
+    pub(crate) fn end_query(&mut self) {
+        let replica = self.container.replica_for(&self.epk, self.region);
+        self.is_stale |= replica.read(|state| self.base.is_past(state, &self.keys));
     }
 
     /// Whether what it has looked at was changed by others.
@@ -199,12 +270,10 @@ impl Draft {
     /// The texts of all items of the partition key, as they are after the draft's writes.
     pub(crate) fn texts(&self) -> Vec<Bytes> {
         let now = self.container.now();
-        let keys = crate::engine::scope::keys_of(&self.key, self.container.definition());
-        let Ok(keys) = keys else { return Vec::new() };
         let replica = self.container.replica_for(&self.epk, self.region);
         let stored: Vec<Arc<Document>> = replica.read(|state| {
             let own = |document: &&Document| document.key == self.key && state.is_live(document, now);
-            let found = state.in_epk(&keys).filter(own);
+            let found = state.in_epk(&self.keys).filter(own);
             found.filter_map(|document| state.share(document.number).cloned()).collect()
         });
         let is_written = |id: &str| self.items.get(id).is_some_and(|item| item.is_written);
@@ -245,8 +314,10 @@ impl Draft {
                     }
                     Some((incoming, etag, indexed)) => {
                         let version = Version { number: *number, etag: Some(*etag), is_new: *is_new };
-                        let written = write_version(site, tx, version, incoming, *indexed)?;
-                        written.outcome(CosmosStatus::OK).charge
+                        let written = write_version(site, tx, version, incoming, *indexed);
+                        // The draft's own values are unique: others have taken one since it looked.
+                        stale = written.is_err();
+                        written?.outcome(CosmosStatus::OK).charge
                     }
                 };
             }
@@ -277,17 +348,18 @@ impl Draft {
         }
         let now = self.container.now();
         let replica = self.container.replica_for(&self.epk, self.region);
-        let found = replica.read(|state| {
+        let (found, is_past) = replica.read(|state| {
             self.container.check_alive(state)?;
-            Ok::<_, Failure>(find_live(state, rid, &self.key, name, now).cloned())
+            let found = find_live(state, rid, &self.key, name, now).cloned();
+            // A query may have found what is not there any more.
+            let is_past = found.is_none() && self.has_queried && self.base.is_past(state, &self.keys);
+            Ok::<_, Failure>((found, is_past))
         })?;
         let id: Box<str> = found.as_ref().map_or(name, |document| document.id()).into();
         if self.items.contains_key(&id) {
             return Ok(id);
         }
-        if found.as_ref().is_some_and(|document| document.lsn > self.base.get(document.origin)) {
-            self.is_stale = true;
-        }
+        self.is_stale |= is_past || found.as_ref().is_some_and(|document| self.base.is_before(document));
         let item = Item {
             stored: found.as_ref().map(|document| (document.number, document.etag)),
             current: found.map(|document| Current {
@@ -375,6 +447,11 @@ impl Draft {
         }
         result
     }
+}
+
+/// How many items have their keys in a range, expired ones included.
+fn count(state: &ReplicaState, keys: &EpkRange) -> usize {
+    state.places_in(keys).map(|entry| entry.postings.len()).sum()
 }
 
 /// The byte of a version's tag that says that it was made before its commit; others have 0 there.

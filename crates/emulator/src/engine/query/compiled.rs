@@ -103,6 +103,7 @@ impl Compiled {
         }
         positions.map(|position| &position.key).all(|key| match key {
             Key::Values(values) => keys > 0 && values.len() == keys,
+            Key::Digest(_) => keys > 0,
             Key::Number | Key::Term(_) => keys == 0,
             Key::Composite(_) => false,
         })

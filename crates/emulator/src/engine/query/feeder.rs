@@ -139,7 +139,7 @@ impl<'s> Feeder<'s> {
     ) -> Option<Position> {
         let first = from.and_then(|position| match &position.key {
             Key::Term(term) => Some(term),
-            Key::Number | Key::Values(_) | Key::Composite(_) => None,
+            Key::Number | Key::Values(_) | Key::Composite(_) | Key::Digest(_) => None,
         });
         let span = match first {
             Some(term) => span.and(Span { low: Bound::Included(term.clone()), ..Span::ALL }),
@@ -210,7 +210,7 @@ pub(super) fn term_of(position: &Position) -> Result<Term, Failure> {
             [value] => Term::of(value).ok_or_else(mismatched),
             _ => Err(mismatched()),
         },
-        Key::Number | Key::Composite(_) => Err(mismatched()),
+        Key::Number | Key::Composite(_) | Key::Digest(_) => Err(mismatched()),
     }
 }
 

@@ -8,6 +8,7 @@ mod compiled;
 mod feeder;
 mod functions;
 mod index_filter;
+mod long_keys;
 mod metrics;
 mod order_choice;
 mod over_list;
@@ -90,7 +91,10 @@ fn run_plain(
     if let Some(resume) = &request.resume {
         resume.check(compiled.directions().len())?;
     }
-    let token = request.continuation.as_deref().map(|text| token_of(text, &compiled)).transpose()?;
+    let mut token = request.continuation.as_deref().map(|text| token_of(text, &compiled)).transpose()?;
+    if let Some(token) = &mut token {
+        long_keys::resolve(token, &compiled.program, layout, region)?;
+    }
     let resolved = request.scope.resolve(layout, &properties.partition_key)?;
     let plan = compiled.plan(&properties.partition_key);
     let together = compiled.program.is_ordered();

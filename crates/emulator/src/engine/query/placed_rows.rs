@@ -44,12 +44,14 @@ pub(super) fn run(page: &mut PageRun<'_>, parts: &Parts, region: RegionId) -> Re
     let mut found = run.finish().map_err(eval_error)?;
     found.has_more |= matches!(followed, Followed::ToTheNextPage);
     let ended = if let Followed::UntilTime(lead) = followed { Some(lead) } else { None };
-    fill(page, found, ended, after);
-    Ok(())
+    fill(page, found, ended, after)
 }
 
 /// Whoever wants more rows than this does not want all of them at once.
 const MANY: usize = 1000;
+
+/// A continuation with a longer lead would be no header that a server reads.
+const LONGEST_LEAD: usize = 64 << 10;
 
 /// The place after all rows of a lead.
 const LAST: [u8; 16] = [u8::MAX; 16];
@@ -193,7 +195,12 @@ fn read_all(
 
 /// Puts the first rows on the page. Which ones is decided by place; a page without `ORDER BY` shows them as they were
 /// found.
-fn fill(page: &mut PageRun<'_>, found: PlacedRows, ended: Option<Box<[u8]>>, after: Option<Place>) {
+fn fill(
+    page: &mut PageRun<'_>,
+    found: PlacedRows,
+    ended: Option<Box<[u8]>>,
+    after: Option<Place>,
+) -> Result<(), Failure> {
     let (mut reached, mut nths, mut fits) = (after, Vec::new(), true);
     for PlacedRow { place, row, nth } in found.rows {
         let before = page.output.rows.len();
@@ -209,7 +216,7 @@ fn fill(page: &mut PageRun<'_>, found: PlacedRows, ended: Option<Box<[u8]>>, aft
         page.output.rows = sorted_by(&page.output.rows, &nths);
     }
     if page.output.is_done() {
-        return;
+        return Ok(());
     }
     if fits
         && !found.has_more
@@ -220,9 +227,16 @@ fn fill(page: &mut PageRun<'_>, found: PlacedRows, ended: Option<Box<[u8]>>, aft
     // As with documents, a page of distinct rows that is full may be the last one.
     let may_be_last = !program.is_grouped() && page.output.is_full();
     if !fits || found.has_more || ended.is_some() || may_be_last {
+        if reached.as_ref().is_some_and(|place| place.lead.len() > LONGEST_LEAD) {
+            return Err(Failure::bad_request(
+                "the rows of the next page have no place that a continuation token could tell: distinct rows are sorted by \
+                 values of more than 64 KiB (sort by something shorter, or ask for larger pages)",
+            ));
+        }
         let progress = page.output.progress;
         page.continuation = Some(Token { after: reached, progress, ..Token::default() });
     }
+    Ok(())
 }
 
 fn sorted_by(rows: &Rows, nths: &[u64]) -> Rows {

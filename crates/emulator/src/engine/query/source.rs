@@ -68,7 +68,7 @@ fn choose<'s>(
             };
             return walk().map(|(source, _)| source).or_else(listed).ok_or_else(mismatched);
         }
-        Some(Key::Values(_) | Key::Composite(_)) => return Err(mismatched()),
+        Some(Key::Values(_) | Key::Composite(_) | Key::Digest(_)) => return Err(mismatched()),
         Some(Key::Number) | None => {}
     }
     // A sequence that was begun by number goes on by number.

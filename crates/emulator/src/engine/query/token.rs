@@ -12,6 +12,7 @@ use cosmonaut_wire::{EffectivePartitionKey, EpkRange};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use super::long_keys;
 use crate::Failure;
 use crate::index::Term;
 
@@ -62,6 +63,8 @@ pub(super) enum Key {
     Values(Vec<Value>),
     /// An entry of a composite index. Only within a page.
     Composite(Box<[u8]>),
+    /// What [`long_keys`](super::long_keys) finds the values of `ORDER BY` by. Only in a token.
+    Digest([u8; 16]),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -95,6 +98,9 @@ struct PositionText {
     /// Each value in a list of its own, which is empty for undefined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     keys: Option<Vec<Vec<Box<RawValue>>>>,
+    /// In the place of these, where they are too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
     number: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rows: Option<u64>,
@@ -202,9 +208,10 @@ impl PlaceText {
 impl PositionText {
     fn read(self) -> Option<Position> {
         let value = |text: &RawValue| Value::from_json(text.get().as_bytes()).ok();
-        let key = match (self.term, self.keys) {
-            (Some([term]), None) => Key::Term(Term::of(&value(&term)?)?),
-            (None, Some(keys)) => {
+        let key = match (self.term, self.keys, self.digest) {
+            (None, None, Some(digest)) => Key::Digest(STANDARD.decode(digest).ok()?.try_into().ok()?),
+            (Some([term]), None, None) => Key::Term(Term::of(&value(&term)?)?),
+            (None, Some(keys), None) => {
                 let each = keys.iter().map(|key| match &key[..] {
                     [] => Some(Value::Undefined),
                     [one] => value(one),
@@ -212,21 +219,27 @@ impl PositionText {
                 });
                 Key::Values(each.collect::<Option<Vec<_>>>()?)
             }
-            (None, None) => Key::Number,
-            (Some(_), Some(_)) => return None,
+            (None, None, None) => Key::Number,
+            (Some(_), Some(_), _) | (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => return None,
         };
         Some(Position { key, number: self.number, rows: self.rows })
     }
 
     fn write(position: &Position) -> PositionText {
-        let (term, keys) = match &position.key {
-            Key::Number | Key::Composite(_) => (None, None),
-            Key::Term(term) => (raw(&term.to_value()).map(|term| [term]), None),
-            Key::Values(values) => {
-                (None, Some(values.iter().map(|value| raw(value).into_iter().collect()).collect()))
-            }
-        };
-        PositionText { term, keys, number: position.number, rows: position.rows }
+        let (number, rows) = (position.number, position.rows);
+        let text = PositionText { term: None, keys: None, digest: None, number, rows };
+        match &position.key {
+            Key::Number | Key::Composite(_) => text,
+            Key::Term(term) => PositionText { term: raw(&term.to_value()).map(|term| [term]), ..text },
+            Key::Digest(digest) => PositionText { digest: Some(STANDARD.encode(digest)), ..text },
+            Key::Values(values) => match long_keys::digest(values) {
+                Some(digest) => PositionText { digest: Some(STANDARD.encode(digest)), ..text },
+                None => {
+                    let keys = values.iter().map(|value| raw(value).into_iter().collect()).collect();
+                    PositionText { keys: Some(keys), ..text }
+                }
+            },
+        }
     }
 }
 
@@ -247,7 +260,8 @@ mod tests {
         let key = prop_oneof![
             Just(Key::Number),
             any_value().prop_filter_map("a term", |value| Term::of(&value).map(Key::Term)),
-            prop::collection::vec(any_value(), 1..4).prop_map(Key::Values),
+            prop::collection::vec(any_value(), 1..4)
+                .prop_map(|values| long_keys::digest(&values).map_or(Key::Values(values), Key::Digest)),
         ];
         (key, any::<u64>(), any::<Option<u64>>()).prop_map(|(key, number, rows)| Position {
             key,

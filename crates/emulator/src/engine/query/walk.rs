@@ -172,7 +172,7 @@ pub(super) fn in_order(
 fn value_of(position: &Position) -> Option<&Value> {
     match &position.key {
         Key::Values(values) => values.first(),
-        Key::Number | Key::Term(_) | Key::Composite(_) => None,
+        Key::Number | Key::Term(_) | Key::Composite(_) | Key::Digest(_) => None,
     }
 }
 
@@ -216,7 +216,7 @@ fn entry_of(composite: &Composite, position: &Position) -> Result<Vec<u8>, Failu
     match &position.key {
         Key::Composite(entry) => Ok(entry.to_vec()),
         Key::Values(values) if values.len() == composite.parts().len() => Ok(composite.encode(values)),
-        Key::Values(_) | Key::Number | Key::Term(_) => Err(mismatched()),
+        Key::Values(_) | Key::Number | Key::Term(_) | Key::Digest(_) => Err(mismatched()),
     }
 }
 

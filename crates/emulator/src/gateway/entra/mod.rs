@@ -39,8 +39,14 @@ impl EntraTokens {
             Self::SignedBy(keys) => Some(keys),
         };
         let token = Token::parse(token).ok_or(Refusal::Unreadable)?;
-        if keys.is_some_and(|keys| !keys.have_signed(&token)) {
-            return Err(Refusal::Signature);
+        if let Some(keys) = keys {
+            // No extension is known here.
+            if token.header.crit.is_some() {
+                return Err(Refusal::Extended);
+            }
+            if !keys.have_signed(&token) {
+                return Err(Refusal::Signature);
+            }
         }
         if !token.audiences().any(|audience| is_for_accounts(audience, host)) {
             return Err(Refusal::Audience);
@@ -87,6 +93,7 @@ pub(super) enum Refusal {
     NotHere,
     Unreadable,
     Signature,
+    Extended,
     Audience,
     Expired,
     Early,
@@ -100,6 +107,7 @@ impl fmt::Display for Refusal {
             Self::NotHere => "this account accepts no Entra tokens (use its key, or start the emulator with --entra)",
             Self::Unreadable => "the Entra token is no JSON web token with an audience and an expiry",
             Self::Signature => "the Entra token is not signed by a key of the account's (RS256, --entra FILE)",
+            Self::Extended => "the Entra token asks for extensions that are not known here (the crit of its header)",
             Self::Audience => {
                 "the Entra token is not for this account: its audience is neither https://cosmos.azure.com, nor \
                  https://<account>.documents.azure.com, nor the host that the account is called by"

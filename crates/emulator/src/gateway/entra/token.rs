@@ -22,6 +22,9 @@ pub(super) struct Header {
     /// The name of the key.
     #[serde(default)]
     pub(super) kid: Option<String>,
+    /// The extensions that whoever believes the token must understand.
+    #[serde(default)]
+    pub(super) crit: Option<serde_json::Value>,
 }
 
 #[derive(Deserialize)]

@@ -8,11 +8,13 @@ use super::{
 };
 
 /// Kinds of permissions, in the order of the columns below.
-const HOLDINGS: [(&str, &str, Option<&str>); 4] = [
+const HOLDINGS: [(&str, &str, Option<&str>); 6] = [
     ("container", "dbs/d/colls/c", None),
     ("key", "dbs/d/colls/c", Some("a")),
     ("item", "dbs/d/colls/c/docs/1", Some("a")),
     ("script", "dbs/d/colls/c/sprocs/s", None),
+    ("trigger", "dbs/d/colls/c/triggers/g", None),
+    ("function", "dbs/d/colls/c/udfs/f", None),
 ];
 
 /// A request, whether it writes, and for which of the permissions it is open.
@@ -21,9 +23,10 @@ struct Row {
     headers: Vec<(&'static str, &'static str)>,
     body: Value,
     writes: bool,
-    open: [bool; 4],
+    open: [bool; 6],
 }
 
+/// Without marks for triggers and functions, these open what stored procedures do, but for stored procedures.
 fn row(
     line: &'static str,
     headers: &[(&'static str, &'static str)],
@@ -31,19 +34,22 @@ fn row(
     writes: bool,
     open: &str,
 ) -> Row {
-    let open: Vec<_> = open.chars().map(|mark| mark == 'x').collect();
+    let mut open: Vec<_> = open.chars().map(|mark| mark == 'x').collect();
+    open.resize(6, open[3] && !line.contains("/sprocs"));
     Row { line, headers: headers.to_vec(), body, writes, open: open.try_into().unwrap() }
 }
 
 const READ: bool = false;
 const WRITE: bool = true;
 
-/// Every operation there is, for the container of the permissions and beside it. The columns: container, key, item, script.
+/// Every operation there is, for the container of the permissions and beside it. The columns: container, key, item,
+/// script, trigger, function.
 fn rows() -> Vec<Row> {
     let nothing = || Value::Null;
     let item = |id: &str, pk: &str| json!({"id": id, "pk": pk});
     let query = || json!({"query": "SELECT * FROM c"});
     let script = || json!({"id": "s", "body": "1"});
+    let trigger = || json!({"id": "g", "body": "1", "triggerType": "Pre", "triggerOperation": "All"});
     let create = || json!([{"operationType": "Upsert", "resourceBody": {"id": "9", "pk": "a"}}]);
     let container = || json!({"id": "c", "partitionKey": {"paths": ["/pk"]}});
     let mut rows = vec![
@@ -104,13 +110,21 @@ fn rows() -> Vec<Row> {
         row("POST /dbs/d/colls/c/sprocs", &[QUERY], query(), READ, "x..."),
         row("GET /dbs/d/colls/c/sprocs/s", &[], nothing(), READ, "x..x"),
         row("GET /dbs/d/colls/c/sprocs/other", &[], nothing(), READ, "x..."),
-        row("GET /dbs/d/colls/c/udfs/f", &[], nothing(), READ, "x..."),
+        row("GET /dbs/d/colls/c/udfs", &[], nothing(), READ, "x....."),
+        row("GET /dbs/d/colls/c/udfs/f", &[], nothing(), READ, "x....x"),
+        row("POST /dbs/d/colls/c/udfs", &[], json!({"id": "f", "body": "1"}), WRITE, "x....."),
+        row("PUT /dbs/d/colls/c/udfs/f", &[NEVER], json!({"id": "f", "body": "1"}), WRITE, "x....x"),
+        row("GET /dbs/d/colls/c/triggers", &[], nothing(), READ, "x....."),
+        row("GET /dbs/d/colls/c/triggers/g", &[], nothing(), READ, "x...x."),
+        row("POST /dbs/d/colls/c/triggers", &[], trigger(), WRITE, "x....."),
+        row("PUT /dbs/d/colls/c/triggers/g", &[NEVER], trigger(), WRITE, "x...x."),
+        row("DELETE /dbs/d/colls/c/triggers/g", &[NEVER], nothing(), WRITE, "x...x."),
         row("POST /dbs/d/colls/c/sprocs", &[], script(), WRITE, "x..."),
         row("POST /dbs/d/colls/c/sprocs", &[UPSERT], script(), WRITE, "x..."),
         row("PUT /dbs/d/colls/c/sprocs/s", &[NEVER], script(), WRITE, "x..x"),
         row("PUT /dbs/d/colls/c/sprocs/other", &[NEVER], script(), WRITE, "x..."),
         row("DELETE /dbs/d/colls/c/sprocs/s", &[NEVER], nothing(), WRITE, "x..x"),
-        row("DELETE /dbs/d/colls/c/udfs/f", &[NEVER], nothing(), WRITE, "x..."),
+        row("DELETE /dbs/d/colls/c/udfs/f", &[NEVER], nothing(), WRITE, "x....x"),
         row("POST /dbs/d/colls/c/sprocs/s", &[A], json!([]), WRITE, "xx.x"),
         row("POST /dbs/d/colls/c/sprocs/s", &[B], json!([]), WRITE, "x..x"),
         row("POST /dbs/d/colls/c/sprocs/other", &[A], json!([]), WRITE, "xx.."),

@@ -73,6 +73,9 @@ async fn account() -> (Emulator, Arc<Later>) {
             make(&inside("sprocs"), &[], json!({"id": id, "body": "function () {}"})).await;
         }
         make(&inside("udfs"), &[], json!({"id": "f", "body": "function () {}"})).await;
+        let trigger =
+            json!({"id": "g", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All"});
+        make(&inside("triggers"), &[], trigger).await;
     }
     (emulator, world)
 }

@@ -5,6 +5,7 @@
 
 mod pattern;
 mod stepping;
+mod threads;
 
 pub(crate) use pattern::{AVAILABLE, Pattern, compile};
 

@@ -21,8 +21,10 @@ const MAX_COMPILED_BYTES: usize = 1 << 20;
 /// Texts up to this length are matched at once: even the worst pattern is done with them within a second.
 const SHORT: usize = 1024;
 
-/// Groups are found at once too, so they are looked for only if no more than this follows the start of a match.
+/// Groups are found at once too, so they are looked for only if no more than this follows the start of a match, and less
+/// where the pattern has many states: the worst pattern is done with so many of them and bytes within a second.
 const LONGEST_WITH_GROUPS: usize = 64 * 1024;
+const MOST_STEPS_WITH_GROUPS: usize = 1 << 26;
 
 /// A pattern, ready to be matched.
 #[derive(Clone, Debug)]
@@ -86,12 +88,10 @@ impl Pattern {
         text: &str,
         go_on: impl Fn() -> Result<(), EvalError>,
     ) -> Result<bool, EvalError> {
-        if let Some(steps) = self.steps_for(text)
-            && let Some(found) = stepping::occurs(steps, text, &go_on)?
-        {
-            return Ok(found);
+        match self.steps_for(text) {
+            Some(steps) => stepping::occurs(steps, text, &go_on),
+            None => Ok(self.regex.is_match(text)),
         }
-        Ok(self.regex.is_match(text))
     }
 
     /// The matches in a text, one after the other. `go_on` is asked now and then, and its error ends the search.
@@ -113,8 +113,10 @@ impl Pattern {
         if group == 0 {
             return Ok(text.get(whole));
         }
-        if text.len() - whole.start > LONGEST_WITH_GROUPS {
-            return Err(EvalError::ValueTooLarge { limit: LONGEST_WITH_GROUPS });
+        let states = self.steps_for(text).map_or(1, |steps| steps.forward().get_nfa().states().len());
+        let limit = LONGEST_WITH_GROUPS.min(MOST_STEPS_WITH_GROUPS / states).max(SHORT);
+        if text.len() - whole.start > limit {
+            return Err(EvalError::ValueTooLarge { limit });
         }
         let captures = self.regex.captures_at(text, whole.start);
         Ok(captures.and_then(|captures| captures.get(group)).map(|found| found.as_str()))
@@ -175,12 +177,10 @@ impl<G: Fn() -> Result<(), EvalError>> Matches<'_, G> {
 
     fn first(&mut self, from: usize) -> Result<Option<Range<usize>>, EvalError> {
         (self.go_on)()?;
-        if let Some((steps, cache)) = &mut self.stepping
-            && let Some(found) = stepping::first(steps, cache, self.text, from, &self.go_on)?
-        {
-            return Ok(found);
+        match &mut self.stepping {
+            Some((steps, cache)) => stepping::first(steps, cache, self.text, from, &self.go_on),
+            None => Ok(self.pattern.regex.find_at(self.text, from).map(|found| found.range())),
         }
-        Ok(self.pattern.regex.find_at(self.text, from).map(|found| found.range()))
     }
 }
 
@@ -194,6 +194,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Asked often enough to be stopped, where one call of the engine would take minutes.
+    #[test]
+    fn a_long_match_beside_letters_that_are_not_ascii_can_be_stopped() {
+        use std::cell::Cell;
+
+        let pattern = Val::string("(\\b[a-zé]{1,300}\\b[ ]?){1,3}x");
+        let compiled = compile(&pattern, None).unwrap();
+        let text = "é".repeat(400_000);
+        let asked = Cell::new(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            if asked.get() > 20 { Err(EvalError::Interrupted) } else { Ok(()) }
+        };
+        assert_eq!(compiled.is_match(&text, stop), Err(EvalError::Interrupted));
+        asked.set(0);
+        assert_eq!(compiled.matches(&text, stop).next(), Err(EvalError::Interrupted));
+        let groups = compile(&Val::string("(\\w{1,4}){1,3}(é)"), None).unwrap();
+        let text = "é".repeat(30_000);
+        assert!(matches!(groups.group(&text, 0..2, 1), Err(EvalError::ValueTooLarge { .. })));
+    }
 
     proptest! {
         #[test]

@@ -6,37 +6,47 @@ use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::hybrid::regex;
 use regex_automata::{Anchored, Input};
 
+use super::threads;
 use crate::eval::EvalError;
 
 /// How much of a text is matched before somebody is asked whether to go on. The worst pattern takes some milliseconds.
 const MATCHED_AT_ONCE: usize = 256;
 
-/// Whether the pattern occurs in the text; none if it cannot be told this way, as with `\b` beside letters that are not
-/// ASCII.
+/// Whether the pattern occurs in the text.
 pub(super) fn occurs(
     regex: &regex::Regex,
     text: &str,
     go_on: &dyn Fn() -> Result<(), EvalError>,
-) -> Result<Option<bool>, EvalError> {
+) -> Result<bool, EvalError> {
     let (dfa, mut cache) = (regex.forward(), regex.create_cache());
-    Ok(end(dfa, cache.as_parts_mut().0, text, 0, true, go_on)?.map(|end| end.is_some()))
+    match end(dfa, cache.as_parts_mut().0, text, 0, true, go_on)? {
+        Some(end) => Ok(end.is_some()),
+        None => Ok(threads::first(dfa.get_nfa(), text, 0, true, go_on)?.is_some()),
+    }
 }
 
-/// The first match at or after a place; the outer option is none if it cannot be told this way.
+/// The first match at or after a place.
 pub(super) fn first(
     regex: &regex::Regex,
     cache: &mut regex::Cache,
     text: &str,
     from: usize,
     go_on: &dyn Fn() -> Result<(), EvalError>,
-) -> Result<Option<Option<Range<usize>>>, EvalError> {
+) -> Result<Option<Range<usize>>, EvalError> {
     let (forward, reverse) = cache.as_parts_mut();
-    let Some(end) = end(regex.forward(), forward, text, from, false, go_on)? else { return Ok(None) };
-    let Some(end) = end else { return Ok(Some(None)) };
-    Ok(start(regex.reverse(), reverse, text, from..end, go_on)?.map(|start| Some(start..end)))
+    let found = match end(regex.forward(), forward, text, from, false, go_on)? {
+        Some(None) => return Ok(None),
+        Some(Some(end)) => start(regex.reverse(), reverse, text, from..end, go_on)?.map(|start| start..end),
+        None => None,
+    };
+    match found {
+        Some(found) => Ok(Some(found)),
+        None => threads::first(regex.forward().get_nfa(), text, from, false, go_on),
+    }
 }
 
-/// Where the first match ends or, with `any`, where some match does.
+/// Where the first match ends or, with `any`, where some match does; the outer option is none if it cannot be told this
+/// way, as with `\b` beside letters that are not ASCII.
 fn end(
     dfa: &DFA,
     cache: &mut Cache,

@@ -87,6 +87,9 @@ fn bins_of_dates() {
     ] {
         check_calls("DateTimeBin", &[(&format!("{date},{rest}"), expected)]);
     }
+    // Bins that begin before all dates there are.
+    let (first, origin) = ("\"0001-01-01T00:00:00Z\"", "\"1601-01-01T00:00:00Z\"");
+    check_calls("DateTimeBin", &[(&format!("{first},\"dd\",10675199,{origin}"), "undefined")]);
 }
 
 #[test]

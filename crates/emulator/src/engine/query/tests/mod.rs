@@ -4,6 +4,7 @@ mod answers;
 mod beside_writes;
 mod cost;
 mod engine;
+mod long_keys;
 mod paging;
 mod properties;
 mod resume;

@@ -68,6 +68,18 @@ fn is_quiet(document: &Value) -> bool {
 /// output that there can be; histories are whole; what was scheduled has run and was consumed once; nothing else
 /// is left. Processes have ended before, so that all that they say is in the ledger.
 pub(super) fn audit(documents: &[Value], ledger: &Ledger, roots: &[String], output: &str) {
+    audit_after_loss(documents, ledger, roots, output, &BTreeSet::new());
+}
+
+/// As [`audit`], after some instances have lost what they did last. One that does a turn once more may have more messages
+/// for it than before. What the turn sends has another id then, which its target notes, and drops as it has it already.
+pub(super) fn audit_after_loss(
+    documents: &[Value],
+    ledger: &Ledger,
+    roots: &[String],
+    output: &str,
+    have_lost: &BTreeSet<String>,
+) {
     no_left_overs(documents);
     let heads = documents.iter().filter(|document| document["type"] == "instance");
     let heads: BTreeMap<&str, &Value> = heads.map(|head| (text(head, "instanceId"), head)).collect();
@@ -94,8 +106,21 @@ pub(super) fn audit(documents: &[Value], ledger: &Ledger, roots: &[String], outp
         assert_eq!(books.outputs.get(root).map(String::as_str), Some(output), "{root}");
     }
     // A child's start and its end are each delivered to another instance, once.
-    let seen = documents.iter().filter(|document| document["type"] == "seen").count();
-    assert_eq!(seen, 2 * CHILDREN * roots.len(), "deliveries between instances");
+    for instance in heads.keys() {
+        let of = |document: &&Value| document["type"] == "seen" && document["instanceId"] == *instance;
+        let seen = documents.iter().filter(of).count();
+        let senders: Vec<_> = books
+            .parents
+            .iter()
+            .filter_map(|(child, parent)| match *instance {
+                name if name == child => Some(parent),
+                name if name == parent => Some(child),
+                _ => None,
+            })
+            .collect();
+        let is_excused = seen > senders.len() && senders.iter().any(|sender| have_lost.contains(*sender));
+        assert!(seen == senders.len() || is_excused, "{instance}: {seen} deliveries of {senders:?}");
+    }
 }
 
 /// Everything is for ever, or was prepared by somebody who died, seen by nobody, and goes after a while.
@@ -181,6 +206,8 @@ struct Books {
     /// Instances that were started.
     expected: BTreeSet<String>,
     scheduled: BTreeSet<Task>,
+    /// Of each child.
+    parents: BTreeMap<String, String>,
     /// What parents got from their children, and what instances gave.
     results: BTreeMap<String, String>,
     outputs: BTreeMap<String, String>,
@@ -200,7 +227,9 @@ impl Books {
                     assert!(ledger.has_run(&task, run_of(result)), "{place}: nobody has run {event:?}");
                 }
                 EventKind::SubOrchestrationScheduled { instance: child, .. } => {
-                    self.expected.insert(build_child_instance_id(instance, child));
+                    let child = build_child_instance_id(instance, child);
+                    self.parents.insert(child.clone(), instance.clone());
+                    self.expected.insert(child);
                 }
                 EventKind::SubOrchestrationCompleted { result } => {
                     let Some(EventKind::SubOrchestrationScheduled { instance: child, .. }) =

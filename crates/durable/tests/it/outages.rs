@@ -124,7 +124,7 @@ async fn an_outage_does_not_fail_an_orchestration() {
     let provider = home.provider().await;
     send(&provider, start("a")).await;
     // It has to hold until the commit is tried, on a machine that stalls for seconds.
-    let lock = Duration::from_secs(7);
+    let lock = Duration::from_secs(14);
     let (_, token, _) = provider.fetch_orchestration_item(lock, PATIENCE, None).await.unwrap().unwrap();
     break_writes(&server, &home, unavailable()).await;
     let error = Turn::first("a").ack(&provider, &token).await.unwrap_err();

@@ -66,6 +66,8 @@ def start(arguments=()):
 def stop(process):
     """Stops an account."""
     process.stdin.close()
+    # What has been forked meanwhile may hold the input open.
+    process.terminate()
     try:
         process.wait(PATIENCE)
     except subprocess.TimeoutExpired:

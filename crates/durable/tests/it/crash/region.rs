@@ -92,30 +92,3 @@ fn names(documents: &[Value]) -> BTreeSet<String> {
     let heads = documents.iter().filter(|document| document["type"] == "instance");
     heads.map(|head| head["instanceId"].as_str().unwrap().to_owned()).collect()
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn orchestrations_of_several_processes_end_as_they_should_although_one_partition_loses_what_others_keep()
- {
-    let (server, ledger) = (Server::start(Account::MovingPartitions), Ledger::default());
-    let home = server.home();
-    let loses = in_two(&server, &home).await;
-    let (roots, output) = start_some(&home, 0..3).await;
-    replicated(&server, &home).await;
-    let start = |n: usize| Worker::start(Part::Runtime, &format!("process {n}"), &server, &home, &ledger);
-    let workers: Vec<_> = (0..PROCESSES).map(start).collect();
-    let mut choices = Choices(seed());
-    choices.moment(&ledger).await;
-    server.control().pause(None, None).unwrap();
-    choices.moment(&ledger).await;
-    until("the partition has what the other region does not have", async || {
-        let partitions = server.control().partitions(&home.link()).unwrap();
-        let partition = partitions.iter().find(|partition| partition.id.as_str() == loses).unwrap();
-        partition.lsns.iter().any(|(_, lsn)| *lsn != partition.lsns[0].1)
-    })
-    .await;
-    has_lost(server.control().move_partition(&home.link(), &loses, WEST, Failover::Forced).unwrap().lost);
-    server.control().resume(None, None).unwrap();
-    let documents = settled(&home, &roots).await;
-    drop(workers);
-    audit(&documents, &ledger, &roots, &output);
-}

@@ -42,7 +42,10 @@ impl Gateway {
                     headers::PARTITION_KEY
                 )));
             }
-            (false, FeedScope::Range(id)) => container.bulk(self.region, &id, &request, continue_on_error)?,
+            // Each operation is looked for in the whole partition: a stretch of it only routes.
+            (false, FeedScope::Range(id) | FeedScope::RangePart { id, .. }) => {
+                container.bulk(self.region, &id, &request, continue_on_error)?
+            }
             (false, _) => {
                 return Err(Failure::bad_request(format!(
                     "a batch that is not atomic is for one physical partition: send the header {}",

@@ -2,6 +2,7 @@
 //!
 //! What each operation does is in its own file; reading the request and writing the reply is the gateway's.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use cosmonaut_wire::model::{
@@ -120,12 +121,19 @@ impl All<'_> {
     /// If an operation has to be judged, looks which of those after it have to be too: most batches need only one more
     /// attempt then.
     fn look_after(&mut self, nth: usize, site: Site<'_>, tx: &Transaction<'_>) {
-        if !matches!(&self.0[nth], Ok(Prepared::Patch(patch)) if patch.wants_judging()) {
+        let (done, rest) = self.0.split_at_mut(nth + 1);
+        let Some(Ok(Prepared::Patch(first))) = done.last() else { return };
+        if !first.wants_judging() {
             return;
         }
-        for operation in &mut self.0[nth + 1..] {
-            if let Ok(Prepared::Patch(patch)) = operation {
+        // A second patch of an item is about what the first one makes of it.
+        let mut items = HashSet::from([first.id()]);
+        for operation in rest {
+            if let Ok(Prepared::Patch(patch)) = operation
+                && !items.contains(patch.id())
+            {
                 patch.look(site, tx);
+                items.insert(patch.id());
             }
         }
     }

@@ -86,7 +86,7 @@ impl Patch<'_> {
         let (number, indexed) = (current.number, current.indexed);
         let judged = match self.judged.take() {
             Some(judged) if judged.is_about(&current, tx) => judged,
-            _ if self.takes_long(&current) => {
+            _ if self.is_judged_apart(&current, tx) => {
                 self.wanted = Some(current);
                 return Err(Failure::conflict("the patch is not judged yet").with_charge(0.0));
             }
@@ -98,7 +98,7 @@ impl Patch<'_> {
 
     /// Looks what is to be judged, for a patch whose turn has not come yet.
     pub(super) fn look(&mut self, site: Site<'_>, tx: &Transaction<'_>) {
-        let current = self.find(site, tx).filter(|current| self.takes_long(current));
+        let current = self.find(site, tx).filter(|current| self.is_judged_apart(current, tx));
         let is_judged =
             |current: &Arc<Document>| self.judged.as_ref().is_some_and(|judged| judged.is_about(current, tx));
         self.wanted = current.filter(|current| !is_judged(current));
@@ -120,8 +120,15 @@ impl Patch<'_> {
         find_live(tx.state(), site.container.rid(), &self.key, self.id, tx.now()).cloned()
     }
 
-    fn takes_long(&self, current: &Document) -> bool {
-        self.condition.is_some() || current.text_len() > SMALL
+    /// Whether it takes too long for the lock. What a batch has written itself is there only within its transaction:
+    /// without a condition it is judged there, not in one more attempt.
+    fn is_judged_apart(&self, current: &Document, tx: &Transaction<'_>) -> bool {
+        let is_own = (current.origin, current.lsn) == (tx.origin(), tx.lsn());
+        self.condition.is_some() || (current.text_len() > SMALL && !is_own)
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.id
     }
 
     fn judge(&self, version: Arc<Document>, keys: &KeyReader, pace: &Pace) -> Judged {

@@ -72,6 +72,26 @@ fn a_condition_in_a_batch_is_about_what_the_batch_has_written() {
 }
 
 #[test]
+fn many_patches_of_a_large_item_in_a_batch_each_see_what_the_one_before_made() {
+    let (_, container) = container();
+    container.create_item(HERE, with("a", "", &large("1"))).unwrap();
+    container.create_item(HERE, with("a", "", &large("2"))).unwrap();
+    let add = json!([{"op": "incr", "path": "/n", "value": 1}]);
+    let operations: Vec<_> = (0..100)
+        .map(|nth| {
+            let mut operation = BatchOperation::read(if nth % 4 == 0 { "2" } else { "1" });
+            operation.operation_type = cosmonaut_wire::model::BatchOperationType::Patch;
+            operation.resource_body = Some(to_raw_value(&add).unwrap());
+            operation
+        })
+        .collect();
+    let reply = container.batch(HERE, &PartitionKey::from("a"), &BatchRequest::new(&operations)).unwrap();
+    assert!(reply.results.iter().all(|result| result.status_code == 200));
+    assert_eq!((n_of(&container, "1"), n_of(&container, "2")), (75, 25));
+    assert_eq!(container.replica_for(&Default::default(), HERE).read(|state| state.lsn()), 3);
+}
+
+#[test]
 fn a_condition_that_does_not_hold_is_412_and_one_that_nobody_waits_for_is_408() {
     let (world, container) = container();
     container.create_item(HERE, with("a", "", &json!({"id": "1", "pk": "a", "n": 0}))).unwrap();

@@ -169,6 +169,27 @@ async fn batches_are_done_as_a_whole_or_not_at_all() {
 }
 
 #[tokio::test]
+async fn a_bulk_request_goes_to_the_partition_that_it_names_whatever_routes_besides() {
+    let emulator = account(Emulator::builder()).await;
+    let mut frames = Frames::open(&emulator, EAST).await.unwrap();
+    let made = frames.send(create(r#"{"id":"1","pk":"a"}"#, A)).await;
+    let partition = made.text(&response::PARTITION_KEY_RANGE_ID).to_owned();
+    let bulk =
+        r#"[{"operationType":"Upsert","partitionKey":"[\"a\"]","resourceBody":{"id":"1","pk":"a","n":2}}]"#;
+    for start in [&b""[..], b"\x00\x01"] {
+        let sent = ask(Operation::Batch)
+            .with(&request::PARTITION_KEY_RANGE_ID, Value::Text(&partition))
+            .with(&request::START_EPK_HASH, Value::Bytes(start))
+            .with(&request::END_EPK_HASH, Value::Bytes(b"\xFF"))
+            .with(&request::IS_BATCH_ATOMIC, Value::Unsigned(0))
+            .with(&request::CONTINUE_BATCH_ON_ERROR, Value::Unsigned(1))
+            .payload(bulk);
+        let done = frames.send(sent).await;
+        assert_eq!((done.status(), &done.json()[0]["statusCode"]), (200, &json!(200)), "{}", done.json());
+    }
+}
+
+#[tokio::test]
 async fn changes_and_lists_are_read_by_key_and_partition() {
     let emulator = account(Emulator::builder()).await;
     let mut frames = Frames::open(&emulator, EAST).await.unwrap();

@@ -117,8 +117,13 @@ async fn an_impatient_caller_takes_a_gateway_from_nobody() {
     let mut options = OperationOptions::default();
     options.request.end_to_end_timeout = Some(Duration::from_millis(5));
     for _ in 0..20 {
+        let began = world.clock.now();
         let error = world.driver.execute_operation(&query(), &options).await.unwrap_err();
         assert_eq!(error.kind(), cosmonaut_driver::ErrorKind::DeadlineExceeded, "{error}");
+        if world.clock.now().since(began) >= Duration::from_secs(1) {
+            // The machine has stalled, and the caller was patient after all: a probe comes first.
+            within_patience("the gateway is used again", world.until_framed()).await;
+        }
         assert!(is_framed(&world.run(read("1", "a")).await));
     }
 }

@@ -109,8 +109,8 @@ impl LocationSnapshot {
         Self { account: Arc::new(account), partitions: Arc::new(partitions) }
     }
 
-    /// This snapshot after an effect; `None` if the effect is not about the snapshot but something to be
-    /// done.
+    /// This snapshot after an effect; `None` if the effect changes nothing about the snapshot: it is something to be
+    /// done, or another request has shown the same before.
     #[must_use]
     pub fn after(&self, effect: &LocationEffect, now: Moment) -> Option<Self> {
         let (account, partitions) = (&self.account, &self.partitions);
@@ -156,6 +156,8 @@ impl LocationSnapshot {
                 self.with_account(account.with_gateways(|framed| framed.closed(gateway)))
             }
             LocationEffect::GatewayAnswered(gateway) => {
+                // Every request that was sent while the gateway was in doubt says so.
+                account.framed.as_ref().filter(|framed| framed.is_doubted(gateway))?;
                 self.with_account(account.with_gateways(|framed| framed.passed_on(gateway)))
             }
         })

@@ -64,14 +64,27 @@ impl DriverCore {
     pub(crate) fn probe_gateways(&self, lost_alone: bool) {
         let Some(location) = self.location.load() else { return };
         for gateway in location.account.gateways_to_probe(lost_alone, self.platform.now()) {
-            let Some((tried, tasks)) = self.begin_try(gateway.clone()) else { continue };
-            tasks.spawn("gateway probe", async move {
-                let Tried { core, endpoint } = &tried;
-                if core.transport.probe_gateway(endpoint).await {
-                    core.location.gateway_answered(endpoint, core.platform.now());
-                }
-            });
+            self.probe_gateway(gateway);
         }
+    }
+
+    /// Finds out in the background whether a Gateway 2.0 that has been silent answers, unless it is in use still or is
+    /// left alone. The silence says nothing about other lost ones, whose turn comes at intervals.
+    pub(crate) fn probe_silent_gateway(&self, silent: &CosmosEndpoint) {
+        let Some(location) = self.location.load() else { return };
+        if location.account.gateways_to_probe(true, self.platform.now()).any(|gateway| gateway == silent) {
+            self.probe_gateway(silent);
+        }
+    }
+
+    fn probe_gateway(&self, gateway: &CosmosEndpoint) {
+        let Some((tried, tasks)) = self.begin_try(gateway.clone()) else { return };
+        tasks.spawn("gateway probe", async move {
+            let Tried { core, endpoint } = &tried;
+            if core.transport.probe_gateway(endpoint).await {
+                core.location.gateway_answered(endpoint, core.platform.now());
+            }
+        });
     }
 
     /// One try at a time for each endpoint; `None` if one is under way.

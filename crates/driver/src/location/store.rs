@@ -72,7 +72,7 @@ impl LocationStateStore {
         Ok(())
     }
 
-    /// Takes in what an attempt has shown. Returns whether it was about the snapshot.
+    /// Takes in what an attempt has shown. Returns whether it has changed the snapshot.
     pub(crate) fn apply(&self, effect: &LocationEffect, now: Moment) -> bool {
         self.update(|current| current.after(effect, now).map(|next| (next, ()))).is_some()
     }

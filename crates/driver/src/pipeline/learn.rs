@@ -124,9 +124,9 @@ impl DriverCore {
                 | LocationEffect::GatewayAnswered(_) => {
                     self.location.apply(&effect, self.platform.now());
                 }
-                LocationEffect::GatewayHung(_) | LocationEffect::GatewaySlow(_) => {
+                LocationEffect::GatewayHung(ref silent) | LocationEffect::GatewaySlow(ref silent) => {
                     self.location.apply(&effect, self.platform.now());
-                    self.probe_gateways(true);
+                    self.probe_silent_gateway(&silent.gateway);
                 }
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! On an account where every region takes writes, a leg that is applied late would overwrite the caller's next write
 //! of the same item, or delete an item that was created since. So a leg that loses is left running for a while, and the
-//! driver's next write with the same partition key waits until it is over. Writes of other processes do not wait.
+//! driver's next write with the same partition key waits until it is over. It waits for those alone that were left
+//! before it began, so that on a busy account a write for many keys has its turn. Writes of other processes do not wait.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -37,12 +38,9 @@ impl WriteKey {
         Some(Self { container, partition_key })
     }
 
-    fn may_meet(&self, other: &Self) -> bool {
-        let may_be_one = match (&self.partition_key, &other.partition_key) {
-            (Some(one), Some(other)) => one == other,
-            (None, _) | (_, None) => true,
-        };
-        may_be_one && self.container == other.container
+    /// What the writes for any key of the container are waited for by; `None` if that is this key.
+    fn of_any_key(&self) -> Option<Self> {
+        self.partition_key.as_ref().map(|_| Self { container: self.container.clone(), partition_key: None })
     }
 }
 
@@ -56,34 +54,64 @@ pub(crate) struct LeftWrites {
 }
 
 #[derive(Default)]
-struct ByKey(HashMap<WriteKey, Count>);
+struct ByKey {
+    /// The writes of each key in the order of their numbers. No key has none.
+    left: HashMap<WriteKey, Vec<Numbered>>,
+    /// The number of the write that is left next.
+    next: u64,
+}
 
-/// How many writes of a key are left.
-#[derive(Default)]
-struct Count {
-    all: usize,
-    /// Those that may take an item away.
-    removing: usize,
+/// A write that is left.
+struct Numbered {
+    number: u64,
+    /// Whether it may take an item away.
+    may_remove: bool,
 }
 
 /// A write that is about to be sent.
 struct NextWrite {
     key: WriteKey,
+    /// `None` if the write may be for any key itself.
+    any_key: Option<WriteKey>,
     is_create: bool,
+    /// The number of the first write that was left after this one had begun.
+    until: u64,
 }
 
 impl NextWrite {
-    /// Whether it waits for left writes of a key. What comes late cannot overwrite an item that is created meanwhile:
-    /// it has another id, or there is a conflict. It can delete that item.
-    fn waits_for(&self, key: &WriteKey, count: &Count) -> bool {
-        (!self.is_create || count.removing > 0) && self.key.may_meet(key)
+    /// Whether it waits for one of the left writes of a key that it may meet. What comes late cannot overwrite an item
+    /// that is created meanwhile: it has another id, or there is a conflict. It can delete that item.
+    fn waits_for(&self, left: &[Numbered]) -> bool {
+        let mut before = left.iter().take_while(|left| left.number < self.until);
+        before.any(|left| left.may_remove || !self.is_create)
     }
 }
 
 impl ByKey {
     fn has_any_before(&self, next: &NextWrite) -> bool {
-        // Few are left at any time, if any.
-        self.0.iter().any(|(key, count)| next.waits_for(key, count))
+        let waits_for_those_of = |key| self.left.get(key).is_some_and(|left| next.waits_for(left));
+        match &next.any_key {
+            Some(any_key) => waits_for_those_of(&next.key) || waits_for_those_of(any_key),
+            None => {
+                let in_container = |key: &WriteKey| key.container == next.key.container;
+                self.left.iter().any(|(key, left)| in_container(key) && next.waits_for(left))
+            }
+        }
+    }
+
+    fn add(&mut self, key: WriteKey, may_remove: bool) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.left.entry(key).or_default().push(Numbered { number, may_remove });
+        number
+    }
+
+    fn remove(&mut self, key: &WriteKey, number: u64) {
+        let Some(left) = self.left.get_mut(key) else { return };
+        left.retain(|left| left.number != number);
+        if left.is_empty() {
+            self.left.remove(key);
+        }
     }
 }
 
@@ -91,33 +119,31 @@ impl ByKey {
 pub(crate) struct LeftWrite {
     writes: Arc<LeftWrites>,
     key: WriteKey,
-    may_remove: bool,
+    number: u64,
 }
 
 impl LeftWrites {
     /// Notes a write that is left running; `None` if no other write has to wait for it.
     pub(crate) fn add(self: &Arc<Self>, operation: &CosmosOperation) -> Option<LeftWrite> {
         let key = WriteKey::of(operation)?;
-        let may_remove = operation.operation_type().may_remove();
-        let mut by_key = self.lock();
-        let count = by_key.0.entry(key.clone()).or_default();
-        count.all += 1;
-        count.removing += usize::from(may_remove);
-        drop(by_key);
+        let number = self.lock().add(key.clone(), operation.operation_type().may_remove());
         self.count.fetch_add(1, Ordering::AcqRel);
-        Some(LeftWrite { writes: Arc::clone(self), key, may_remove })
+        Some(LeftWrite { writes: Arc::clone(self), key, number })
     }
 
-    /// A wait until no write is left that the operation has to wait for; `None` if there is none now.
+    /// A wait for the writes that are left now and that the operation has to wait for; `None` if there is none.
     pub(crate) fn before(&self, operation: &CosmosOperation) -> Option<impl Future<Output = ()> + Send + '_> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        let is_create = operation.operation_type() == OperationType::Create;
-        let next = NextWrite { key: WriteKey::of(operation)?, is_create };
-        if !self.lock().has_any_before(&next) {
+        let key = WriteKey::of(operation)?;
+        let (any_key, is_create) = (key.of_any_key(), operation.operation_type() == OperationType::Create);
+        let by_key = self.lock();
+        let next = NextWrite { key, any_key, is_create, until: by_key.next };
+        if !by_key.has_any_before(&next) {
             return None;
         }
+        drop(by_key);
         Some(async move {
             loop {
                 let mut over = pin!(self.one_is_over.notified());
@@ -137,15 +163,7 @@ impl LeftWrites {
 
 impl Drop for LeftWrite {
     fn drop(&mut self) {
-        let mut by_key = self.writes.lock();
-        if let Some(count) = by_key.0.get_mut(&self.key) {
-            count.all -= 1;
-            count.removing -= usize::from(self.may_remove);
-            if count.all == 0 {
-                by_key.0.remove(&self.key);
-            }
-        }
-        drop(by_key);
+        self.writes.lock().remove(&self.key, self.number);
         self.writes.count.fetch_sub(1, Ordering::AcqRel);
         self.writes.one_is_over.notify_waiters();
     }
@@ -153,6 +171,9 @@ impl Drop for LeftWrite {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Waker};
+
     use cosmonaut_wire::{PartitionKey, ResourcePath};
 
     use super::*;
@@ -192,6 +213,29 @@ mod tests {
         assert!(writes.before(&upsert).is_none());
     }
 
+    /// Whether a wait is over now.
+    fn is_over(waiting: Pin<&mut impl Future<Output = ()>>) -> bool {
+        waiting.poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn a_write_does_not_wait_for_those_that_are_left_after_it_has_begun() {
+        let delete = operation(OperationType::Delete, "a");
+        let [upsert, create] =
+            [OperationType::Upsert, OperationType::Create].map(|kind| operation(kind, "a"));
+        for next in [upsert, create, bulk("c")] {
+            let writes = Arc::new(LeftWrites::default());
+            let before = writes.add(&delete).unwrap();
+            let mut waiting = pin!(writes.before(&next).unwrap());
+            let after = [writes.add(&delete).unwrap(), writes.add(&bulk("c")).unwrap()];
+            assert!(!is_over(waiting.as_mut()));
+            drop(before);
+            assert!(is_over(waiting), "{:?}", next.operation_type());
+            assert!(writes.before(&next).is_some(), "what begins now waits for them");
+            drop(after);
+        }
+    }
+
     #[test]
     fn a_create_waits_for_what_may_delete_its_item() {
         let writes = Arc::new(LeftWrites::default());
@@ -208,7 +252,7 @@ mod tests {
             let left = writes.add(&operation(kind, "a")).unwrap();
             assert_eq!(writes.before(&create).is_some(), waits, "{kind:?}");
             drop((left, of_another_key));
-            assert!(writes.before(&create).is_none() && writes.lock().0.is_empty(), "{kind:?} is over");
+            assert!(writes.before(&create).is_none() && writes.lock().left.is_empty(), "{kind:?} is over");
         }
     }
 

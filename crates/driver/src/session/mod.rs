@@ -7,7 +7,7 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use cosmonaut_policy::{PartitionId, Seen, SessionView, response_token};
@@ -22,6 +22,9 @@ use crate::cache::RangeMap;
 pub(crate) struct SessionStore {
     /// Changes only when a container is first seen or gone.
     containers: ArcSwap<Containers>,
+    /// Held while they are changed, so that each change is made once. Looking for room takes the containers' marks of
+    /// use away: looked for twice, it would be found among those in use.
+    changing: Mutex<()>,
 }
 
 /// At most this many containers are kept. Nobody says when a container is gone that others have deleted.
@@ -101,11 +104,7 @@ impl SessionStore {
 
     /// Forgets a container that is gone.
     pub(crate) fn forget(&self, container: ResourceId) {
-        self.containers.rcu(|known| {
-            let mut next = Containers::clone(known);
-            next.known.retain(|(known, _)| *known != container);
-            next
-        });
+        self.change(|containers| containers.known.retain(|(known, _)| *known != container));
     }
 
     fn container(&self, container: ResourceId) -> Arc<RangeSessions> {
@@ -113,18 +112,25 @@ impl SessionStore {
             known.note_use();
             return Arc::clone(known);
         }
-        let new = Arc::new(RangeSessions::default());
-        self.containers.rcu(|known| {
-            let mut next = Containers::clone(known);
-            if next.find(container).is_err() {
-                next.make_room();
+        self.change(|containers| {
+            if let Some(known) = containers.get(container) {
+                known.note_use();
+                return Arc::clone(known);
             }
-            if let Err(place) = next.find(container) {
-                next.known.insert(place, (container, Arc::clone(&new)));
-            }
-            next
-        });
-        self.containers.load().get(container).map_or(new, Arc::clone)
+            containers.make_room();
+            let new = Arc::new(RangeSessions::default());
+            let (Ok(place) | Err(place)) = containers.find(container);
+            containers.known.insert(place, (container, Arc::clone(&new)));
+            new
+        })
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Containers) -> T) -> T {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Containers::clone(&self.containers.load());
+        let outcome = change(&mut next);
+        self.containers.store(Arc::new(next));
+        outcome
     }
 }
 

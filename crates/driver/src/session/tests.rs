@@ -287,3 +287,32 @@ fn containers_that_are_not_in_use_make_room_for_others() {
     assert_eq!(known, MOST_CONTAINERS);
     assert!(is_known(1) && is_known(MOST_CONTAINERS + 499), "those in use are kept");
 }
+
+#[test]
+fn containers_that_are_in_use_stay_when_many_others_come_at_once() {
+    const IN_USE: u32 = 5_000;
+    const NEW: u32 = 32;
+    let container = |number: u32| ResourceId::container(1, number);
+    let most = u32::try_from(MOST_CONTAINERS).unwrap();
+    let mut ranges: Vec<Arc<RangeSessions>> = (0..=IN_USE).map(|_| Arc::default()).collect();
+    let unused = ranges.pop().unwrap();
+    unused.take_use();
+    ranges.resize(MOST_CONTAINERS, unused);
+    for round in 0..10 {
+        ranges[..IN_USE as usize].iter().for_each(|ranges| ranges.note_use());
+        let known = (0..most).map(container).zip(ranges.iter().cloned()).collect();
+        let store = SessionStore::default();
+        store.containers.store(Arc::new(Containers { known, hand: 0 }));
+        let token = "0:0#1".parse().unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                let (store, token) = (&store, &token);
+                let own = (most..most + NEW).skip(thread).step_by(THREADS);
+                scope.spawn(move || own.for_each(|number| store.adopt(container(number), token)));
+            }
+        });
+        let containers = store.containers.load();
+        let gone = (0..IN_USE).filter(|number| containers.get(container(*number)).is_none());
+        assert_eq!((gone.count(), containers.known.len()), (0, MOST_CONTAINERS), "round {round}");
+    }
+}

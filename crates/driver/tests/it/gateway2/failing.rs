@@ -2,13 +2,14 @@
 
 use std::pin::pin;
 
+use cosmonaut_driver::platform::Platform;
 use cosmonaut_driver::{DiagnosticsContext, Error};
 use cosmonaut_options::HedgingThreshold;
 use cosmonaut_wire::CosmosStatus;
 use http::StatusCode;
 
 use super::*;
-use crate::regions::clock::within_patience;
+use crate::regions::clock::{eventually, within_patience};
 
 fn at_gateway(world: &World, region: &str) -> FaultInjectionCondition {
     let url = world.emulator.gateway2_url(region).unwrap();
@@ -116,8 +117,13 @@ async fn an_impatient_caller_takes_a_gateway_from_nobody() {
     let mut options = OperationOptions::default();
     options.request.end_to_end_timeout = Some(Duration::from_millis(5));
     for _ in 0..20 {
+        let began = world.clock.now();
         let error = world.driver.execute_operation(&query(), &options).await.unwrap_err();
         assert_eq!(error.kind(), cosmonaut_driver::ErrorKind::DeadlineExceeded, "{error}");
+        if world.clock.now().since(began) >= Duration::from_secs(1) {
+            // The machine has stalled, and the caller was patient after all: a probe comes first.
+            within_patience("the gateway is used again", world.until_framed()).await;
+        }
         assert!(is_framed(&world.run(read("1", "a")).await));
     }
 }
@@ -137,6 +143,38 @@ async fn a_slow_request_takes_a_gateway_from_nobody() {
         world.driver.execute_operation(&query(), &options).await.unwrap_err();
         within_patience("the gateway is used again", world.until_framed()).await;
     }
+}
+
+#[tokio::test]
+async fn a_slow_gateway_has_no_other_one_probed() {
+    const SLOW: usize = 12;
+    let world = World::framed(&[EAST, WEST]).await;
+    let mut in_west = OperationOptions::default();
+    in_west.request.excluded_regions = Some(vec![EAST.into()]);
+    let read_in_west = async || {
+        let read = world.driver.execute_operation(&read("1", "a"), &in_west).await.unwrap();
+        read.diagnostics().attempts()[0].framed
+    };
+    eventually("the gateway of the west is used", read_in_west).await;
+    world.doors.close(world.port_of(WEST));
+    eventually("it is lost", async || !read_in_west().await).await;
+    let lost = world.clock.now();
+    let refused = || *world.doors.refused.borrow();
+    let before = refused();
+    // It has been left alone for long enough, and is probed at intervals.
+    world.clock.skip(3 * ENDPOINT_PROBE_INTERVAL);
+    eventually("it is probed", async || refused() > before).await;
+    hang_queries(&world);
+    for _ in 0..SLOW {
+        let found = world.driver.execute_operation(&query(), &hedging(50)).await.unwrap();
+        assert!(!is_in(found.diagnostics(), EAST), "{}", found.diagnostics());
+        within_patience("the gateway of the east is used", world.until_framed()).await;
+    }
+    let intervals = world.clock.now().since(lost).as_secs() / ENDPOINT_PROBE_INTERVAL.as_secs() + 1;
+    let refused = refused() - before;
+    // A probe may be sent twice.
+    let most = 2 * (usize::try_from(intervals).unwrap() + 1);
+    assert!(refused <= most, "{refused} refused in {intervals} intervals");
 }
 
 #[tokio::test]

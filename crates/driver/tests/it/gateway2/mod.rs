@@ -36,7 +36,8 @@ const WEST: &str = "West US";
 struct Doors {
     closed: Mutex<Vec<u16>>,
     news: watch::Sender<()>,
-    has_refused: watch::Sender<bool>,
+    /// How many have come to a closed door.
+    refused: watch::Sender<usize>,
     pumps: Mutex<JoinSet<()>>,
 }
 
@@ -53,7 +54,7 @@ impl Doors {
 
     /// Waits until somebody has come to a closed door.
     async fn has_refused_one(&self) {
-        self.has_refused.subscribe().wait_for(|has_refused| *has_refused).await.unwrap();
+        self.refused.subscribe().wait_for(|refused| *refused > 0).await.unwrap();
     }
 
     fn open(&self, port: u16) {
@@ -68,7 +69,7 @@ impl Sockets for Door {
         let doors = Arc::clone(&self.0);
         Box::pin(async move {
             if doors.is_closed(to.port()) {
-                doors.has_refused.send_replace(true);
+                doors.refused.send_modify(|refused| *refused += 1);
                 return Err(std::io::ErrorKind::ConnectionRefused.into());
             }
             let mut far = TcpStream::connect(to).await?;

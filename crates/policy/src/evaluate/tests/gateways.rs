@@ -224,6 +224,19 @@ fn an_answer_of_the_service_alone_refutes_what_speaks_against_a_gateway() {
 }
 
 #[test]
+fn what_speaks_against_a_gateway_is_refuted_once() {
+    let world = framed_world(read());
+    let slow = hedge_win_effects(&world.operation, &world.state, &world.routing, at(0));
+    let doubted = after(&world.location, slow, at(0));
+    let answered = LocationEffect::GatewayAnswered(gateway(0));
+    let refuted = doubted.after(&answered, at(0)).unwrap();
+    // What was sent while it was in doubt is answered too.
+    assert!(refuted.after(&answered, at(0)).is_none());
+    assert!(world.location.after(&answered, at(0)).is_none());
+    assert!(doubted.after(&LocationEffect::GatewayAnswered(gateway(1)), at(0)).is_none());
+}
+
+#[test]
 fn what_a_gateway_says_by_itself_blames_no_partition() {
     let world = framed_world(read());
     for status in [503, 408] {

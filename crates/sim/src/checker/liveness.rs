@@ -3,7 +3,7 @@
 use super::Violation;
 use super::facts::Facts;
 use super::words::{call_and_time, moment, name_of_outcome};
-use crate::history::{Call, Happening, Micros, Outcome, Refusal, Unended};
+use crate::history::{Call, Happening, Level, Micros, Outcome, Refusal, Unended};
 
 /// A call that lasts at least this long may have had a request on its way for longer than what it showed was good: tokens are
 /// not used for their last ten seconds, by clocks that are wrong by less than one.
@@ -75,8 +75,18 @@ fn succeeded(facts: &Facts<'_>, call: &Call) -> bool {
             Refusal::NotFound | Refusal::Conflict | Refusal::Precondition => true,
             Refusal::Session | Refusal::Throttled | Refusal::Other(_) => is_excused(refusal),
         },
-        Outcome::Failed(_) | Outcome::Unknown(_) => false,
+        Outcome::Unknown(_) => may_wait_for_others(facts, call),
+        Outcome::Failed(_) => false,
     }
+}
+
+/// Where several regions write and none may be further behind than a bound: whether a write may have had to wait for others
+/// to arrive. Another region is asked meanwhile, and may refuse it for what the item is there; nobody knows then whether the
+/// first has applied it.
+fn may_wait_for_others(facts: &Facts<'_>, call: &Call) -> bool {
+    let Level::Bounded { commits, .. } = facts.history.account.level else { return false };
+    // It counts itself.
+    !call.sent_once && on_their_way(facts, call).count() as u64 > commits
 }
 
 /// Whether no region may have what the session has seen: some of it was lost or, with several write regions, seen in two of
@@ -87,14 +97,20 @@ fn may_be_nowhere(facts: &Facts<'_>, call: &Call) -> bool {
 
 /// With several write regions: whether anything was written so short a time ago that some region may not have it yet.
 fn is_on_its_way(facts: &Facts<'_>, call: &Call) -> bool {
+    on_their_way(facts, call).next().is_some()
+}
+
+/// With several write regions: what was written so short a time ago that some region may not have it yet.
+fn on_their_way<'f>(facts: &'f Facts<'_>, call: &Call) -> impl Iterator<Item = &'f Call> {
     let account = &facts.history.account;
-    let is_recent = |other: &Call| {
+    let is_recent = move |other: &&Call| {
         let ended = other.returned.unwrap_or(other.invoked);
         facts.effects_of(other).next().is_some()
             && call.returned.is_none_or(|returned| other.invoked < returned)
             && ended.saturating_add(account.arrives_within) >= call.invoked
     };
-    account.multi_write && facts.history.calls.iter().any(is_recent)
+    let calls = facts.history.calls.iter().filter(is_recent);
+    calls.filter(|_| account.multi_write)
 }
 
 /// A session that may have seen what a failover lost may be refused for ever. A token tells of all that the partition had when

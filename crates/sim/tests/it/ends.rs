@@ -194,6 +194,32 @@ fn everything_succeeds_after_the_last_fault() {
 }
 
 #[test]
+fn a_write_that_waits_for_other_regions_may_end_unknown() {
+    let waited = |commits: u64| {
+        let mut script = script(Level::Bounded { commits, time: 1_000 }).several_write_regions(None);
+        script.0.account.arrives_within = 50;
+        script
+            .event(100, Happening::Healed { bound: 1_000 })
+            .write(1, 0, 110..120, upsert(B))
+            .write(2, 1, 150..190, upsert(B))
+            .unknown(3, 0, 200..300, upsert(A))
+    };
+    let failed = &["failure-after-the-last-fault"];
+    waited(1).holds();
+    // What came long before has arrived.
+    waited(2).breaks(failed);
+    waited(1).sent_once().breaks(failed);
+    let changed = |change: fn(&mut Script)| {
+        let mut script = waited(1);
+        change(&mut script);
+        script.breaks(failed);
+    };
+    changed(|script| script.0.account.level = Level::Session);
+    changed(|script| script.0.account.multi_write = false);
+    changed(|script| script.0.calls[2].outcome = Outcome::Failed("no region".to_owned()));
+}
+
+#[test]
 fn who_shows_a_good_credential_is_not_refused() {
     let refused = |invoked: u64, returned: u64| {
         let written = script(Level::Session).write(1, 0, 0..10, create(A));

@@ -116,7 +116,7 @@ async function demoFaults(tab, base, account, { binary, children, fail }) {
   await tab.open(base + one);
   await tab.says(`Fault ${id} answered in its place`);
   await tab.click('Close');
-  await tab.until('the list', 'location.pathname === "/requests"');
+  await tab.until('the list', 'location.pathname === "/requests" && document.querySelector(".grid-rows [role=row]") !== null');
   const last = await tab.evaluate('Math.max(...[...document.querySelectorAll(".grid-rows [role=row]")].map(row => Number(row.dataset.key)))');
   await tab.open(`${base}/requests/${last + 100000}`);
   await tab.says('there was no request');

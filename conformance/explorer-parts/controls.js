@@ -15,6 +15,7 @@ async function containerControls(tab, base, fail) {
   const heads = () => tab.evaluate('[...document.querySelectorAll("[role=columnheader]")].map(one => one.innerText.trim()).filter(Boolean).join()');
   if (await heads() !== 'id,total,note') fail(`the columns are ${await heads()}`);
   await tab.click('Columns');
+  await tab.until('the columns to choose', 'Boolean(document.querySelector("dialog input[value=_ts]"))');
   await tab.evaluate('document.querySelector("dialog input[value=note]").click()');
   await tab.evaluate('document.querySelector("dialog input[value=_ts]").click()');
   await tab.click('Use');

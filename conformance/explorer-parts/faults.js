@@ -42,11 +42,12 @@ async function demoFaults(tab, base, account, { binary, children, fail }) {
   const end = child => new Promise(resolve => { if (child.exitCode !== null) { resolve(); return; } child.once('exit', resolve); child.kill('SIGKILL'); });
 
   // Counts grow while one looks: what is shown lies between what was said before and what is said after.
+  // Of three answers the first may have been under way before, and the last may not be drawn yet.
   const compare = async step => {
     let different = '';
     for (const until = Date.now() + 30000; Date.now() < until;) {
       const before = await said();
-      await tab.askedAgain('/api/manage/links');
+      await tab.askedAgain('/api/manage/links', 3);
       const page = await tab.evaluate(SHOWN);
       const after = await said();
       different = differences(before, page, after).join('; ');
@@ -61,7 +62,7 @@ async function demoFaults(tab, base, account, { binary, children, fail }) {
     let [page, now] = [null, null];
     for (const until = Date.now() + 30000; Date.now() < until;) {
       now = JSON.stringify(await said());
-      await tab.askedAgain('/api/manage/links');
+      await tab.askedAgain('/api/manage/links', 3);
       page = await tab.evaluate(SHOWN);
       page.faults.forEach(one => { one.where = one.where.split(',')[0]; });
       if (JSON.stringify(page) === now) return page;

@@ -53,6 +53,7 @@ async function newItems(tab, base, { fail }) {
   await tab.click('Make');
   await tab.says('Item unmade is made');
   await tab.click('New item');
+  await tab.until('a new item', `Boolean(${field})`);
   if (await tab.evaluate(field) === typed) fail('an item that is made is offered again');
   await tab.click('Cancel');
   console.log('  a new item outlives Esc and a reload');
@@ -110,9 +111,10 @@ async function away(tab, base, { fail }) {
   await tab.evaluate('document.querySelector(".grid-rows input").click()');
   await tab.says('1 item selected');
   await tab.evaluate('document.querySelector(".grid").scrollTop = 560; window.before = document.querySelector(".grid")');
-  await tab.evaluate('(() => { const real = window.fetch; window.fetch = () => Promise.reject(new TypeError("away")); return import("/page/lib/api.js").then(({ get }) => get("functions").catch(() => { window.fetch = real; })); })()');
+  // It stays away until that is seen: the page asks by itself, too.
+  await tab.evaluate('(() => { window.real = window.fetch; window.fetch = () => Promise.reject(new TypeError("away")); return import("/page/lib/api.js").then(({ get }) => get("functions").catch(() => {})); })()');
   await tab.says('The explorer does not answer');
-  await tab.evaluate('import("/page/lib/api.js").then(({ get }) => get("functions")).then(() => true)');
+  await tab.evaluate('window.fetch = window.real; import("/page/lib/api.js").then(({ get }) => get("functions")).then(() => true)');
   await tab.says('The explorer answers again');
   await tab.until('a bar that is gone', '!document.body.classList.contains("away")');
   await tab.evaluate('new Promise(go => setTimeout(go, 300))');
